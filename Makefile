@@ -1,0 +1,34 @@
+# Every target makes its own environment in .venv first; nothing needs installing by hand.
+PYTHON ?= python3
+BIN := .venv/bin
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
+.PHONY: demo test lint types unit bench clean
+
+demo: .venv/made
+	$(BIN)/python examples/digits.py
+
+test: lint types unit
+
+lint: .venv/made
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: .venv/made
+	$(BIN)/mypy
+
+unit: .venv/made
+	$(ONE_THREAD) $(BIN)/pytest -n 2
+
+bench: .venv/made
+	$(ONE_THREAD) $(BIN)/python benchmarks/core.py
+
+.venv/made: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,294 @@
+"""MeasureClassifier: the scikit-learn face of the solvers."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..measures import Measure, Rates, get_measure
+from ..solvers import History, LinearModel, Run, Solver, StreamingRun, Task, best_threshold, get_solver, rates_at
+from ..streams import NOTHING_SEEN, ArrayStream, Reservoir, Standardizer, Summary, summarize
+from .validation import (
+    Columns,
+    TrainingSet,
+    announced_classes,
+    positive_label,
+    training_set,
+    validate_rows,
+)
+
+_RESERVOIR_ROWS = 2000  # of each class
+
+
+def _solver_streams(classifier: MeasureClassifier) -> bool:
+    solver = get_solver(classifier.solver, get_measure(classifier.measure))
+    if not solver.streaming:
+        raise AttributeError(
+            f"partial_fit needs a solver that learns point by point; {type(solver).__name__} sees all rows at "
+            "once. Use solver='auto'."
+        )
+    return True
+
+
+class MeasureClassifier(ClassifierMixin, BaseEstimator):
+    """A linear classifier trained for the measure you report.
+
+    Parameters
+    ----------
+    measure : str or Measure, default="f1"
+        What to maximise: a name from :func:`ratewise.measures.measure_names` or a measure of your own.
+    solver : {"auto", "spade", "stamp", "amp"} or solver object, default="auto"
+        "auto" takes SPADE for concave measures and STAMP for pseudo-linear ones.
+    sharpen : {"auto"} or bool, default="auto"
+        Reserved for the bounded-reward stage after the concave one.
+    threshold : {"tune", "zero"}, default="tune"
+        "tune" moves the intercept to the exact best threshold on the training scores; "zero" leaves the model
+        as the solver made it.
+    alpha : float, default=1e-6
+        L2 strength, on standardised columns.
+    standardize : bool, default=True
+        Bring columns to one scale before learning; ``coef_`` and ``intercept_`` are in your units all the same.
+    pos_label : label, default=None
+        The class whose rate is the TPR; ``classes_[1]`` unless given.
+    random_state : int, RandomState or None
+        Decides the order of the points. The same int gives the same model, bit for bit.
+    warm_start : bool, default=False
+        Begin from the coefficients of the fit before.
+    verbose : int, default=0
+        Above 0: a line to stderr at each checkpoint of the fit.
+
+    Attributes
+    ----------
+    coef_ : array of shape (1, n_features)
+    intercept_ : array of shape (1,)
+    classes_ : array of shape (2,)
+    rates_ : Rates
+        (tpr, tnr, prevalence) on the training rows.
+    history_ : dict of arrays
+        One row a checkpoint: pass, points, seconds, tpr, tnr, value, and the dual pair or the challenge level.
+    measure_, solver_ : what the names stood for
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from ratewise import MeasureClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> classifier = MeasureClassifier(measure="gmean", random_state=0).fit(X, y == 8)
+    >>> classifier.score(X, y == 8) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        measure: str | Measure = "f1",
+        *,
+        solver: str | Solver = "auto",
+        sharpen: str | bool = "auto",
+        threshold: str = "tune",
+        alpha: float = 1e-6,
+        standardize: bool = True,
+        pos_label: Any = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ):
+        self.measure = measure
+        self.solver = solver
+        self.sharpen = sharpen
+        self.threshold = threshold
+        self.alpha = alpha
+        self.standardize = standardize
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X and labels y; rows count ``sample_weight`` times."""
+        measure, solver = self._checked_parameters()
+        X, columns = Columns.of(X, self)
+        rows = training_set(X, y, sample_weight, pos_label=self.pos_label)
+        rows = _with_mean_weight_one(rows)
+        _require_both_classes(rows)
+        if self.warm_start and hasattr(self, "coef_") and columns.count != self.n_features_in_:
+            raise ValueError(
+                f"warm_start=True, but X has {columns.count} features and the fit before had {self.n_features_in_}."
+            )
+        solver.check(measure, summarize(rows.X, rows.signed_weights).prevalence)
+
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        standardizer = Standardizer(columns.count, active=self.standardize).update(rows.X)
+        stream = ArrayStream(rows.X, rows.signed_weights, standardizer, rng)
+        history = History(verbose=bool(self.verbose))
+        run = solver.start(
+            Task(
+                measure,
+                columns.count,
+                stream.X.dtype,
+                l2=self.alpha,
+                initial=self._initial_model(standardizer) if self.warm_start else None,
+                history=history,
+            )
+        )
+        run.solve(stream)
+        model = run.model()
+        scores = stream.scores(*model)
+        threshold, rates = self._choose_threshold(scores, stream.signed_weights, measure)
+
+        columns.store_on(self)
+        self.measure_, self.solver_, self.classes_ = measure, solver, rows.classes
+        self.history_ = history.table()
+        self._online: _OnlineFit | None = None
+        self._store_model(standardizer, model, threshold, rates)
+        return self
+
+    @available_if(_solver_streams)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from some more rows, seen once; the first call must name all ``classes``."""
+        measure, solver = self._checked_parameters()
+        online = getattr(self, "_online", None)
+        first = not hasattr(self, "classes_")
+        if first:
+            X, columns = Columns.of(X, self)
+            known = announced_classes(classes, y)
+        else:
+            X = validate_rows(self, X, reset=False)
+            columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None))
+            known = self.classes_
+            if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+                raise ValueError(
+                    f"classes={np.unique(np.asarray(classes)).tolist()} differ from those of the first call, "
+                    f"{known.tolist()}."
+                )
+        rows = training_set(X, y, sample_weight, pos_label=self.pos_label, classes=known)
+
+        if online is None:
+            online = _OnlineFit.begin(self, measure, solver, columns.count)
+        columns.store_on(self)
+        self.measure_, self.solver_, self.classes_ = measure, solver, known
+        self._online = online
+        online.learn(rows)
+        self.history_ = online.history.table()
+        sample, signed_weights = online.reservoir.sample()
+        model = online.run.model()
+        coef, intercept = online.standardizer.to_user_units(*model)
+        threshold, rates = self._choose_threshold(np.asarray(sample @ coef) + intercept, signed_weights, measure)
+        self._store_model(online.standardizer, model, threshold, rates)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Signed scores: above 0 for ``classes_[1]``."""
+        check_is_fitted(self)
+        X = validate_rows(self, X, reset=False)
+        scores: NDArray[np.float64] = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
+        return scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row."""
+        above = self.decision_function(X) > 0
+        predicted: NDArray[Any] = self.classes_[above.astype(np.intp)]
+        return predicted
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The measure itself, of the predictions for X against y."""
+        predicted = self.predict(X)
+        positive = positive_label(self.classes_, self.pos_label)
+        return self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def _checked_parameters(self) -> tuple[Measure, Solver]:
+        measure = get_measure(self.measure)
+        solver = get_solver(self.solver, measure)
+        if self.threshold not in ("tune", "zero"):
+            raise ValueError(f"threshold must be 'tune' or 'zero'; got {self.threshold!r}.")
+        if not (isinstance(self.sharpen, (bool, np.bool_)) or self.sharpen == "auto"):
+            raise ValueError(f"sharpen must be 'auto', True or False; got {self.sharpen!r}.")
+        if isinstance(self.alpha, str) or not 0 <= self.alpha < np.inf:
+            raise ValueError(f"alpha must be a number of 0 or more; got {self.alpha!r}.")
+        return measure, solver
+
+    def _choose_threshold(
+        self, scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure
+    ) -> tuple[float, Rates]:
+        if self.threshold == "zero":
+            return 0.0, rates_at(scores, signed_weights)
+        best = best_threshold(scores, signed_weights, measure)
+        return best.threshold, best.rates
+
+    def _initial_model(self, standardizer: Standardizer) -> LinearModel | None:
+        if not hasattr(self, "coef_"):
+            return None
+        sign = self._positive_sign()
+        return LinearModel(*standardizer.to_standard_units(sign * self.coef_[0], sign * float(self.intercept_[0])))
+
+    def _store_model(self, standardizer: Standardizer, model: LinearModel, threshold: float, rates: Rates) -> None:
+        coef, intercept = standardizer.to_user_units(*model)
+        sign = self._positive_sign()
+        self.coef_ = sign * coef[np.newaxis, :]
+        self.intercept_ = np.array([sign * (intercept - threshold)])
+        self.rates_ = rates
+
+    def _positive_sign(self) -> float:
+        """Scores speak for the positive class, scikit-learn's decision function for ``classes_[1]``."""
+        return 1.0 if positive_label(self.classes_, self.pos_label) == self.classes_[1] else -1.0
+
+
+class _OnlineFit:
+    """What ``partial_fit`` keeps from call to call: bounded, and picklable."""
+
+    def __init__(self, run: Run, standardizer: Standardizer, history: History, rng: np.random.Generator):
+        assert isinstance(run, StreamingRun)
+        self.run = run
+        self.standardizer = standardizer
+        self.history = history
+        self.reservoir = Reservoir(_RESERVOIR_ROWS, rng)
+        self.seen: Summary = NOTHING_SEEN
+        self._rng = rng
+
+    @classmethod
+    def begin(cls, classifier: MeasureClassifier, measure: Measure, solver: Solver, n_features: int) -> _OnlineFit:
+        rng = np.random.default_rng(check_random_state(classifier.random_state).randint(np.iinfo(np.int32).max))
+        standardizer = Standardizer(n_features, active=classifier.standardize)
+        history = History(verbose=bool(classifier.verbose))
+        initial = classifier._initial_model(standardizer)
+        task = Task(
+            measure, n_features, np.dtype(np.float32), l2=classifier.alpha, initial=initial, history=history
+        )
+        return cls(solver.start(task), standardizer, history, rng)
+
+    def learn(self, rows: TrainingSet) -> None:
+        self._refresh_units(rows.X)
+        stream = ArrayStream(rows.X, rows.signed_weights, self.standardizer, self._rng)
+        self.seen = self.seen.merge(stream.summary)
+        self.run.feed(stream, stream.n_points, self.seen)
+        self.reservoir.add(rows.X, rows.signed_weights)
+
+    def _refresh_units(self, X: Any) -> None:
+        """Take the rows into the column statistics, and re-express what was learned in the new units."""
+        before = self.standardizer.snapshot()
+        after = self.standardizer.update(X)
+        self.run.change_units(lambda weights, b: after.to_standard_units(*before.to_user_units(weights, b)))
+
+
+def _with_mean_weight_one(rows: TrainingSet) -> TrainingSet:
+    total = np.abs(rows.signed_weights).sum()
+    if total == 0:
+        raise ValueError("sample_weight is 0 everywhere: there is nothing to learn from.")
+    return rows._replace(signed_weights=rows.signed_weights * (rows.signed_weights.size / total))
+
+
+def _require_both_classes(rows: TrainingSet) -> None:
+    signs = np.sign(rows.signed_weights)
+    if signs.min() == signs.max():
+        raise ValueError("All rows of one class have sample_weight 0: a classifier needs rows of both classes.")

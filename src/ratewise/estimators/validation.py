@@ -1,0 +1,173 @@
+"""Input checked in one place, whole, before anything is changed; each refusal is one clear sentence."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+
+class TrainingSet(NamedTuple):
+    """Checked rows, ready for a stream."""
+
+    X: Any
+    signed_weights: NDArray[np.float64]
+    """The sample weight of each row, negative for a row of the negative class."""
+    classes: NDArray[Any]
+
+
+class Columns(NamedTuple):
+    """What a fit remembers of the columns."""
+
+    count: int
+    names: NDArray[Any] | None
+
+    @classmethod
+    def of(cls, X: Any, estimator: BaseEstimator) -> tuple[Any, Columns]:
+        """Check X as a fit does, without touching the estimator: a refused fit must leave it as it was."""
+        probe = clone(estimator)
+        checked = validate_rows(probe, X, reset=True)
+        return checked, cls(probe.n_features_in_, getattr(probe, "feature_names_in_", None))
+
+    def store_on(self, estimator: Any) -> None:
+        estimator.n_features_in_ = self.count
+        if self.names is not None:
+            estimator.feature_names_in_ = self.names
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+
+
+def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    """X as a C-contiguous float array or CSR matrix of finite numbers, with the columns of the fit."""
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_all_finite=False,
+    )
+    _require_finite(X, getattr(estimator, "feature_names_in_", None))
+    return X
+
+
+def _require_finite(X: Any, names: NDArray[Any] | None) -> None:
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = ~np.isfinite(values)
+    if not bad.any():
+        return  # a sum beyond the largest float
+    columns = np.unique(X.indices[bad]) if sparse.issparse(X) else np.flatnonzero(bad.any(axis=0))
+    kind = "NaN" if np.isnan(values).any() else "infinity"
+    shown = [f"{column} ({names[column]!r})" if names is not None else str(column) for column in columns[:5]]
+    more = f" and {columns.size - 5} more" if columns.size > 5 else ""
+    plural = "s" if columns.size > 1 else ""
+    raise ValueError(
+        f"X contains {kind} in column{plural} {', '.join(shown)}{more}. Impute it first, for instance with "
+        "sklearn.impute.SimpleImputer in a pipeline."
+    )
+
+
+def training_set(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    pos_label: Any,
+    classes: NDArray[Any] | None = None,
+) -> TrainingSet:
+    """Labels and weights checked against checked rows; rows of weight 0 are left out.
+
+    ``classes`` are those announced to ``partial_fit``; None to find them in y, both of them.
+    """
+    y = _checked_labels(y, X.shape[0])
+    found = np.unique(y)
+    if classes is None:
+        classes = found
+        _require_two_classes(y, classes)
+    elif not np.isin(found, classes).all():
+        strangers = found[~np.isin(found, classes)].tolist()
+        raise ValueError(
+            f"y contains labels that partial_fit has not been told of: {strangers}; the classes are "
+            f"{classes.tolist()}. Name all classes in the first call: partial_fit(X, y, classes=...)."
+        )
+    positive = positive_label(classes, pos_label)
+    weights = _checked_weights(sample_weight, X)
+    signed = np.where(y == positive, weights, -weights)
+    if sample_weight is not None and not np.all(weights):
+        kept = weights > 0
+        X, signed = X[kept], signed[kept]
+    return TrainingSet(X, signed, classes)
+
+
+def positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
+    """The class called positive: the second unless the user says otherwise."""
+    if pos_label is None:
+        return classes[1]
+    if pos_label not in classes:
+        raise ValueError(f"pos_label={pos_label!r} is not among the classes {classes.tolist()}.")
+    return pos_label
+
+
+def announced_classes(classes: Any, y: Any) -> NDArray[Any]:
+    """The classes named in the first call of partial_fit."""
+    if classes is None:
+        raise ValueError(
+            "The first call of partial_fit needs classes=: all labels that will ever occur, because the first "
+            "rows may not show them all."
+        )
+    found = np.unique(np.asarray(classes))
+    if found.size != 2:
+        raise ValueError(_not_binary("multiclass" if found.size > 2 else "binary", found))
+    return found
+
+
+def _checked_labels(y: Any, n_rows: int) -> NDArray[Any]:
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    from sklearn.utils.validation import column_or_1d  # warns of a column vector as scikit-learn does
+
+    y = column_or_1d(y, warn=True)
+    if y.shape[0] != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {n_rows} rows in X, "
+            f"{y.shape[0]} labels in y."
+        )
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity; every row needs a label.")
+    check_classification_targets(y)
+    return y  # type: ignore[no-any-return]
+
+
+def _require_two_classes(y: NDArray[Any], classes: NDArray[Any]) -> None:
+    if classes.size == 1:
+        raise ValueError(
+            f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs examples of two classes."
+        )
+    if classes.size > 2:
+        raise ValueError(_not_binary(type_of_target(y), classes))
+
+
+def _not_binary(kind: str, classes: NDArray[Any]) -> str:
+    return (
+        f"Only binary classification is supported. The type of the target is {kind}: {classes.size} classes. "
+        "Wrap the estimator in sklearn.multiclass.OneVsRestClassifier for one model a class."
+    )
+
+
+def _checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+    weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+    if not np.isfinite(weights).all():
+        raise ValueError("sample_weight contains NaN or infinity.")
+    negative = int((weights < 0).sum())
+    if negative:
+        raise ValueError(f"sample_weight has {negative} negative value(s); weights must be 0 or more.")
+    return weights

@@ -1,0 +1,28 @@
+"""The Gower-Legendre coefficient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .base import PseudoLinearCoefficients, PseudoLinearMeasure
+from .checks import require_positive
+
+
+@dataclass(frozen=True)
+class GowerLegendre(PseudoLinearMeasure):
+    """(TP + TN) / (TP + sigma (FP + FN) + TN): accuracy with mistakes counted sigma times.
+
+    In the rates, with theta = (1 - p) / p:
+    (P + theta N) / (sigma (1 + theta) + (1 - sigma) P + theta (1 - sigma) N). At sigma = 1 it is the accuracy.
+    """
+
+    sigma: float = 0.5
+
+    def __post_init__(self) -> None:
+        require_positive("sigma", self.sigma, "GowerLegendre")
+
+    def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
+        p, n = prevalence, 1.0 - prevalence
+        rest = 1.0 - self.sigma
+        return PseudoLinearCoefficients((0.0, p, n), (self.sigma, rest * p, rest * n))

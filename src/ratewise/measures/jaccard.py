@@ -1,0 +1,20 @@
+"""The Jaccard coefficient of the positive class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .base import PseudoLinearCoefficients, PseudoLinearMeasure
+
+
+@dataclass(frozen=True)
+class Jaccard(PseudoLinearMeasure):
+    """TP / (TP + FP + FN): the overlap of what is positive and what is called so.
+
+    In the rates, with theta = (1 - p) / p: P / (1 + theta - theta N).
+    """
+
+    def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
+        n = 1.0 - prevalence
+        return PseudoLinearCoefficients((0.0, prevalence, 0.0), (1.0, 0.0, -n))

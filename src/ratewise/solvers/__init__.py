@@ -1,0 +1,51 @@
+"""How to maximise a measure: plain classes that know nothing of scikit-learn."""
+
+from __future__ import annotations
+
+import difflib
+
+from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure
+from .amp import Amp
+from .base import Run, Solver, StreamingRun, Task
+from .history import History
+from .learner import LinearModel
+from .spade import Spade
+from .stamp import Stamp
+from .threshold import BestThreshold, best_threshold, rates_at
+
+_SOLVERS: dict[str, type[Solver]] = {"spade": Spade, "stamp": Stamp, "amp": Amp}
+
+
+def get_solver(solver: str | Solver, measure: Measure) -> Solver:
+    """A solver by its name; "auto" takes the streaming one that fits the measure."""
+    if isinstance(solver, Solver):
+        return solver
+    if solver == "auto":
+        if isinstance(measure, ConcaveMeasure):
+            return Spade()
+        if isinstance(measure, PseudoLinearMeasure):
+            return Stamp()
+        raise ValueError(f"{measure.label} is neither concave nor pseudo-linear: no solver can maximise it.")
+    if isinstance(solver, str) and solver in _SOLVERS:
+        return _SOLVERS[solver]()
+    names = ["auto", *_SOLVERS]
+    near = difflib.get_close_matches(str(solver).lower(), names, n=1, cutoff=0.3)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"There is no solver {solver!r}.{hint} Known: {', '.join(names)}, or a solver object.")
+
+
+__all__ = [
+    "Amp",
+    "BestThreshold",
+    "History",
+    "LinearModel",
+    "Run",
+    "Solver",
+    "Spade",
+    "Stamp",
+    "StreamingRun",
+    "Task",
+    "best_threshold",
+    "get_solver",
+    "rates_at",
+]

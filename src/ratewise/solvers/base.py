@@ -1,0 +1,108 @@
+"""What the solvers have in common."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..kernels import LearnSettings
+from ..measures import Measure
+from ..rewards import Reward, get_reward
+from ..streams import ArrayStream, Summary
+from .history import History
+from .learner import LinearModel
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked of a solver, apart from its own settings."""
+
+    measure: Measure
+    n_features: int
+    dtype: Any
+    l2: float = 0.0
+    initial: LinearModel | None = None
+    history: History | None = None
+
+
+class Run(ABC):
+    """A fit in progress: it can be fed, looked at, pickled and fed again."""
+
+    @abstractmethod
+    def solve(self, stream: ArrayStream) -> None:
+        """Learn for as many passes as the solver was set to."""
+
+    @abstractmethod
+    def model(self) -> LinearModel:
+        """The model as it stands."""
+
+
+class StreamingRun(Run):
+    """A run that can also be fed piece by piece."""
+
+    @abstractmethod
+    def feed(self, stream: ArrayStream, points: int, seen: Summary) -> None:
+        """Learn from the next points of the stream; ``seen`` sums up all points so far, these included."""
+
+    @abstractmethod
+    def change_units(self, change: Any) -> None:
+        """Carry all that has been learned over to other units of the columns."""
+
+
+class Solver(ABC):
+    """Settings of an algorithm; :meth:`start` makes a run of it."""
+
+    name: ClassVar[str]
+    streaming: ClassVar[bool]
+
+    @abstractmethod
+    def check(self, measure: Measure, prevalence: float) -> None:
+        """Refuse a measure that this solver cannot maximise on data with this share of positives."""
+
+    @abstractmethod
+    def start(self, task: Task) -> Run:
+        """A run from the task's initial model."""
+
+
+def primal_settings(
+    seen: Summary, pair: tuple[float, float], *, step: float, radius: float, l2: float, dual_step: float = 0.0
+) -> LearnSettings:
+    """Step sizes in proportion to what a step does, so that their defaults need no tuning.
+
+    A point's gradient is its row times alpha / p or beta / (1 - p). The step is divided by the root mean square
+    length of that, over the points and over the two classes, which makes it indifferent to the scale and the
+    number of columns and to the share of positives. The dual step likewise is divided by the size of r+ and r-.
+    """
+    p = seen.prevalence
+    spread = pair[0] ** 2 / p + pair[1] ** 2 / (1.0 - p)
+    gradient = math.sqrt((seen.mean_squared_row + 1.0) * max(spread, 1e-300))
+    return LearnSettings(
+        step=step / gradient,
+        dual_step=dual_step / math.sqrt(1.0 / p + 1.0 / (1.0 - p)),
+        conjugate_sign=1.0,
+        per_positive=1.0 / p,
+        per_negative=1.0 / (1.0 - p),
+        l2=l2,
+        radius=radius,
+        intercept_feature=1.0,
+    )
+
+
+def checked_reward(reward: str | Reward, solver: str) -> Reward:
+    found = get_reward(reward)
+    if not found.concave:
+        raise ValueError(
+            f"{solver} needs a concave reward such as 'hinge' or 'logistic'; {found!r} is not concave, so the "
+            "steps could lead anywhere."
+        )
+    return found
+
+
+def require_number(name: str, value: Any, owner: str, *, low: float, whole: bool = False) -> None:
+    """Refuse a setting that is not a number above ``low``."""
+    kind = int if whole else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kind) or not value > low:
+        what = "a whole number" if whole else "a number"
+        raise ValueError(f"{owner}: {name} must be {what} above {low:g}; got {value!r}.")

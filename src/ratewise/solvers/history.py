@@ -1,0 +1,50 @@
+"""The diary of a fit."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class History:
+    """Rows of (pass, points, seconds, tpr, tnr, value, ...) written at checkpoints of a fit.
+
+    The rates are those of the points as they were met, each before it was learned from: honest, and free.
+    """
+
+    def __init__(self, *, verbose: bool = False):
+        self._verbose = verbose
+        self._rows: list[dict[str, float]] = []
+        self._started = time.perf_counter()
+
+    def record(self, *, passes: float, points: float, tpr: float, tnr: float, value: float, **more: float) -> None:
+        """Write one row; ``more`` holds what the solver has to tell: the dual pair or the challenge level."""
+        row = {
+            "pass": float(passes),
+            "points": float(points),
+            "seconds": time.perf_counter() - self._started,
+            "tpr": tpr,
+            "tnr": tnr,
+            "value": value,
+        } | more
+        self._rows.append(row)
+        if self._verbose:
+            told = "  ".join(f"{name} {number:.4g}" for name, number in row.items())
+            print(f"[ratewise] {told}", file=sys.stderr)
+
+    def table(self) -> dict[str, NDArray[np.float64]]:
+        """The diary as a dict of equally long arrays."""
+        names = list(dict.fromkeys(name for row in self._rows for name in row))
+        return {name: np.array([row.get(name, np.nan) for row in self._rows]) for name in names}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A clock reading means nothing in another process: keep what has passed, not when it began.
+        return self.__dict__ | {"_started": time.perf_counter() - self._started}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._started = time.perf_counter() - state["_started"]

@@ -1,0 +1,120 @@
+"""A linear model in the making: the state the compiled loop works on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import STATE, LearnSettings, learn
+from ..measures import ConcaveMeasure, Rates
+from ..rewards import Reward
+from ..streams import Chunk
+
+
+class LinearModel(NamedTuple):
+    """Scores are ``rows @ weights + intercept``, in the units of the stream the model was learned from."""
+
+    weights: NDArray[np.float64]
+    intercept: float
+
+
+class Learner:
+    """The current model, the mean of all models since :meth:`restart_mean`, and the pair of weights.
+
+    Parameters
+    ----------
+    n_features : int
+    dtype : float32 or float64
+        The width of the arithmetic; that of the rows.
+    initial : LinearModel, optional
+        Where to begin; all zeros unless given.
+    """
+
+    def __init__(self, n_features: int, dtype: Any, initial: LinearModel | None = None):
+        self._direction = np.zeros(n_features, dtype=dtype)
+        self._shadow = np.zeros(n_features, dtype=dtype)
+        self._state = np.zeros(1, dtype=STATE)
+        self._sum = np.zeros(n_features)
+        self._sum_intercept = 0.0
+        self._sum_points = 0.0
+        self._state["scale"] = 1.0
+        if initial is not None:
+            self.set_model(initial)
+
+    def learn(
+        self, chunk: Chunk, settings: LearnSettings, reward: Reward, measure: ConcaveMeasure | None = None
+    ) -> None:
+        """One kernel call; then the kernel's own sums are folded away, so that its rounding cannot pile up."""
+        state = self._state
+        state["squared_length"] = float(np.dot(self._direction, self._direction))
+        learn(
+            chunk.rows,
+            chunk.signed_weights,
+            chunk.starts,
+            chunk.stops,
+            self._direction,
+            self._shadow,
+            state,
+            settings,
+            reward,
+            measure,
+        )
+        s = state[0]
+        self._sum += float(s["mass"]) * self._direction.astype(np.float64) - self._shadow
+        self._sum_intercept += float(s["intercept_mass"] * s["intercept"] - s["intercept_shadow"])
+        self._sum_points += float(s["intercept_mass"])
+        self._direction *= self._direction.dtype.type(s["scale"])
+        self._shadow[:] = 0.0
+        for name in ("mass", "intercept_mass", "intercept_shadow"):
+            state[name] = 0.0
+        state["scale"] = 1.0
+
+    def current(self) -> LinearModel:
+        return LinearModel(self._direction.astype(np.float64), float(self._state["intercept"][0]))
+
+    def mean(self) -> LinearModel:
+        """The mean of the models since the last restart; the current one if there are none."""
+        if self._sum_points == 0:
+            return self.current()
+        return LinearModel(self._sum / self._sum_points, self._sum_intercept / self._sum_points)
+
+    def restart_mean(self) -> None:
+        self._sum[:] = 0.0
+        self._sum_intercept = self._sum_points = 0.0
+
+    def set_model(self, model: LinearModel) -> None:
+        self._direction[:] = model.weights
+        self._state["intercept"] = model.intercept
+
+    def change_units(self, change: Any) -> None:
+        """Carry the model and the sum of models over to other units of the columns.
+
+        ``change(weights, intercept)`` must be linear in its arguments, as standardising is.
+        """
+        current = self.current()
+        self.set_model(LinearModel(*change(current.weights, current.intercept)))
+        self._sum, self._sum_intercept = change(self._sum, self._sum_intercept)
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        """The weights on the two rates: SPADE's dual pair, or the valuation's weights."""
+        return float(self._state["alpha"][0]), float(self._state["beta"][0])
+
+    @pair.setter
+    def pair(self, pair: tuple[float, float]) -> None:
+        self._state["alpha"], self._state["beta"] = pair
+
+    def restart_steps(self) -> None:
+        self._state["points"] = 0.0
+
+    def rates_met(self) -> Rates:
+        """The rates on the points since the last call, each met before it was learned from."""
+        s = self._state[0]
+        positives, negatives = float(s["positives"]), float(s["negatives"])
+        tpr = float(s["positive_hits"]) / positives if positives > 0 else 0.0
+        tnr = float(s["negative_hits"]) / negatives if negatives > 0 else 0.0
+        for name in ("positives", "negatives", "positive_hits", "negative_hits"):
+            self._state[name] = 0.0
+        return Rates(tpr, tnr, positives / max(positives + negatives, 1e-300))

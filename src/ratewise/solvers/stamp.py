@@ -1,0 +1,195 @@
+"""STAMP: the paper's Algorithm 3."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..measures import Measure, PseudoLinearMeasure
+from ..rewards import Reward
+from ..streams import ArrayStream, Summary
+from .base import Solver, StreamingRun, Task, checked_reward, primal_settings, require_number
+from .learner import Learner, LinearModel
+from .threshold import rates_at
+
+
+@dataclass(frozen=True)
+class Stamp(Solver):
+    """Maximise a pseudo-linear measure (F-beta, Jaccard, Gower-Legendre) one point at a time.
+
+    Epochs of doubling length: in each the model learns with fixed weights on the two classes, then its level
+    of the measure is taken, and the level sets the next epoch's weights: the model is challenged to beat
+    itself. (Algorithm 3, with the valuation's weights for any measure and any prevalence; the mean model of an
+    epoch is what is passed on, as the proof's online-to-batch step has it.)
+
+    Parameters
+    ----------
+    passes : int
+        Passes over the data.
+    first_epoch : int
+        Points of the first epoch.
+    growth : float
+        Each epoch is this many times as long as the one before.
+    level : "actual" or "fresh"
+        "actual" takes the measure itself, of the 0-1 predictions on all rows in memory, as the paper's
+        experiments did. "fresh" spends as many fresh points as the epoch had on the mean rewards and takes the
+        measure of those (Algorithm 3 to the letter).
+    reward : "hinge", "logistic" or a Reward
+    step : float
+        eta at t = 1; falls as 1 / sqrt(t) and starts again with each epoch.
+    radius : float
+        R_W: weights (in standardised units) are kept inside a ball of this radius.
+    """
+
+    passes: int = 25
+    first_epoch: int = 100
+    growth: float = 2.0
+    level: str = "actual"
+    reward: str | Reward = "hinge"
+    step: float = 1.0
+    radius: float = math.inf
+
+    name: ClassVar[str] = "stamp"
+    streaming: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_number("passes", self.passes, "Stamp", low=0, whole=True)
+        require_number("first_epoch", self.first_epoch, "Stamp", low=0, whole=True)
+        require_number("growth", self.growth, "Stamp", low=1)
+        for setting in ("step", "radius"):
+            require_number(setting, getattr(self, setting), "Stamp", low=0)
+        if self.level not in ("actual", "fresh"):
+            raise ValueError(f"Stamp: level must be 'actual' or 'fresh'; got {self.level!r}.")
+        checked_reward(self.reward, "Stamp")
+
+    def check(self, measure: Measure, prevalence: float) -> None:
+        require_pseudo_linear(measure, "Stamp").check_against(
+            prevalence, checked_reward(self.reward, "Stamp").largest
+        )
+
+    def start(self, task: Task) -> StampRun:
+        return StampRun(self, task)
+
+
+class StampRun(StreamingRun):
+    """One fit by STAMP."""
+
+    def __init__(self, solver: Stamp, task: Task):
+        self._solver = solver
+        self._task = task
+        self._measure = require_pseudo_linear(task.measure, "Stamp")
+        self._reward = checked_reward(solver.reward, "Stamp")
+        self._learner = Learner(task.n_features, task.dtype, task.initial)
+        self._level = 0.0
+        self._points = 0
+        self._epoch_length = float(solver.first_epoch)
+        self._left_in_epoch = solver.first_epoch
+        self._challenger = self._learner.current()  # w_e: the model of the last whole epoch
+
+    @property
+    def challenge_level(self) -> float:
+        return self._level
+
+    def solve(self, stream: ArrayStream) -> None:
+        if self._task.initial is not None:
+            self._level = self._actual_level(stream, self._challenger)
+        budget = self._solver.passes * stream.n_points
+        while budget > 0:
+            # The last epoch takes the remainder, so that none is cut off half-way.
+            last = budget < self._epoch_length * (1.0 + self._solver.growth)
+            self._left_in_epoch = budget if last else int(self._epoch_length)
+            budget -= self._left_in_epoch
+            self._learn(stream, self._left_in_epoch, stream.summary)
+            if self._solver.level == "fresh" and budget > 0:
+                budget -= self._end_epoch_on_fresh_points(stream, min(budget, int(self._epoch_length)))
+            else:
+                self._end_epoch(stream, self._actual_level(stream, self._learner.mean()))
+
+    def feed(self, stream: ArrayStream, points: int, seen: Summary) -> None:
+        while points > 0:
+            count = min(points, self._left_in_epoch)
+            self._learn(stream, count, seen)
+            points -= count
+            if self._left_in_epoch > 0:
+                continue
+            if self._solver.level == "fresh" and points > 0:
+                points -= self._end_epoch_on_fresh_points(stream, min(points, int(self._epoch_length)))
+            else:
+                self._end_epoch(stream, self._actual_level(stream, self._learner.mean()))
+
+    def _learn(self, stream: ArrayStream, points: int, seen: Summary) -> None:
+        """The model stage: steps on the valuation at the current level."""
+        pair = self._measure.valuation_weights(self._level, seen.prevalence)
+        self._learner.pair = pair
+        settings = primal_settings(
+            seen, pair, step=self._solver.step, radius=self._solver.radius, l2=self._task.l2
+        )
+        for chunk in stream.take(points):
+            self._learner.learn(chunk, settings, self._reward)
+        self._points += points
+        self._left_in_epoch -= points
+
+    def _end_epoch(self, stream: ArrayStream, level: float) -> None:
+        self._challenger = self._learner.mean()
+        self._learner.set_model(self._challenger)
+        self._learner.restart_mean()
+        self._learner.restart_steps()
+        self._level = level
+        self._epoch_length *= self._solver.growth
+        self._left_in_epoch = int(self._epoch_length)
+        if self._task.history is not None:
+            rates = self._learner.rates_met()
+            self._task.history.record(
+                passes=self._points / max(stream.n_points, 1),
+                points=self._points,
+                tpr=rates.tpr,
+                tnr=rates.tnr,
+                value=float(self._measure.value(*rates)),
+                level=self._level,
+            )
+
+    def _actual_level(self, stream: ArrayStream, model: LinearModel) -> float:
+        """The level stage: the measure of the model's own 0-1 predictions."""
+        rates = rates_at(stream.scores(*model), stream.signed_weights)
+        return max(float(self._measure.value(*rates)), 0.0)
+
+    def _end_epoch_on_fresh_points(self, stream: ArrayStream, points: int) -> int:
+        """The level stage of Algorithm 3: the measure of the mean rewards on points not learned from."""
+        model = self._learner.mean()
+        scores = stream.scores(*model)
+        total = np.zeros(2)
+        weight = np.zeros(2)
+        for chunk in stream.take(points):
+            for start, stop in zip(chunk.starts, chunk.stops, strict=True):
+                signed = chunk.signed_weights[start:stop].astype(np.float64)
+                rewards = self._reward.value(np.sign(signed) * scores[start:stop])
+                for side, mine in enumerate((signed > 0, signed < 0)):
+                    total[side] += (np.abs(signed) * rewards)[mine].sum()
+                    weight[side] += np.abs(signed)[mine].sum()
+        p_reward, n_reward = np.maximum(total / np.maximum(weight, 1e-300), 0.0)
+        prevalence = stream.summary.prevalence
+        self._points += points
+        self._end_epoch(stream, max(float(self._measure.value(p_reward, n_reward, prevalence)), 0.0))
+        return points
+
+    def model(self) -> LinearModel:
+        """The last whole epoch's model, or the running one's mean once that has seen half its points."""
+        if 2 * self._left_in_epoch <= self._epoch_length:
+            return self._learner.mean()
+        return self._challenger
+
+    def change_units(self, change: Any) -> None:
+        self._learner.change_units(change)
+        self._challenger = LinearModel(*change(*self._challenger))
+
+
+def require_pseudo_linear(measure: Measure, solver: str) -> PseudoLinearMeasure:
+    if not isinstance(measure, PseudoLinearMeasure):
+        raise ValueError(
+            f"{solver} maximises pseudo-linear measures, and {measure.label} is not one: use solver='spade' or "
+            "'auto'."
+        )
+    return measure

@@ -1,0 +1,54 @@
+"""What flows from a stream to a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+DenseRows = NDArray[np.floating[Any]]
+CSRRows = tuple[NDArray[np.floating[Any]], NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows in memory, and the ranges of them to read, in order."""
+
+    rows: DenseRows | CSRRows
+    signed_weights: NDArray[np.float32]
+    """The sample weight of each row, negative for a row of the negative class."""
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+
+    @property
+    def points(self) -> int:
+        return int((self.stops - self.starts).sum())
+
+
+class Summary(NamedTuple):
+    """The few numbers that set step sizes and class weights; two of them add up."""
+
+    points: int
+    positive_weight: float
+    negative_weight: float
+    squared_rows: float
+    """The sum of all rows' squared lengths."""
+
+    @property
+    def prevalence(self) -> float:
+        """The share of positives, kept off 0 and 1 until both classes have been seen."""
+        floor = 0.5 / (self.points + 1)
+        share = self.positive_weight / max(self.positive_weight + self.negative_weight, 1e-300)
+        return min(max(share, floor), 1.0 - floor)
+
+    @property
+    def mean_squared_row(self) -> float:
+        return self.squared_rows / max(self.points, 1)
+
+    def merge(self, other: Summary) -> Summary:
+        return Summary(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+NOTHING_SEEN = Summary(0, 0.0, 0.0, 0.0)

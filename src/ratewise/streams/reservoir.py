@@ -1,0 +1,76 @@
+"""A fair sample of everything seen so far, in bounded memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+_CLASSES = (1.0, -1.0)
+
+
+class Reservoir:
+    """Up to ``capacity`` rows of each class, every row seen so far equally likely to be among them.
+
+    The classes are sampled apart, so that a class of one in a thousand is not lost; :meth:`sample` weighs each
+    class by all that was seen of it, so that measures come out as on the whole stream.
+    """
+
+    def __init__(self, capacity: int, rng: np.random.Generator):
+        self.capacity = capacity
+        self._rng = rng
+        self._rows: dict[float, Any] = {}
+        self._weights: dict[float, NDArray[np.float64]] = {}
+        self._seen = dict.fromkeys(_CLASSES, 0)
+        self._weight_seen = dict.fromkeys(_CLASSES, 0.0)
+
+    def add(self, X: Any, signed_weights: NDArray[Any]) -> None:
+        """Offer more rows."""
+        for label in _CLASSES:
+            mine = np.flatnonzero(np.sign(signed_weights) == label)
+            if mine.size:
+                self._offer(label, X[mine], np.abs(signed_weights[mine]).astype(np.float64))
+
+    def _offer(self, label: float, rows: Any, weights: NDArray[np.float64]) -> None:
+        if label not in self._rows:
+            kept, kept_weights = rows[:0], weights[:0]
+        else:
+            kept, kept_weights = self._rows[label], self._weights[label]
+        before = self._seen[label]
+        self._seen[label] += weights.size
+        self._weight_seen[label] += float(weights.sum())
+        room = self.capacity - kept_weights.size
+        pool = _stack(kept, rows)
+        pool_weights = np.concatenate([kept_weights, weights])
+        if weights.size <= room:
+            self._rows[label], self._weights[label] = pool, pool_weights
+            return
+        # Algorithm R: the k-th row seen takes a random place if that place exists. Of several rows that take
+        # the same place the last one stays.
+        places = np.arange(self.capacity)
+        places[: kept_weights.size] = np.arange(kept_weights.size)
+        arrivals = before + np.arange(weights.size)
+        targets = np.where(arrivals < self.capacity, arrivals, self._rng.integers(0, arrivals + 1))
+        landing = targets < self.capacity
+        places[targets[landing]] = kept_weights.size + np.flatnonzero(landing)
+        self._rows[label], self._weights[label] = pool[places], pool_weights[places]
+
+    def sample(self) -> tuple[Any, NDArray[np.float64]]:
+        """Rows and signed weights; each class weighs as much as all that was seen of it."""
+        labels = [label for label in _CLASSES if label in self._rows]
+        rows = self._rows[labels[0]]
+        for label in labels[1:]:
+            rows = _stack(rows, self._rows[label])
+        weights = [
+            label * self._weights[label] * (self._weight_seen[label] / self._weights[label].sum())
+            for label in labels
+        ]
+        return rows, np.concatenate(weights)
+
+
+def _stack(first: Any, second: Any) -> Any:
+    if sparse.issparse(first):
+        return sparse.vstack([first, second], format="csr")
+    return np.concatenate([first, second])

@@ -1,0 +1,98 @@
+"""Columns brought to one scale, and models carried back to the user's units."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+_BLOCK_ROWS = 4096
+
+
+class Standardizer:
+    """Running column statistics, and the change of units they make.
+
+    Dense columns are centred and divided by their standard deviation. Columns of a sparse matrix are not
+    centred, which would fill it; they are divided by the root mean square of their non-zero entries, so that
+    a rare word weighs no more than a common one.
+    """
+
+    def __init__(self, n_features: int, *, active: bool = True):
+        self.active = active
+        self.count = 0.0
+        self.mean = np.zeros(n_features)
+        self.squares = np.zeros(n_features)  # dense: about the mean; sparse: about zero
+        self.nonzeros: NDArray[np.float64] | None = None
+
+    def update(self, X: Any) -> Standardizer:
+        """Take in more rows."""
+        if not self.active or X.shape[0] == 0:
+            return self
+        if sparse.issparse(X):
+            self._update_sparse(X)
+        else:
+            for start in range(0, X.shape[0], _BLOCK_ROWS):
+                self._merge(np.asarray(X[start : start + _BLOCK_ROWS], dtype=np.float64))
+        return self
+
+    def _merge(self, block: NDArray[np.float64]) -> None:
+        rows = block.shape[0]
+        mean = block.mean(axis=0)
+        block = block - mean
+        total = self.count + rows
+        gap = mean - self.mean
+        self.squares += np.einsum("ij,ij->j", block, block) + gap * gap * (self.count * rows / total)
+        self.mean += gap * (rows / total)
+        self.count = total
+
+    def _update_sparse(self, X: Any) -> None:
+        if self.nonzeros is None:
+            self.nonzeros = np.zeros(self.mean.size)
+        data = X.data.astype(np.float64)
+        self.nonzeros += np.bincount(X.indices, weights=data != 0, minlength=self.mean.size)
+        self.squares += np.bincount(X.indices, weights=data * data, minlength=self.mean.size)
+        self.count += X.shape[0]
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """What each column is divided by; 1 for a column that does not vary."""
+        if not self.active or self.count == 0:
+            return np.ones_like(self.mean)
+        if self.nonzeros is not None:
+            spread = np.sqrt(self.squares / np.maximum(self.nonzeros, 1.0))
+            return np.where(spread > 0, spread, 1.0)
+        spread = np.sqrt(self.squares / self.count)
+        # Rounding leaves a constant column a spread of about 1e-16 of its size.
+        return np.where(spread > 1e-12 * np.abs(self.mean), spread, 1.0)
+
+    def snapshot(self) -> Standardizer:
+        """A copy that later updates leave alone."""
+        return copy.deepcopy(self)
+
+    def to_user_units(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
+        """A model of standardised columns as the same model of the user's columns."""
+        coef = np.asarray(weights, dtype=np.float64) / self.scale
+        return coef, float(intercept - coef @ self.mean)
+
+    def to_standard_units(self, coef: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
+        """The other way round."""
+        coef = np.asarray(coef, dtype=np.float64)
+        return coef * self.scale, float(intercept + coef @ self.mean)
+
+    def transform(self, X: Any, order: NDArray[np.intp], dtype: Any) -> Any:
+        """The rows of X in this order, standardised: one copy, made block by block."""
+        if sparse.issparse(X):
+            copied = X[order].astype(dtype)  # indexing by rows copies, so this may be scaled in place
+            if self.active:
+                copied.data *= (1.0 / self.scale).astype(dtype)[copied.indices]
+            copied.sort_indices()
+            return copied
+        out = np.empty(X.shape, dtype=dtype)
+        inverse = 1.0 / self.scale
+        for start in range(0, X.shape[0], _BLOCK_ROWS):
+            block = X[order[start : start + _BLOCK_ROWS]]
+            out[start : start + _BLOCK_ROWS] = (block - self.mean) * inverse if self.active else block
+        return out
