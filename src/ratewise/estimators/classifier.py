@@ -116,20 +116,21 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         rows = training_set(X, y, sample_weight, pos_label=self.pos_label)
         rows = _with_mean_weight_one(rows)
         _require_both_classes(rows)
-        if self.warm_start and hasattr(self, "coef_") and columns.count != self.n_features_in_:
+        if self.warm_start and hasattr(self, "coef_") and columns.number != self.n_features_in_:
             raise ValueError(
-                f"warm_start=True, but X has {columns.count} features and the fit before had {self.n_features_in_}."
+                f"warm_start=True, but X has {columns.number} features and the fit before had "
+                f"{self.n_features_in_}."
             )
         solver.check(measure, summarize(rows.X, rows.signed_weights).prevalence)
 
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        standardizer = Standardizer(columns.count, active=self.standardize).update(rows.X)
+        standardizer = Standardizer(columns.number, active=self.standardize).update(rows.X)
         stream = ArrayStream(rows.X, rows.signed_weights, standardizer, rng)
         history = History(verbose=bool(self.verbose))
         run = solver.start(
             Task(
                 measure,
-                columns.count,
+                columns.number,
                 stream.X.dtype,
                 l2=self.alpha,
                 initial=self._initial_model(standardizer) if self.warm_start else None,
@@ -169,7 +170,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         rows = training_set(X, y, sample_weight, pos_label=self.pos_label, classes=known)
 
         if online is None:
-            online = _OnlineFit.begin(self, measure, solver, columns.count)
+            online = _OnlineFit.begin(self, measure, solver, columns.number)
         columns.store_on(self)
         self.measure_, self.solver_, self.classes_ = measure, solver, known
         self._online = online

@@ -24,7 +24,7 @@ class TrainingSet(NamedTuple):
 class Columns(NamedTuple):
     """What a fit remembers of the columns."""
 
-    count: int
+    number: int
     names: NDArray[Any] | None
 
     @classmethod
@@ -35,7 +35,7 @@ class Columns(NamedTuple):
         return checked, cls(probe.n_features_in_, getattr(probe, "feature_names_in_", None))
 
     def store_on(self, estimator: Any) -> None:
-        estimator.n_features_in_ = self.count
+        estimator.n_features_in_ = self.number
         if self.names is not None:
             estimator.feature_names_in_ = self.names
         elif hasattr(estimator, "feature_names_in_"):

@@ -99,7 +99,7 @@ def learn(
                 step = settings.step * root
                 dual_step = settings.dual_step * root
                 shrink = 1.0 / (1.0 + step * settings.l2)
-                if measure is not None:
+                if measure is not None:  # noqa: SIM102 (numba prunes on a lone test for None)
                     if not measure.lipschitz:
                         epsilon = math.sqrt(root)
                 steps_due = t if t < 64 else t + 31
@@ -137,10 +137,12 @@ def learn(
                 scale *= shrink
                 squared_length *= shrink * shrink
                 if scale < 1e-6:
-                    # Before the scale underflows, fold it into the direction; rare, so O(d) is fine.
+                    # Before the scale underflows, fold it into the direction and the sum of models into the
+                    # shadow; rare, so O(d) is fine.
                     for j in range(direction.size):
+                        shadow[j] -= direction.dtype.type(mass) * direction[j]
                         direction[j] *= direction.dtype.type(scale)
-                    mass /= scale
+                    mass = 0.0
                     scale = 1.0
 
             if measure is not None:

@@ -18,13 +18,14 @@ import dataclasses
 import hashlib
 import inspect
 import types as python_types
-from functools import lru_cache
+from functools import cache
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from numba.core import cgutils, types
 from numba.core.datamodel import models
+from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
     infer_getattr,
@@ -34,7 +35,6 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
-from numba.core.typing.templates import AttributeTemplate
 
 from ..measures import Measure
 from ..rewards import Reward
@@ -46,7 +46,7 @@ class ScalarObjectType(types.Type):
     Each Python class gets a subclass of this and one instance of it.
     """
 
-    known: dict[str, ScalarObjectType] = {}
+    known: ClassVar[dict[str, ScalarObjectType]] = {}
 
     def __init__(self, name: str, cls: type):
         self.cls = cls
@@ -59,17 +59,24 @@ class ScalarObjectType(types.Type):
         return _known_type, (self.name,)
 
 
+class _ForeignType(types.Type):  # type: ignore[misc]
+    """Stands for a class this process has not met, so that its place in the cache index is kept."""
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return _known_type, (self.name,)
+
+
 def _known_type(name: str) -> types.Type:
-    return ScalarObjectType.known.get(name) or types.Opaque(name)
+    return ScalarObjectType.known.get(name) or _ForeignType(name)
 
 
 @typeof_impl.register(Measure)
 @typeof_impl.register(Reward)
 def _typeof_scalar_object(value: Any, context: Any) -> ScalarObjectType:
-    return _numba_type(type(value))
+    return _numba_type(type(value))  # type: ignore[arg-type]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _numba_type(cls: type) -> ScalarObjectType:
     if not dataclasses.is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         raise TypeError(
@@ -138,12 +145,12 @@ def _lower_attribute(context: Any, builder: Any, numba_type: ScalarObjectType, v
 
 def _methods(cls: type) -> dict[str, python_types.FunctionType]:
     """The plain methods of a class, inherited ones included, up to the measure and reward base classes."""
-    found: dict[str, python_types.FunctionType] = {}
-    for base in reversed(cls.__mro__):
-        for name, member in vars(base).items():
-            if isinstance(member, python_types.FunctionType) and not name.startswith("__"):
-                found[name] = member
-    return found
+    return {
+        name: member
+        for base in reversed(cls.__mro__)
+        for name, member in vars(base).items()
+        if isinstance(member, python_types.FunctionType) and not name.startswith("__")
+    }
 
 
 def _digest(cls: type) -> str:
@@ -159,7 +166,7 @@ def _digest(cls: type) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _kernel_sources() -> str:
     content = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from ..kernels import STATE, LearnSettings, learn
@@ -49,18 +50,24 @@ class Learner:
         """One kernel call; then the kernel's own sums are folded away, so that its rounding cannot pile up."""
         state = self._state
         state["squared_length"] = float(np.dot(self._direction, self._direction))
-        learn(
-            chunk.rows,
-            chunk.signed_weights,
-            chunk.starts,
-            chunk.stops,
-            self._direction,
-            self._shadow,
-            state,
-            settings,
-            reward,
-            measure,
-        )
+        try:
+            learn(
+                chunk.rows,
+                chunk.signed_weights,
+                chunk.starts,
+                chunk.stops,
+                self._direction,
+                self._shadow,
+                state,
+                settings,
+                reward,
+                measure,
+            )
+        except NumbaError as error:
+            raise TypeError(
+                f"{measure or reward!r} cannot be compiled. Its methods may use plain floats, arithmetic, the "
+                f"math module and functions marked @numba.njit only. The compiler said: {error}"
+            ) from error
         s = state[0]
         self._sum += float(s["mass"]) * self._direction.astype(np.float64) - self._shadow
         self._sum_intercept += float(s["intercept_mass"] * s["intercept"] - s["intercept_shadow"])

@@ -48,7 +48,12 @@ class Summary(NamedTuple):
         return self.squared_rows / max(self.points, 1)
 
     def merge(self, other: Summary) -> Summary:
-        return Summary(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        return Summary(
+            self.points + other.points,
+            self.positive_weight + other.positive_weight,
+            self.negative_weight + other.negative_weight,
+            self.squared_rows + other.squared_rows,
+        )
 
 
 NOTHING_SEEN = Summary(0, 0.0, 0.0, 0.0)
