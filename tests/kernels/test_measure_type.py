@@ -107,11 +107,15 @@ def test_a_users_measure_is_cached_between_processes_and_never_stale(run):
     assert back == first
 
 
+def plain_python_function(x):
+    return x
+
+
 def test_a_measure_that_cannot_be_compiled_is_refused_with_a_sentence():
     @dataclass(frozen=True)
     class Wordy(MinRate):
         def project(self, alpha, beta, epsilon=0.0):
-            return float(str(alpha)), beta
+            return plain_python_function(alpha), beta
 
     X, y = make_classification(200, weights=[0.8], random_state=0)
     with pytest.raises(TypeError, match=r"Wordy\(\) cannot be compiled.*plain floats"):

@@ -39,6 +39,11 @@ STATE = np.dtype(
 )
 
 
+# Below this the scale is folded into the direction, and the sum of models so far into the shadow. It takes a loop
+# over the columns, so it should be rare; but ``mass * direction - shadow`` loses digits as the scale falls.
+_SMALLEST_SCALE = 1e-3
+
+
 class LearnSettings(NamedTuple):
     """What stays fixed during one call of :func:`learn`."""
 
@@ -136,14 +141,12 @@ def learn(
             if shrink != 1.0:
                 scale *= shrink
                 squared_length *= shrink * shrink
-                if scale < 1e-6:
-                    # Before the scale underflows, fold it into the direction and the sum of models into the
-                    # shadow; rare, so O(d) is fine.
-                    for j in range(direction.size):
-                        shadow[j] -= direction.dtype.type(mass) * direction[j]
-                        direction[j] *= direction.dtype.type(scale)
-                    mass = 0.0
-                    scale = 1.0
+            if scale < _SMALLEST_SCALE:
+                for j in range(direction.size):
+                    shadow[j] -= direction.dtype.type(mass) * direction[j]
+                    direction[j] *= direction.dtype.type(scale)
+                mass = 0.0
+                scale = 1.0
 
             if measure is not None:
                 slope_alpha, slope_beta = measure.conjugate_gradient(alpha, beta)

@@ -1,0 +1,99 @@
+"""AMP climbs, at the rate of Table 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from ratewise.measures import FBeta, GowerLegendre, Jaccard
+from ratewise.rewards import Reward
+from ratewise.solvers import Amp, History, Task
+from ratewise.streams import ArrayStream, Standardizer
+
+MEASURES = [FBeta(1.0), FBeta(2.0), Jaccard(), GowerLegendre(0.5), GowerLegendre(2.0)]
+
+
+@dataclass(frozen=True)
+class Affine(Reward):
+    """(1 + z) / 2: in [0, 1] while |z| <= 1, so that the theory's assumptions hold to the letter."""
+
+    def value(self, z):
+        return 0.5 * (1.0 + z)
+
+    def slope(self, z):
+        return 0.5 + 0.0 * z
+
+
+def on_the_unit_disc(n=200, share=0.3, seed=0):
+    """One column in [-0.7, 0.7]; with the intercept's 1 and a ball of radius 0.8, |z| <= 1."""
+    rng = np.random.default_rng(seed)
+    positive = np.arange(n) < share * n
+    x = np.clip(rng.normal(np.where(positive, 0.35, -0.1), 0.2), -0.7, 0.7)
+    return x, np.where(positive, 1.0, -1.0)
+
+
+RADIUS = 0.8
+
+
+def known_optimum(measure, x, signs):
+    """The valuation is linear in (w, b), so the best model lies on the circle: search its angle."""
+    angles = np.linspace(0, 2 * np.pi, 200_001)
+    w, b = RADIUS * np.cos(angles), RADIUS * np.sin(angles)
+    positive = signs > 0
+    p_reward = 0.5 * (1 + w * x[positive].mean() + b)
+    n_reward = 0.5 * (1 - w * x[~positive].mean() - b)
+    return float(measure.value(p_reward, n_reward, positive.mean()).max())
+
+
+def stream_of(X, signs):
+    standardizer = Standardizer(X.shape[1], active=False)
+    return ArrayStream(X, signs, standardizer, np.random.default_rng(0), np.float64)
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_the_level_never_falls_and_the_excess_stays_under_the_linear_rate(measure):
+    x, signs = on_the_unit_disc()
+    optimum = known_optimum(measure, x, signs)
+    rate = measure.convergence_rate(1.0, 0.3)
+    history = History()
+    stream = stream_of(x[:, np.newaxis], signs)
+    solver = Amp(reward=Affine(), radius=RADIUS, level="reward", tolerance=1e-12)
+    run = solver.start(Task(measure, 1, np.float64, history=history))
+    start = float(measure.value(0.5, 0.5, 0.3))  # every reward of the zero model is 1/2
+    run.solve(stream)
+    levels = np.concatenate([[start], history.table()["level"]])
+    assert (np.diff(levels) >= 0).all()
+    excess = optimum - levels
+    bound = excess[0] * rate ** np.arange(excess.size)
+    assert excess[0] > 0.05
+    assert (excess <= bound + 1e-6).all()
+    assert abs(excess[-1]) < 1e-6
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_levels_never_fall_on_data_with_the_default_reward(measure):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((2_000, 5))
+    signs = np.where(X[:, 0] + rng.standard_normal(2_000) > 1.5, 1.0, -1.0)
+    history = History()
+    run = Amp().start(Task(measure, 5, np.float64, l2=1e-6, history=history))
+    run.solve(stream_of(X, signs))
+    levels = history.table()["level"]
+    assert (np.diff(levels) >= 0).all()
+    assert levels[-1] > 0.3
+    assert len(levels) < 30, "the rounds must stop by tolerance, not by the limit"
+
+
+def test_the_model_stays_in_the_ball_and_touches_it_only_if_it_must():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((500, 3))
+    signs = np.where(X[:, 0] + 0.5 * rng.standard_normal(500) > 1.0, 1.0, -1.0)
+    lengths = {}
+    for radius in (0.5, 1e6):
+        run = Amp(radius=radius).start(Task(FBeta(1.0), 3, np.float64))
+        run.solve(stream_of(X, signs))
+        lengths[radius] = np.linalg.norm(np.append(*run.model()))
+    assert lengths[0.5] == pytest.approx(0.5, abs=1e-3)
+    assert 1.0 < lengths[1e6] < 100.0

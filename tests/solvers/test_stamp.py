@@ -1,0 +1,107 @@
+"""STAMP challenges itself upwards, for any pseudo-linear measure and any prevalence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from ratewise.measures import FBeta, GowerLegendre, Jaccard, PseudoLinear
+from ratewise.measures.base import PseudoLinearCoefficients, PseudoLinearMeasure
+from ratewise.solvers import History, Stamp, Task, best_threshold, rates_at
+from ratewise.streams import ArrayStream, Standardizer
+
+MEASURES = [
+    FBeta(1.0),
+    FBeta(0.5),
+    FBeta(2.0),
+    Jaccard(),
+    GowerLegendre(0.5),
+    GowerLegendre(2.0),
+    PseudoLinear((0.0, 1.0, 1.0), (2.0, -0.2, -0.3)),
+]
+
+
+def clouds(n=20_000, share=0.1, seed=0):
+    """Two normal clouds, and a lower bound on what any linear model can reach: the first axis, best cut."""
+    rng = np.random.default_rng(seed)
+    positive = rng.random(n) < share
+    X = rng.standard_normal((n, 4))
+    X[positive, 0] += 2.0
+    signs = np.where(positive, 1.0, -1.0)
+    stream = ArrayStream(X, signs, Standardizer(4).update(X), np.random.default_rng(seed), np.float32)
+    return stream, X[:, 0], signs
+
+
+def run_stamp(solver, stream, measure, history=None):
+    run = solver.start(Task(measure, stream.n_features, stream.X.dtype, history=history))
+    run.solve(stream)
+    return run
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.01])
+@pytest.mark.parametrize("measure", MEASURES, ids=str)
+def test_with_a_tuned_threshold_stamp_reaches_the_best_direction(measure, share):
+    stream, first_axis, signs = clouds(share=share)
+    attainable = best_threshold(first_axis, signs, measure).value
+    model = run_stamp(Stamp(passes=5), stream, measure).model()
+    found = best_threshold(stream.scores(*model), stream.signed_weights, measure).value
+    assert found > attainable - 0.015
+
+
+@pytest.mark.parametrize("level", ["actual", "fresh"])
+def test_the_level_rises_from_zero_to_what_the_model_is_worth(level):
+    stream, _, _ = clouds()
+    history = History()
+    run = run_stamp(Stamp(passes=5, level=level), stream, FBeta(1.0), history)
+    levels = history.table()["level"]
+    assert levels[-1] > 0.3
+    assert levels[-1] > levels[0]
+    if level == "actual":
+        rates = rates_at(stream.scores(*run.model()), stream.signed_weights)
+        assert run.challenge_level == pytest.approx(float(FBeta(1.0).value(*rates)))
+
+
+def test_epochs_double_from_one_hundred_and_the_last_takes_the_remainder():
+    stream, _, _ = clouds(n=1_000)
+    history = History()
+    run_stamp(Stamp(passes=2, first_epoch=100), stream, Jaccard(), history)
+    lengths = np.diff(history.table()["points"], prepend=0)
+    # 100 + 200 + 400 leaves 1,300, which is less than 800 + 1,600: the last epoch takes it all.
+    np.testing.assert_array_equal(lengths, [100, 200, 400, 1_300])
+
+
+def test_fresh_level_points_are_paid_for_out_of_the_same_budget():
+    stream, _, _ = clouds(n=1_000)
+    history = History()
+    run_stamp(Stamp(passes=3, level="fresh"), stream, FBeta(1.0), history)
+    assert history.table()["points"][-1] == 3_000
+
+
+@dataclass(frozen=True)
+class OneHalfWeights(PseudoLinearMeasure):
+    """F1 as Algorithm 3 prints it: right at a prevalence of one half only."""
+
+    def coefficients(self, prevalence):
+        return PseudoLinearCoefficients((0.0, 2.0, 0.0), (2.0, 1.0, -1.0))
+
+
+def test_the_printed_weights_are_those_of_f1_at_one_half_and_at_no_other_prevalence():
+    for level in (0.0, 0.3, 0.8):
+        printed = OneHalfWeights().valuation_weights(level, 0.5)
+        assert printed == pytest.approx((1 - level / 2, level / 2))
+        assert FBeta(1.0).valuation_weights(level, 0.5) == pytest.approx(printed)
+    away = FBeta(1.0).valuation_weights(0.5, 0.05)
+    assert away[0] / away[1] != pytest.approx(3.0, rel=0.5)
+
+
+def test_with_the_printed_weights_stamp_settles_elsewhere_on_rare_positives():
+    """At 2% positives the printed weights count a false alarm 49 times too little."""
+    stream, _, _ = clouds(share=0.02)
+    f1 = FBeta(1.0)
+    values = {}
+    for measure in (f1, OneHalfWeights()):
+        model = run_stamp(Stamp(passes=5), stream, measure).model()
+        values[type(measure)] = float(f1.value(*rates_at(stream.scores(*model), stream.signed_weights)))
+    assert values[FBeta] > values[OneHalfWeights] + 0.1
