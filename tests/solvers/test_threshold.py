@@ -1,0 +1,208 @@
+"""The exact best threshold against every cut there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ratewise.measures import FBeta, Measure, MinRate, get_measure, measure_names
+from ratewise.solvers import best_threshold, rates_at
+
+quick = settings(deadline=None, max_examples=50)
+weights = st.one_of(st.just(1.0), st.floats(0.1, 10.0))
+# Few different scores, so that ties are common; or any.
+scores = st.one_of(st.integers(-3, 3).map(float), st.floats(-100.0, 100.0))
+points = st.lists(st.tuples(scores, st.sampled_from([-1.0, 1.0]), weights), min_size=1, max_size=25)
+every_name = pytest.mark.parametrize("name", measure_names())
+
+
+def columns(rows):
+    table = np.array(rows)
+    return table[:, 0], table[:, 1] * table[:, 2]
+
+
+def rates_by_hand(scores, signed_weights, called):
+    all_positive = signed_weights[signed_weights > 0].sum()
+    all_negative = -signed_weights[signed_weights < 0].sum()
+    hits = signed_weights[called & (signed_weights > 0)].sum()
+    rejections = -signed_weights[~called & (signed_weights < 0)].sum()
+    tpr = hits / all_positive if all_positive else 0.0
+    tnr = rejections / all_negative if all_negative else 0.0
+    return tpr, tnr, all_positive / (all_positive + all_negative)
+
+
+def best_of_all_cuts(scores, signed_weights, measure):
+    cuts = [-np.inf, *np.unique(scores)]
+    return max(float(measure.value(*rates_by_hand(scores, signed_weights, scores > cut))) for cut in cuts)
+
+
+@dataclass(frozen=True)
+class Accuracy(Measure):
+    """A user's own measure, with nothing but a value."""
+
+    def value(self, tpr, tnr, prevalence=None):
+        return prevalence * tpr + (1.0 - prevalence) * tnr
+
+
+@dataclass(frozen=True)
+class Precision(Measure):
+    """One that is not defined where nothing is called positive."""
+
+    def value(self, tpr, tnr, prevalence=None):
+        called = prevalence * tpr + (1.0 - prevalence) * (1.0 - tnr)
+        return np.where(called > 0, prevalence * tpr / np.where(called > 0, called, 1.0), np.nan)
+
+
+@dataclass(frozen=True)
+class Indifferent(Measure):
+    """Every cut is as good as any other."""
+
+    def value(self, tpr, tnr, prevalence=None):
+        return 0.5 + 0.0 * np.asarray(tpr)
+
+
+@every_name
+@quick
+@given(rows=points)
+def test_the_best_threshold_is_the_best_of_all_cuts(name, rows):
+    scores, signed_weights = columns(rows)
+    found = best_threshold(scores, signed_weights, get_measure(name))
+    assert found.value == pytest.approx(best_of_all_cuts(scores, signed_weights, get_measure(name)), abs=1e-9)
+
+
+@every_name
+@quick
+@given(rows=points)
+def test_a_threshold_reproduces_the_rates_and_the_value_it_reports(name, rows):
+    scores, signed_weights = columns(rows)
+    found = best_threshold(scores, signed_weights, get_measure(name))
+    assert_reproduced(found, scores, signed_weights, get_measure(name))
+
+
+def assert_reproduced(found, scores, signed_weights, measure):
+    rates = rates_at(scores, signed_weights, found.threshold)
+    assert rates == pytest.approx(found.rates, abs=1e-12)
+    assert float(measure.value(*rates)) == pytest.approx(found.value, abs=1e-9)
+
+
+@quick
+@given(rows=points, threshold=scores)
+def test_rates_at_counts_scores_above_the_threshold_as_called(rows, threshold):
+    scores, signed_weights = columns(rows)
+    expected = rates_by_hand(scores, signed_weights, scores > threshold)
+    assert rates_at(scores, signed_weights, threshold) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_score_at_the_threshold_is_not_called():
+    # Called: the 2 alone. One positive of two is hit, both negatives are spared.
+    rates = rates_at(np.array([2.0, 1.0, 1.0, 0.0]), np.array([1.0, 1.0, -1.0, -1.0]), 1.0)
+    assert rates == (0.5, 1.0, 0.5)
+
+
+def test_the_threshold_lies_midway_between_the_scores_it_parts():
+    found = best_threshold(np.array([1.0, 3.0, 7.0, 8.0]), np.array([-1.0, -1.0, 1.0, 1.0]), MinRate())
+    assert found.threshold == 5.0
+    assert found.value == 1.0
+
+
+def test_weights_move_the_threshold():
+    scores = np.array([4.0, 3.0, 2.0, 1.0])
+    light = best_threshold(scores, np.array([1.0, -1.0, 1.0, -1.0]), Accuracy())
+    heavy = best_threshold(scores, np.array([1.0, -9.0, 1.0, -1.0]), Accuracy())
+    # Unweighted, cuts after one and after three points are both 3/4 right, and the lower is nearer zero.
+    assert light.threshold == 1.5
+    assert heavy.threshold == 3.5
+
+
+@every_name
+@pytest.mark.parametrize("score", [0.0, -2.5, 1e6])
+def test_scores_all_equal_leave_a_choice_of_all_or_none(name, score):
+    scores, signed_weights = np.full(4, score), np.array([1.0, 1.0, 1.0, -1.0])
+    found = best_threshold(scores, signed_weights, get_measure(name))
+    assert_reproduced(found, scores, signed_weights, get_measure(name))
+    assert found.rates[:2] in [(1.0, 0.0), (0.0, 1.0)]
+    # Calling all four: F1 = 6/7. Calling none: 0.
+    if name == "f1":
+        assert found.value == pytest.approx(6 / 7)
+
+
+@every_name
+@pytest.mark.parametrize("signed_weight", [1.0, -2.0])
+def test_a_single_point_is_enough(name, signed_weight):
+    scores, signed_weights = np.array([0.3]), np.array([signed_weight])
+    found = best_threshold(scores, signed_weights, get_measure(name))
+    assert_reproduced(found, scores, signed_weights, get_measure(name))
+
+
+def test_a_single_positive_point_is_called():
+    found = best_threshold(np.array([-0.3]), np.array([1.0]), FBeta())
+    assert found.threshold < -0.3
+    assert found.value == 1.0
+
+
+@pytest.mark.parametrize("start", [1.0, -1.0, 0.0, 1e-300, 123456.789, -1e15])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("steps", [0, 1])
+def test_neighbouring_floats_are_parted(start, dtype, steps):
+    low = dtype(start)
+    for _ in range(steps):  # so that the lower of the two is once the even float and once the odd one
+        low = np.nextafter(low, dtype(np.inf))
+    scores = np.array([low, np.nextafter(low, dtype(np.inf))])
+    signed_weights = np.array([-1.0, 1.0])
+    found = best_threshold(scores, signed_weights, MinRate())
+    assert found.value == 1.0
+    assert_reproduced(found, scores, signed_weights, MinRate())
+
+
+@pytest.mark.parametrize("score", [1e17, -1e17])
+@pytest.mark.parametrize("measure", [FBeta(), Accuracy()], ids=repr)
+@pytest.mark.parametrize("signs", [[1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]])
+def test_scores_too_large_to_tell_from_themselves_plus_one_keep_their_threshold(score, measure, signs):
+    scores, signed_weights = np.full(3, score), np.array(signs)
+    found = best_threshold(scores, signed_weights, measure)
+    assert_reproduced(found, scores, signed_weights, measure)
+
+
+@quick
+@given(rows=points)
+def test_a_measure_of_the_users_own_needs_only_a_value(rows):
+    scores, signed_weights = columns(rows)
+    found = best_threshold(scores, signed_weights, Accuracy())
+    assert found.value == pytest.approx(best_of_all_cuts(scores, signed_weights, Accuracy()), abs=1e-9)
+    assert_reproduced(found, scores, signed_weights, Accuracy())
+
+
+def test_cuts_where_a_measure_is_not_defined_are_passed_over():
+    found = best_threshold(np.array([3.0, 2.0, 1.0]), np.array([1.0, -1.0, 1.0]), Precision())
+    assert found.value == 1.0
+    assert found.threshold == 2.5
+
+
+@pytest.mark.parametrize("n", [9, 5001])
+def test_of_equally_good_cuts_the_one_nearest_zero_is_taken(n):
+    # Scores at odd numbers around zero, so 0 is a midpoint.
+    scores = 2.0 * np.arange(n + 1) - n
+    signed_weights = np.resize([1.0, -1.0], n + 1)
+    assert best_threshold(scores, signed_weights, Indifferent()).threshold == 0.0
+
+
+@quick
+@given(rows=points, seed=st.integers(0, 1000))
+def test_the_order_of_the_points_does_not_matter(rows, seed):
+    scores, signed_weights = columns(rows)
+    order = np.random.default_rng(seed).permutation(scores.size)
+    found = best_threshold(scores, signed_weights, FBeta())
+    shuffled = best_threshold(scores[order], signed_weights[order], FBeta())
+    assert shuffled.threshold == found.threshold
+    assert shuffled.value == pytest.approx(found.value, abs=1e-12)
+
+
+def test_the_points_are_left_as_they_were():
+    scores, signed_weights = np.array([1.0, -1.0, 0.5]), np.array([1.0, -1.0, -1.0])
+    best_threshold(scores, signed_weights, FBeta())
+    assert scores.tolist() == [1.0, -1.0, 0.5]
+    assert signed_weights.tolist() == [1.0, -1.0, -1.0]

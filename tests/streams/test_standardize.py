@@ -1,0 +1,187 @@
+"""Running column statistics, and models carried between units."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+
+from ratewise.streams import Standardizer
+
+quick = settings(deadline=None, max_examples=80)
+seeds = st.integers(0, 2**32 - 1)
+# Eighths are exact in binary, so a column that should be constant is.
+tables = arrays(np.float64, st.tuples(st.integers(1, 30), st.just(3)), elements=st.integers(-800, 800).map(float))
+cut_lists = st.lists(st.integers(0, 30), max_size=5)
+
+
+def pieces_of(X, cuts):
+    """X cut into consecutive pieces, some of them perhaps empty."""
+    edges = [0, *sorted(min(cut, X.shape[0]) for cut in cuts), X.shape[0]]
+    return [X[low:high] for low, high in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def some_dense_rows(n=50):
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(n, 3)) * (0.01, 1.0, 300.0) + (5.0, 0.0, -2000.0)
+
+
+def some_sparse_rows(n=50):
+    rng = np.random.default_rng(2)
+    X = sparse.random_array((n, 6), density=0.3, rng=rng, data_sampler=rng.normal, format="csr")
+    X.data *= 10.0 ** (X.indices - 3)
+    return X
+
+
+def whole_order(X):
+    return np.arange(X.shape[0])
+
+
+@quick
+@given(X=tables, cuts=cut_lists)
+def test_statistics_are_numpys_however_the_rows_are_split(X, cuts):
+    X = X / 8
+    standardizer = Standardizer(3)
+    for piece in pieces_of(X, cuts):
+        standardizer.update(piece)
+    spread = X.std(axis=0)
+    assert standardizer.count == X.shape[0]
+    assert standardizer.mean == pytest.approx(X.mean(axis=0), abs=1e-10)
+    assert standardizer.scale == pytest.approx(np.where(np.ptp(X, axis=0) > 0, spread, 1.0), rel=1e-9)
+
+
+def test_one_update_of_many_rows_is_read_in_blocks_to_the_same_effect():
+    X = np.random.default_rng(0).normal(size=(10_000, 2)) * (1.0, 50.0) + (0.0, 7.0)
+    standardizer = Standardizer(2).update(X)
+    assert standardizer.mean == pytest.approx(X.mean(axis=0), abs=1e-10)
+    assert standardizer.scale == pytest.approx(X.std(axis=0), rel=1e-10)
+
+
+def test_a_small_spread_far_from_zero_is_not_lost_to_rounding():
+    # A sum of squares less the squared mean would have no digit left: 1e16 against 1.
+    X = 1e8 + np.random.default_rng(0).normal(size=(5000, 1))
+    standardizer = Standardizer(1)
+    for piece in np.array_split(X, 7):
+        standardizer.update(piece)
+    assert standardizer.scale == pytest.approx(X.std(axis=0), rel=1e-6)
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, -3.7e9, 1e-9])
+def test_a_constant_column_gets_scale_one(constant):
+    standardizer = Standardizer(1)
+    for rows in (3, 10_000, 1, 77):
+        standardizer.update(np.full((rows, 1), constant))
+    assert standardizer.scale == [1.0]
+    assert standardizer.mean == pytest.approx([constant])
+
+
+def test_single_precision_rows_are_summed_in_double():
+    X = (1e4 + np.random.default_rng(0).normal(size=(20_000, 1))).astype(np.float32)
+    standardizer = Standardizer(1).update(X)
+    assert standardizer.mean == pytest.approx(X.mean(axis=0, dtype=np.float64), rel=1e-12)
+
+
+@quick
+@given(seed=seeds, cuts=cut_lists)
+def test_a_sparse_column_is_scaled_by_the_root_mean_square_of_its_non_zeros(seed, cuts):
+    rng = np.random.default_rng(seed)
+    dense = rng.normal(size=(30, 4)) * (rng.random((30, 4)) < 0.3)
+    standardizer = Standardizer(4)
+    for piece in pieces_of(sparse.csr_array(dense), cuts):
+        standardizer.update(piece)
+    for column, scale in zip(dense.T, standardizer.scale, strict=True):
+        nonzero = column[column != 0]
+        assert scale == pytest.approx(np.sqrt(np.mean(nonzero**2)) if nonzero.size else 1.0)
+    assert not standardizer.mean.any()
+
+
+def test_stored_zeros_do_not_count_as_non_zeros():
+    X = sparse.csr_array((np.array([3.0, 0.0, 4.0]), np.array([0, 0, 0]), np.array([0, 1, 2, 3])), shape=(3, 1))
+    # sqrt((9 + 16) / 2), not sqrt(25 / 3).
+    assert Standardizer(1).update(X).scale == pytest.approx([np.sqrt(12.5)])
+
+
+def test_a_sparse_matrix_keeps_its_zeros():
+    X = some_sparse_rows()
+    standardizer = Standardizer(6).update(X)
+    out = standardizer.transform(X, whole_order(X), np.float64)
+    assert sparse.issparse(out)
+    assert out.toarray() == pytest.approx(X.toarray() / standardizer.scale)
+    assert out.nnz == X.nnz
+
+
+def test_dense_columns_come_out_centred_with_spread_one():
+    X = some_dense_rows()
+    out = Standardizer(3).update(X).transform(X, whole_order(X), np.float64)
+    assert out.mean(axis=0) == pytest.approx(np.zeros(3), abs=1e-10)
+    assert out.std(axis=0) == pytest.approx(np.ones(3))
+
+
+@pytest.mark.parametrize("rows", [some_dense_rows, some_sparse_rows])
+@pytest.mark.parametrize("active", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_transform_leaves_the_users_rows_alone(rows, active, dtype):
+    X = rows().astype(dtype)
+    kept = X.copy()
+    standardizer = Standardizer(X.shape[1], active=active).update(X)
+    out = standardizer.transform(X, whole_order(X), dtype)
+    (out.data if sparse.issparse(out) else out)[:] = 0.0
+    assert (abs(X - kept)).sum() == 0.0
+
+
+@pytest.mark.parametrize("rows", [some_dense_rows, some_sparse_rows])
+def test_transform_puts_the_rows_in_the_order_asked_for(rows):
+    X = rows(9000)  # more than two blocks
+    order = np.random.default_rng(3).permutation(9000)
+    standardizer = Standardizer(X.shape[1]).update(X)
+    ordered = standardizer.transform(X, order, np.float64)
+    plain = standardizer.transform(X, whole_order(X), np.float64)
+    assert abs(ordered - plain[order]).max() == 0.0
+
+
+@pytest.mark.parametrize("rows", [some_dense_rows, some_sparse_rows])
+@pytest.mark.parametrize("active", [True, False])
+def test_a_model_scores_the_same_in_both_units(rows, active):
+    X = rows()
+    standardizer = Standardizer(X.shape[1], active=active).update(X)
+    weights, intercept = np.random.default_rng(4).normal(size=X.shape[1]), 0.7
+    standard = standardizer.transform(X, whole_order(X), np.float64) @ weights + intercept
+    coef, user_intercept = standardizer.to_user_units(weights, intercept)
+    assert X @ coef + user_intercept == pytest.approx(standard, abs=1e-8)
+
+
+@quick
+@given(seed=seeds)
+def test_a_model_carried_to_user_units_and_back_is_the_same(seed):
+    rng = np.random.default_rng(seed)
+    standardizer = Standardizer(3).update(rng.normal(size=(20, 3)) * (0.1, 1.0, 10.0) + rng.normal(size=3))
+    weights, intercept = rng.normal(size=3), float(rng.normal())
+    back, back_intercept = standardizer.to_standard_units(*standardizer.to_user_units(weights, intercept))
+    assert back == pytest.approx(weights, abs=1e-10)
+    assert back_intercept == pytest.approx(intercept, abs=1e-9)
+
+
+def test_an_inactive_standardizer_changes_nothing():
+    X = some_dense_rows()
+    standardizer = Standardizer(3, active=False).update(X)
+    assert standardizer.scale.tolist() == [1.0, 1.0, 1.0]
+    assert np.array_equal(standardizer.transform(X, whole_order(X), np.float64), X)
+    coef, intercept = standardizer.to_user_units(np.ones(3), 2.0)
+    assert (coef.tolist(), intercept) == ([1.0, 1.0, 1.0], 2.0)
+
+
+def test_before_any_row_the_units_are_the_users():
+    coef, intercept = Standardizer(2).to_user_units(np.array([1.0, 2.0]), 3.0)
+    assert (coef.tolist(), intercept) == ([1.0, 2.0], 3.0)
+
+
+def test_a_snapshot_does_not_see_later_updates():
+    X = some_dense_rows()
+    standardizer = Standardizer(3).update(X)
+    snapshot = standardizer.snapshot()
+    standardizer.update(X * 10.0)
+    assert snapshot.mean == pytest.approx(X.mean(axis=0))
+    assert snapshot.scale == pytest.approx(X.std(axis=0))
