@@ -105,7 +105,7 @@ def test_a_bad_name_is_answered_with_the_nearest(asked, hint):
 
 @pytest.mark.parametrize("bad", [None, 3, Hinge])
 def test_what_is_no_reward_is_refused(bad):
-    with pytest.raises(ValueError, match="There is no reward .* Known: hinge, logistic, sigmoid"):
+    with pytest.raises(ValueError, match=r"There is no reward .* Known: hinge, logistic, sigmoid"):
         get_reward(bad)
 
 

@@ -27,7 +27,7 @@ points = st.tuples(sizes, sizes)
 
 
 def is_inside(measure, alpha, beta, epsilon, slack=0.0):
-    """The regions of Table 1 as they are printed there; the G-mean's cut by the slopes at (epsilon, 1 + epsilon)."""
+    """The regions as Table 1 prints them; the G-mean's cut by the slopes at (epsilon, 1 + epsilon)."""
     positive = alpha >= -slack and beta >= -slack
     alpha, beta = max(alpha, 0.0), max(beta, 0.0)
     length = math.hypot(alpha, beta)

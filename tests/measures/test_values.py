@@ -241,12 +241,12 @@ def test_truth_of_one_class_warns_and_counts_the_missing_rate_as_zero():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (dict(y_true=[0, 1], y_pred=[0, 1, 1]), "equally long"),
-        (dict(y_true=[[0, 1]], y_pred=[[0, 1]]), "one-dimensional"),
-        (dict(y_true=[], y_pred=[]), "empty"),
-        (dict(y_true=[0, 1, 2], y_pred=[0, 1, 1]), "3 different labels"),
-        (dict(y_true=[0, 1], y_pred=[0, 1], pos_label=5), "pos_label=5"),
-        (dict(y_true=[0, 1], y_pred=[0, 1], sample_weight=[1.0]), "sample_weight"),
+        ({"y_true": [0, 1], "y_pred": [0, 1, 1]}, "equally long"),
+        ({"y_true": [[0, 1]], "y_pred": [[0, 1]]}, "one-dimensional"),
+        ({"y_true": [], "y_pred": []}, "empty"),
+        ({"y_true": [0, 1, 2], "y_pred": [0, 1, 1]}, "3 different labels"),
+        ({"y_true": [0, 1], "y_pred": [0, 1], "pos_label": 5}, "pos_label=5"),
+        ({"y_true": [0, 1], "y_pred": [0, 1], "sample_weight": [1.0]}, "sample_weight"),
     ],
 )
 def test_labels_that_make_no_sense_are_refused(arguments, words):

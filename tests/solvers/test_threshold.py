@@ -85,7 +85,7 @@ def test_a_threshold_reproduces_the_rates_and_the_value_it_reports(name, rows):
 
 def assert_reproduced(found, scores, signed_weights, measure):
     rates = rates_at(scores, signed_weights, found.threshold)
-    assert rates == pytest.approx(found.rates, abs=1e-12)
+    assert tuple(rates) == pytest.approx(tuple(found.rates), abs=1e-12)
     assert float(measure.value(*rates)) == pytest.approx(found.value, abs=1e-9)
 
 
@@ -94,7 +94,7 @@ def assert_reproduced(found, scores, signed_weights, measure):
 def test_rates_at_counts_scores_above_the_threshold_as_called(rows, threshold):
     scores, signed_weights = columns(rows)
     expected = rates_by_hand(scores, signed_weights, scores > threshold)
-    assert rates_at(scores, signed_weights, threshold) == pytest.approx(expected, abs=1e-12)
+    assert tuple(rates_at(scores, signed_weights, threshold)) == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_score_at_the_threshold_is_not_called():

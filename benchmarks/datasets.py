@@ -1,0 +1,62 @@
+"""Real data sets by name, from a folder of ``NAME.npz`` files (``../shared/data`` beside a checkout).
+
+A file holds ``X`` (dense) or ``data, indices, indptr, shape`` (CSR), ``y``, and ``block`` where rows of one block
+must stay together. Any two-class file of that form in ``--data DIR`` is picked up by its own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
+
+DEFAULT_FOLDER = Path(__file__).parent.parent.parent / "shared" / "data"
+
+# Which class of a file with many is the positive one; the name of the problem -> (file, class).
+ONE_AGAINST_REST = {
+    "covtype-5": ("covtype", 5),
+    "mnist-0": ("mnist", 0),
+    "mnist-8": ("mnist", 8),
+    "letter-1": ("letter", 1),
+    "kdd99-ipsweep": ("kdd99_10pct", 11),
+}
+
+
+class Problem(NamedTuple):
+    """Rows and whether each is positive."""
+
+    name: str
+    X: Any
+    y: np.ndarray
+    block: np.ndarray | None
+
+    def splits(self, number: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """70/30 splits, stratified; by block where rows of a block belong together."""
+        if self.block is None:
+            splitter = StratifiedShuffleSplit(number, test_size=0.3, random_state=0)
+            yield from splitter.split(self.X, self.y)
+        else:
+            yield from GroupShuffleSplit(number, test_size=0.3, random_state=0).split(self.X, self.y, self.block)
+
+
+def names(folder: Path) -> list[str]:
+    """The problems this folder has data for."""
+    files = {path.stem for path in folder.glob("*.npz")}
+    many = {file for file, _ in ONE_AGAINST_REST.values()}
+    return sorted((files - many) | {name for name, (file, _) in ONE_AGAINST_REST.items() if file in files})
+
+
+def load(name: str, folder: Path) -> Problem:
+    file, positive = ONE_AGAINST_REST.get(name, (name, 1))
+    with np.load(folder / f"{file}.npz", allow_pickle=False) as data:
+        y = data["y"] == positive
+        if "X" in data:
+            X = np.asarray(data["X"], dtype=np.float32)
+        else:
+            parts = (data["data"].astype(np.float32), data["indices"], data["indptr"])
+            X = sparse.csr_matrix(parts, shape=tuple(data["shape"]))
+        return Problem(name, X, y, data.get("block"))

@@ -1,0 +1,374 @@
+"""Bad input is refused in one sentence that names it, and the model is left as it was."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from ratewise import MeasureClassifier
+from ratewise.measures import FBeta, PseudoLinear
+from ratewise.solvers import Amp, Spade, Stamp
+
+VANISHING = PseudoLinear(a=(0, 1, 0), b=(1, 0, -1))  # 1 - N is 0 at N = 1
+FALLING = PseudoLinear(a=(0, 1, -1), b=(2, 0, 0))
+
+# Parameters that both fit and partial_fit must refuse, and words of the refusal.
+BAD_PARAMETERS = [
+    ({"measure": "f11"}, "There is no measure 'f11'. Did you mean .*'f1'"),
+    ({"measure": "g-mean"}, "There is no measure 'g-mean'. Did you mean .*'gmean'"),
+    ({"measure": FBeta}, "measure=FBeta is a class"),
+    ({"measure": None}, "measure must be a name or a Measure"),
+    ({"solver": "stemp"}, "There is no solver 'stemp'. Did you mean 'stamp'"),
+    ({"solver": None}, "There is no solver None"),
+    ({"threshold": "best"}, "threshold must be 'tune' or 'zero'; got 'best'"),
+    ({"threshold": 0.5}, "threshold must be 'tune' or 'zero'; got 0.5"),
+    ({"threshold": None}, "threshold must be 'tune' or 'zero'; got None"),
+    ({"sharpen": "yes"}, "sharpen must be 'auto', True or False; got 'yes'"),
+    ({"sharpen": None}, "sharpen must be 'auto', True or False; got None"),
+    ({"alpha": -1e-6}, "alpha must be a number of 0 or more; got -1e-06"),
+    ({"alpha": math.nan}, "alpha must be a number of 0 or more; got nan"),
+    ({"alpha": math.inf}, "alpha must be a number of 0 or more; got inf"),
+    ({"alpha": "small"}, "alpha must be a number of 0 or more; got 'small'"),
+    ({"alpha": None}, "alpha must be a number of 0 or more; got None"),
+    ({"pos_label": 7}, r"pos_label=7 is not among the classes \[0, 1\]"),
+    ({"pos_label": "yes"}, r"pos_label='yes' is not among the classes \[0, 1\]"),
+    ({"measure": VANISHING}, "its denominator can become 0"),
+    ({"measure": FALLING}, "does not grow with both TPR and TNR"),
+    ({"measure": "f1", "solver": "spade"}, "Spade maximises concave .* FBeta.* use solver='stamp', 'amp'"),
+    ({"measure": "gmean", "solver": "stamp"}, "Stamp maximises pseudo-linear .* GMean.* use solver='spade'"),
+]
+
+
+def rows():
+    """Sixty rows of which about a third are positive."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    return X, (X[:, 0] + 0.3 * rng.normal(size=60) > 0.4).astype(int)
+
+
+def spoiled(value, column=1):
+    """The rows with one bad entry."""
+    X, _ = rows()
+    X[5, column] = value
+    return X
+
+
+def named(X):
+    return pd.DataFrame(X, columns=["age", "income", "height"])
+
+
+def weights_of(value, where=slice(0, 1)):
+    weights = np.ones(60)
+    weights[where] = value
+    return weights
+
+
+def bad_data():
+    """Arguments that both fit and partial_fit must refuse, and words of the refusal."""
+    X, y = rows()
+    return [
+        pytest.param((spoiled(np.nan), y), r"X contains NaN in column 1\b", id="NaN"),
+        pytest.param((spoiled(-np.inf, 2), y), r"X contains infinity in column 2\b", id="infinity"),
+        pytest.param((sparse.csr_array(spoiled(np.nan, 2)), y), "X contains NaN in column 2", id="NaN, CSR"),
+        pytest.param((sparse.csr_array(spoiled(np.inf, 0)), y), "X contains infinity in column 0", id="inf, CSR"),
+        pytest.param((X, np.where(y == 1, np.nan, 0.0)), "y contains NaN", id="NaN label"),
+        pytest.param((X, None), "requires y to be passed", id="no y"),
+        pytest.param((X, y[:-1]), "60 rows in X, 59 labels in y", id="too few labels"),
+        pytest.param((X[:0], y[:0]), "0 sample", id="no rows"),
+        pytest.param((X[:, :0], y), "0 feature", id="no columns"),
+        pytest.param((X[0], y), "Expected 2D array", id="one row as a vector"),
+    ]
+
+
+def bad_weights():
+    return [
+        pytest.param(weights_of(-1.0, slice(0, 2)), r"sample_weight has 2 negative value", id="negative"),
+        pytest.param(weights_of(np.nan), "sample_weight contains NaN", id="NaN"),
+        pytest.param(weights_of(np.inf), "sample_weight contains infinity", id="infinite"),
+        pytest.param(np.zeros(60), "(?i)sample.weight.*(non-zero|0 everywhere)", id="all zero"),
+        pytest.param(np.ones(59), "sample_weight.shape", id="too few"),
+    ]
+
+
+def fitted(**parameters):
+    return MeasureClassifier(**({"random_state": 0} | parameters)).fit(*rows())
+
+
+def partly_fitted():
+    X, y = rows()
+    return MeasureClassifier(random_state=0).partial_fit(X, y, classes=[0, 1])
+
+
+def picture(classifier):
+    """Everything a fit leaves behind, as plain values."""
+    return {
+        "attributes": sorted(vars(classifier)),
+        "coef": classifier.coef_.tolist(),
+        "intercept": classifier.intercept_.tolist(),
+        "classes": classifier.classes_.tolist(),
+        "features": (classifier.n_features_in_, list(getattr(classifier, "feature_names_in_", []))),
+        "history": {name: column.tolist() for name, column in classifier.history_.items()},
+        "chosen": (classifier.rates_, classifier.measure_, classifier.solver_),
+    }
+
+
+def assert_refused(classifier, words, call):
+    """The call is refused with these words, and nothing of the fit before has changed."""
+    before = picture(classifier)
+    with pytest.raises(ValueError, match=words):
+        call()
+    assert picture(classifier) == before
+
+
+def assert_next_piece_is_learned_as_if_nothing_had_been_refused(classifier):
+    X, y = rows()
+    untroubled = partly_fitted().partial_fit(X[::-1], y[::-1])
+    classifier.partial_fit(X[::-1], y[::-1])
+    assert classifier.coef_.tolist() == untroubled.coef_.tolist()
+    assert classifier.intercept_.tolist() == untroubled.intercept_.tolist()
+
+
+@pytest.mark.parametrize(("parameters", "words"), BAD_PARAMETERS)
+def test_fit_refuses_bad_parameters(parameters, words):
+    classifier = fitted().set_params(**parameters)
+    assert_refused(classifier, words, lambda: classifier.fit(*rows()))
+
+
+@pytest.mark.parametrize(("parameters", "words"), BAD_PARAMETERS)
+def test_a_first_partial_fit_refuses_bad_parameters_and_stays_unfitted(parameters, words):
+    classifier = MeasureClassifier(**parameters)
+    before = sorted(vars(classifier))
+    with pytest.raises(ValueError, match=words):
+        classifier.partial_fit(*rows(), classes=[0, 1])
+    assert sorted(vars(classifier)) == before
+
+
+@pytest.mark.parametrize(("parameters", "words"), BAD_PARAMETERS)
+def test_a_later_partial_fit_refuses_bad_parameters_and_learns_nothing(parameters, words):
+    classifier = partly_fitted()
+    before = classifier.get_params()
+    classifier.set_params(**parameters)
+    assert_refused(classifier, words, lambda: classifier.partial_fit(*rows()))
+    assert_next_piece_is_learned_as_if_nothing_had_been_refused(classifier.set_params(**before))
+
+
+@pytest.mark.parametrize(("arguments", "words"), bad_data())
+def test_fit_refuses_bad_data(arguments, words):
+    classifier = fitted()
+    assert_refused(classifier, words, lambda: classifier.fit(*arguments))
+
+
+@pytest.mark.parametrize(("arguments", "words"), bad_data())
+def test_partial_fit_refuses_bad_data_and_learns_nothing_from_it(arguments, words):
+    classifier = partly_fitted()
+    assert_refused(classifier, words, lambda: classifier.partial_fit(*arguments))
+    assert_next_piece_is_learned_as_if_nothing_had_been_refused(classifier)
+
+
+@pytest.mark.parametrize(("weights", "words"), bad_weights())
+def test_fit_refuses_bad_weights(weights, words):
+    classifier = fitted()
+    assert_refused(classifier, words, lambda: classifier.fit(*rows(), sample_weight=weights))
+
+
+@pytest.mark.parametrize(("weights", "words"), bad_weights())
+def test_partial_fit_refuses_bad_weights_and_learns_nothing_from_them(weights, words):
+    classifier = partly_fitted()
+    assert_refused(classifier, words, lambda: classifier.partial_fit(*rows(), sample_weight=weights))
+    assert_next_piece_is_learned_as_if_nothing_had_been_refused(classifier)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_fit_refuses_weights_that_leave_one_class_out(label):
+    classifier = fitted()
+    X, y = rows()
+    words = "All rows of one class have sample_weight 0"
+    assert_refused(classifier, words, lambda: classifier.fit(X, y, sample_weight=(y != label) * 1.0))
+
+
+@pytest.mark.parametrize("label", [0, 1, "spam"])
+def test_fit_refuses_labels_of_one_class(label):
+    classifier = fitted()
+    words = f"y holds one class only \\({label!r}\\)"
+    assert_refused(classifier, words, lambda: classifier.fit(rows()[0], np.full(60, label)))
+
+
+def test_fit_refuses_three_classes_and_names_the_way_out():
+    classifier = fitted()
+    words = "Only binary classification is supported.*3 classes.*OneVsRestClassifier"
+    assert_refused(classifier, words, lambda: classifier.fit(rows()[0], np.arange(60) % 3))
+
+
+def test_fit_refuses_a_target_of_numbers():
+    classifier = fitted()
+    assert_refused(classifier, "continuous", lambda: classifier.fit(rows()[0], np.linspace(0.0, 1.0, 60)))
+
+
+@pytest.mark.parametrize(("bad", "kind"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_fit_names_the_bad_column_of_a_frame(bad, kind):
+    classifier = fitted()
+    words = f"X contains {kind} in column 1 \\('income'\\)"
+    assert_refused(classifier, words, lambda: classifier.fit(named(spoiled(bad)), rows()[1]))
+
+
+def test_fit_names_the_first_five_of_many_bad_columns():
+    X = np.full((60, 8), np.nan)
+    with pytest.raises(ValueError, match="X contains NaN in columns 0, 1, 2, 3, 4 and 3 more"):
+        MeasureClassifier().fit(X, rows()[1])
+
+
+def test_a_warm_start_refuses_another_number_of_columns():
+    X, y = rows()
+    classifier = fitted(warm_start=True)
+    words = "X has 2 features and the fit before had 3"
+    assert_refused(classifier, words, lambda: classifier.fit(X[:, :2], y))
+
+
+# What partial_fit alone must refuse.
+
+
+def test_the_first_partial_fit_needs_the_classes():
+    classifier = MeasureClassifier()
+    with pytest.raises(ValueError, match="first call of partial_fit needs classes="):
+        classifier.partial_fit(*rows())
+    assert not hasattr(classifier, "classes_")
+
+
+@pytest.mark.parametrize("make", [fitted, partly_fitted])
+def test_partial_fit_refuses_labels_it_was_not_told_of(make):
+    classifier = make()
+    X, y = rows()
+    words = r"labels that partial_fit has not been told of: \[2\]; the classes are \[0, 1\]"
+    assert_refused(classifier, words, lambda: classifier.partial_fit(X, np.where(y == 1, 2, 0)))
+
+
+def test_the_first_partial_fit_refuses_labels_that_are_not_among_its_classes():
+    classifier = MeasureClassifier()
+    with pytest.raises(ValueError, match=r"not been told of: \[0\]"):
+        classifier.partial_fit(*rows(), classes=[1, 2])
+    assert not hasattr(classifier, "classes_")
+
+
+def test_partial_fit_refuses_three_announced_classes_and_names_the_way_out():
+    with pytest.raises(ValueError, match=r"3 classes.*OneVsRestClassifier"):
+        MeasureClassifier().partial_fit(*rows(), classes=[0, 1, 2])
+
+
+def test_partial_fit_refuses_one_announced_class_without_talk_of_many():
+    X, _ = rows()
+    with pytest.raises(ValueError, match=r"(?i)two classes") as refusal:
+        MeasureClassifier().partial_fit(X, np.zeros(60, dtype=int), classes=[0])
+    assert "OneVsRestClassifier" not in str(refusal.value)
+
+
+def test_partial_fit_refuses_other_classes_than_at_first():
+    classifier = partly_fitted()
+    words = r"classes=\[0, 2\] differ from those of the first call, \[0, 1\]"
+    assert_refused(classifier, words, lambda: classifier.partial_fit(*rows(), classes=[0, 2]))
+
+
+@pytest.mark.parametrize("make", [fitted, partly_fitted])
+def test_partial_fit_refuses_another_number_of_columns(make):
+    classifier = make()
+    X, y = rows()
+    words = "X has 2 features, but MeasureClassifier is expecting 3 features"
+    assert_refused(classifier, words, lambda: classifier.partial_fit(X[:, :2], y))
+
+
+@pytest.mark.parametrize(("bad", "kind"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_partial_fit_names_the_bad_column_of_a_frame(bad, kind):
+    X, y = rows()
+    classifier = MeasureClassifier(random_state=0).partial_fit(named(X), y, classes=[0, 1])
+    words = f"X contains {kind} in column 1 \\('income'\\)"
+    assert_refused(classifier, words, lambda: classifier.partial_fit(named(spoiled(bad)), y))
+
+
+def test_a_first_partial_fit_of_weight_zero_is_refused_and_leaves_the_model_unfitted():
+    classifier = MeasureClassifier()
+    with pytest.raises(ValueError, match=r"(?i)sample.weight"):
+        classifier.partial_fit(*rows(), classes=[0, 1], sample_weight=np.zeros(60))
+    assert not hasattr(classifier, "classes_")
+
+
+def test_a_solver_that_sees_all_rows_at_once_has_no_partial_fit():
+    assert not hasattr(MeasureClassifier(solver="amp"), "partial_fit")
+    assert hasattr(MeasureClassifier(solver="stamp"), "partial_fit")
+
+
+# What predict must refuse.
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function"])
+def test_predict_refuses_another_number_of_columns(method):
+    classifier = fitted()
+    words = "X has 2 features, but MeasureClassifier is expecting 3 features"
+    assert_refused(classifier, words, lambda: getattr(classifier, method)(rows()[0][:, :2]))
+
+
+def test_predict_refuses_columns_of_other_names():
+    X, y = rows()
+    classifier = MeasureClassifier(random_state=0).fit(named(X), y)
+    strange = named(X).rename(columns={"income": "debt"})
+    assert_refused(classifier, "(?s)feature names should match.*debt", lambda: classifier.predict(strange))
+
+
+def test_predict_refuses_columns_in_another_order():
+    X, y = rows()
+    classifier = MeasureClassifier(random_state=0).fit(named(X), y)
+    turned = named(X)[["income", "age", "height"]]
+    assert_refused(classifier, "(?s)feature names.*same order", lambda: classifier.predict(turned))
+
+
+def test_predict_names_the_bad_column():
+    X, y = rows()
+    plain, with_names = fitted(), MeasureClassifier(random_state=0).fit(named(X), y)
+    assert_refused(plain, "NaN in column 1", lambda: plain.predict(spoiled(np.nan)))
+    words = r"infinity in column 1 \('income'\)"
+    assert_refused(with_names, words, lambda: with_names.predict(named(spoiled(np.inf))))
+
+
+# Settings that a measure or a solver refuses by itself.
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: FBeta(beta=-1), "FBeta: beta must be a finite number above 0; got -1"),
+        (lambda: Spade(passes=0), "Spade: passes must be a whole number above 0; got 0"),
+        (lambda: Spade(passes=2.5), "Spade: passes must be a whole number above 0; got 2.5"),
+        (lambda: Spade(step=-1), "Spade: step must be a number above 0; got -1"),
+        (lambda: Spade(dual_step=0), "Spade: dual_step must be a number above 0; got 0"),
+        (lambda: Spade(radius=math.nan), "Spade: radius must be a number above 0; got nan"),
+        (lambda: Spade(reward="sigmoid"), "Spade needs a concave reward"),
+        (lambda: Spade(reward="hing"), "There is no reward 'hing'. Did you mean 'hinge'"),
+        (lambda: Stamp(passes=0), "Stamp: passes must be a whole number above 0; got 0"),
+        (lambda: Stamp(passes=True), "Stamp: passes must be a whole number above 0; got True"),
+        (lambda: Stamp(step=-1), "Stamp: step must be a number above 0; got -1"),
+        (lambda: Stamp(step="1"), "Stamp: step must be a number above 0; got '1'"),
+        (lambda: Stamp(growth=1), "Stamp: growth must be a number above 1; got 1"),
+        (lambda: Stamp(first_epoch=0), "Stamp: first_epoch must be a whole number above 0; got 0"),
+        (lambda: Stamp(level="best"), "Stamp: level must be 'actual' or 'fresh'; got 'best'"),
+        (lambda: Amp(max_rounds=0), "Amp: max_rounds must be a whole number above 0; got 0"),
+        (lambda: Amp(tolerance=0), "Amp: tolerance must be a number above 0; got 0"),
+        (lambda: Amp(level="fresh"), "Amp: level must be 'actual' or 'reward'; got 'fresh'"),
+        (lambda: Amp(reward="sigmoid"), "Amp needs a concave reward"),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_numpys_whole_numbers_are_whole_numbers():
+    assert Spade(passes=np.int64(3)).passes == 3
+    assert Stamp(first_epoch=np.int32(50), step=np.float32(0.5)).first_epoch == 50
+
+
+def test_amp_too_names_the_alternative_for_a_concave_measure():
+    classifier = fitted().set_params(measure="gmean", solver="amp")
+    words = "Amp maximises pseudo-linear measures, and GMean.* use solver='spade'"
+    assert_refused(classifier, words, lambda: classifier.fit(*rows()))
