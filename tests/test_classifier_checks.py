@@ -13,7 +13,7 @@ _ESTIMATORS = [
     MeasureClassifier("gmean"),
     MeasureClassifier("qmean", solver=Spade(passes=10)),
     MeasureClassifier("jaccard", solver=Stamp(level="fresh")),
-    MeasureClassifier("f2", solver=Amp(max_rounds=5)),
+    MeasureClassifier("f2", solver=Amp(passes=5)),
     MeasureClassifier("min", threshold="zero", sharpen=False),
 ]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -65,8 +66,8 @@ class Sigmoid(Reward):
     steepness: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.steepness > 0:
-            raise ValueError(f"Sigmoid: steepness must be above 0; got {self.steepness!r}.")
+        if not isinstance(self.steepness, Real) or not 0 < self.steepness < np.inf:
+            raise ValueError(f"Sigmoid: steepness must be a finite number above 0; got {self.steepness!r}.")
 
     def value(self, z: Any) -> Any:
         decay = np.exp(-self.steepness * np.abs(z))

@@ -126,8 +126,9 @@ def assert_refused(classifier, words, call):
 
 def assert_next_piece_is_learned_as_if_nothing_had_been_refused(classifier):
     X, y = rows()
-    untroubled = partly_fitted().partial_fit(X[::-1], y[::-1])
-    classifier.partial_fit(X[::-1], y[::-1])
+    X = 1.0 + X * (2.0, 1.0, 0.5)  # other means and spreads, so that a doubled count of the first rows would show
+    untroubled = partly_fitted().partial_fit(X, y)
+    classifier.partial_fit(X, y)
     assert classifier.coef_.tolist() == untroubled.coef_.tolist()
     assert classifier.intercept_.tolist() == untroubled.intercept_.tolist()
 

@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 from ratewise.kernels import STATE, LearnSettings, learn
+from ratewise.kernels.learn import NEGLIGIBLE_SLOPE
 from ratewise.measures import ConcaveMeasure, GMean, HMean, MinRate, QMean
 from ratewise.rewards import Hinge, Logistic, Sigmoid
 
@@ -54,7 +55,8 @@ def reference_learn(X, signed_weights, order, settings, reward, measure, pair):
         score = X[i] @ w + b
         margin = sign * score
         per_point = settings.per_positive if sign > 0 else settings.per_negative
-        pull = (alpha if sign > 0 else beta) * per_point * weight * reward.slope(margin)
+        slope = reward.slope(margin) if reward.slope(margin) > NEGLIGIBLE_SLOPE else 0.0
+        pull = (alpha if sign > 0 else beta) * per_point * weight * slope
         if sign > 0 and score > 0:
             hits[0] += weight
         if sign < 0 and score <= 0:
@@ -64,12 +66,12 @@ def reference_learn(X, signed_weights, order, settings, reward, measure, pair):
             w = w * (settings.radius / np.linalg.norm(w))
         w = w / (1.0 + step * settings.l2)
         if measure is not None:
-            slope = measure.conjugate_gradient(alpha, beta)
+            gradient = measure.conjugate_gradient(alpha, beta)
             positive_reward = per_point * weight * reward.value(margin) if sign > 0 else 0.0
             negative_reward = per_point * weight * reward.value(margin) if sign < 0 else 0.0
             alpha, beta = measure.project(
-                alpha + dual_step * (settings.conjugate_sign * slope[0] - positive_reward - epsilon),
-                beta + dual_step * (settings.conjugate_sign * slope[1] - negative_reward - epsilon),
+                alpha + dual_step * (settings.conjugate_sign * gradient[0] - positive_reward - epsilon),
+                beta + dual_step * (settings.conjugate_sign * gradient[1] - negative_reward - epsilon),
                 epsilon,
             )
     n = len(order)

@@ -194,7 +194,7 @@ def test_fenchels_identity_holds_on_the_region(measure):
 
 @every_measure
 @quick
-@given(u=st.floats(0.01, 1.0), v=st.floats(0.01, 1.0))
+@given(u=st.floats(1e-4, 1.0), v=st.floats(1e-4, 1.0))
 def test_the_gradient_lies_in_the_region_and_attains_the_minimum(measure, u, v):
     alpha, beta = measure.slopes(u, v)
     assert is_inside(measure, alpha, beta, 0.0, slack=1e-9)

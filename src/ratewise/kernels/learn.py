@@ -39,6 +39,9 @@ STATE = np.dtype(
 )
 
 
+# A point whose reward hardly changes is not learned from: the row's update would cost more than it moves.
+NEGLIGIBLE_SLOPE = 1e-4
+
 # Below this the scale is folded into the direction, and the sum of models so far into the shadow. It takes a loop
 # over the columns, so it should be rare; but ``mass * direction - shadow`` loses digits as the scale falls.
 _SMALLEST_SCALE = 1e-3
@@ -128,8 +131,9 @@ def learn(
                 if score <= 0.0:
                     negative_hits -= signed_weight
 
-            push = step * pull * reward.slope(margin)
-            if push != 0.0:
+            slope = reward.slope(margin)
+            if slope > NEGLIGIBLE_SLOPE:
+                push = step * pull * slope
                 squared = add_row(rows, i, push / scale, mass, direction, shadow)
                 squared_length += push * (2.0 * linear + push * squared)
                 change = push * settings.intercept_feature

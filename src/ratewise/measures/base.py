@@ -32,6 +32,9 @@ class Measure(ABC):
     cloned by scikit-learn and handed to compiled code. ``value`` is all that a subclass must write.
     """
 
+    smooth: ClassVar[bool] = True
+    """False for a measure with a corner where its best models lie, so that its slopes there tell nothing."""
+
     @property
     def label(self) -> str:
         """How messages and tables call this measure."""
@@ -147,7 +150,7 @@ class PseudoLinearMeasure(Measure):
         level = float(self.value(tpr, tnr, prevalence))
         a, b = self.coefficients(prevalence)
         denominator = b[0] + b[1] * tpr + b[2] * tnr
-        if denominator <= 0.0:
+        if denominator == 0.0:
             return 0.0, 0.0
         return (a[1] - level * b[1]) / denominator, (a[2] - level * b[2]) / denominator
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ class MinRate(ConcaveMeasure):
 
     Its dual region is the segment alpha + beta = 1 in the positive quadrant.
     """
+
+    smooth: ClassVar[bool] = False
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         return np.minimum(tpr, tnr)

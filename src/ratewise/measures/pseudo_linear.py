@@ -22,11 +22,14 @@ class PseudoLinear(PseudoLinearMeasure):
 
     def __post_init__(self) -> None:
         for name in ("a", "b"):
-            numbers = tuple(float(number) for number in getattr(self, name))
+            given = getattr(self, name)
+            try:
+                numbers = tuple(float(number) for number in given) if not isinstance(given, str) else ()
+            except (TypeError, ValueError):
+                numbers = ()
             if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
                 raise ValueError(
-                    f"PseudoLinear: {name} must be three finite numbers (constant, TPR, TNR); "
-                    f"got {getattr(self, name)!r}."
+                    f"PseudoLinear: {name} must be three finite numbers (constant, TPR, TNR); got {given!r}."
                 )
             object.__setattr__(self, name, numbers)
         if self.b[0] == 0:

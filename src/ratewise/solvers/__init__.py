@@ -9,9 +9,12 @@ from .amp import Amp
 from .base import Run, Solver, StreamingRun, Task
 from .history import History
 from .learner import LinearModel
+from .selection import Selected, sharpen_and_select
+from .sharpen import Sharpen
 from .spade import Spade
 from .stamp import Stamp
-from .threshold import BestThreshold, best_threshold, rates_at
+from .threshold import BestThreshold, best_threshold, rates_at, steady_threshold
+from .weighted import WeightedLogistic
 
 _SOLVERS: dict[str, type[Solver]] = {"spade": Spade, "stamp": Stamp, "amp": Amp}
 
@@ -40,12 +43,17 @@ __all__ = [
     "History",
     "LinearModel",
     "Run",
+    "Selected",
+    "Sharpen",
     "Solver",
     "Spade",
     "Stamp",
     "StreamingRun",
     "Task",
+    "WeightedLogistic",
     "best_threshold",
     "get_solver",
     "rates_at",
+    "sharpen_and_select",
+    "steady_threshold",
 ]

@@ -31,7 +31,8 @@ class Amp(Solver):
     ----------
     tolerance : float
         Stop when a round raises the level by less.
-    max_rounds : int
+    passes : int
+        At most so many rounds.
     reward : "logistic", "hinge" or a Reward
         The smooth logistic reward suits the inner solver (scipy's L-BFGS); the corner of the hinge may stop it
         early.
@@ -43,7 +44,7 @@ class Amp(Solver):
     """
 
     tolerance: float = 1e-5
-    max_rounds: int = 100
+    passes: int = 100
     reward: str | Reward = "logistic"
     radius: float = math.inf
     level: str = "actual"
@@ -53,7 +54,7 @@ class Amp(Solver):
 
     def __post_init__(self) -> None:
         require_number("tolerance", self.tolerance, "Amp", low=0)
-        require_number("max_rounds", self.max_rounds, "Amp", low=0, whole=True)
+        require_number("passes", self.passes, "Amp", low=0, whole=True)
         require_number("radius", self.radius, "Amp", low=0)
         if self.level not in ("actual", "reward"):
             raise ValueError(f"Amp: level must be 'actual' or 'reward'; got {self.level!r}.")
@@ -86,7 +87,7 @@ class AmpRun(Run):
 
     def solve(self, stream: ArrayStream) -> None:
         self._level = self._level_of(stream, self._model)
-        for round_number in range(1, self._solver.max_rounds + 1):
+        for round_number in range(1, self._solver.passes + 1):
             candidate = self._maximise_valuation(stream)
             level = self._level_of(stream, candidate)
             rise = level - self._level

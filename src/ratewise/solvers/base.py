@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from ..kernels import LearnSettings
@@ -56,6 +57,12 @@ class Solver(ABC):
 
     name: ClassVar[str]
     streaming: ClassVar[bool]
+    passes: int
+
+    @property
+    def label(self) -> str:
+        """How messages and stages call this solver."""
+        return type(self).__name__
 
     @abstractmethod
     def check(self, measure: Measure, prevalence: float) -> None:
@@ -102,7 +109,7 @@ def checked_reward(reward: str | Reward, solver: str) -> Reward:
 
 def require_number(name: str, value: Any, owner: str, *, low: float, whole: bool = False) -> None:
     """Refuse a setting that is not a number above ``low``."""
-    kind = int if whole else (int, float)
+    kind: Any = Integral if whole else Real
     if isinstance(value, bool) or not isinstance(value, kind) or not value > low:
         what = "a whole number" if whole else "a number"
         raise ValueError(f"{owner}: {name} must be {what} above {low:g}; got {value!r}.")

@@ -113,8 +113,9 @@ class Learner:
     def pair(self, pair: tuple[float, float]) -> None:
         self._state["alpha"], self._state["beta"] = pair
 
-    def restart_steps(self) -> None:
-        self._state["points"] = 0.0
+    def restart_steps(self, points: int = 0) -> None:
+        """Let the steps fall anew, as if this many points had been seen."""
+        self._state["points"] = points
 
     def rates_met(self) -> Rates:
         """The rates on the points since the last call, each met before it was learned from."""

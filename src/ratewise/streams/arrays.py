@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .chunk import Chunk, CSRRows, DenseRows, Summary
-from .standardize import Standardizer
+from .units import Units
 
 # A kernel call sums models in the width of the data; solvers fold that into float64 between calls.
 _LARGEST_CHUNK = 1 << 18
@@ -21,15 +22,16 @@ class ArrayStream:
 
     Reading in random order costs a cache miss a row, several times the arithmetic. So the one copy that
     standardising needs is made in random order, each pass reads it in contiguous blocks, and only the order of
-    the blocks changes from pass to pass.
+    the blocks changes from pass to pass. The random order spreads the rarer class evenly, so that any stretch
+    of rows holds its share of it.
 
     Parameters
     ----------
     X : array or CSR matrix
     signed_weights : array
         The sample weight of each row, negative for a row of the negative class.
-    standardizer : Standardizer
-        Applied as it is; update it first.
+    units : Units
+        The change of units applied to the rows: a Standardizer or a Whitener.
     rng : numpy Generator
         Shuffles the rows, then the blocks of every pass.
     dtype : float32 or float64
@@ -39,26 +41,78 @@ class ArrayStream:
         self,
         X: Any,
         signed_weights: NDArray[Any],
-        standardizer: Standardizer,
+        units: Units,
         rng: np.random.Generator,
         dtype: Any = np.float32,
     ):
-        order = rng.permutation(X.shape[0])
-        self.X = standardizer.transform(X, order, dtype)
-        self.signed_weights = np.asarray(signed_weights, dtype=np.float32)[order]
-        self.summary = summarize(self.X, self.signed_weights)
+        weights = np.asarray(signed_weights, dtype=np.float32)
+        order = evenly_mixed_order(weights > 0, rng)
+        self.X = units.transform(X, order, dtype)
+        self._weights = weights[order]
+        self._pulls = self._weights
         self._rng = rng
-        self._block_rows = min(max(self.n_points // 64, 1), 4096)
+        self._ranges: tuple[tuple[int, int], ...] = ((0, X.shape[0]),)
+        self._squared_rows = _sum_of_squares(self.X)
+        self._restart()
+
+    def _restart(self) -> None:
+        """Begin a new pass over the rows of this stream, and sum them up."""
+        self._pieces = [_row_range(self.X, start, stop) for start, stop in self._ranges]
+        self.signed_weights = _joined([self._weights[start:stop] for start, stop in self._ranges])
+        self.n_points = int(self.signed_weights.size)
+        self.summary = Summary(
+            self.n_points,
+            float(self.signed_weights[self.signed_weights > 0].sum(dtype=np.float64)),
+            -float(self.signed_weights[self.signed_weights < 0].sum(dtype=np.float64)),
+            self._squared_rows * self.n_points / max(self.X.shape[0], 1),
+        )
         self._starts = np.empty(0, dtype=np.int64)
         self._stops = np.empty(0, dtype=np.int64)
 
-    @property
-    def n_points(self) -> int:
-        return int(self.X.shape[0])
+    def part(self, *ranges: tuple[int, int]) -> ArrayStream:
+        """A stream over these ranges of rows alone; nothing is copied."""
+        other = copy.copy(self)
+        other._ranges = tuple((start, stop) for start, stop in ranges if start < stop)
+        other._restart()
+        return other
+
+    def first(self, points: int) -> ArrayStream:
+        """A stream over a random sample of so many rows: the first ones, since their order is random."""
+        if points >= self.n_points:
+            return self
+        ranges = []
+        for start, stop in self._ranges:
+            ranges.append((start, min(stop, start + points)))
+            points -= ranges[-1][1] - start
+        return self.part(*ranges)
+
+    def reshuffled(self, rng: np.random.Generator) -> ArrayStream:
+        """A copy in another random order."""
+        other = copy.copy(self)
+        order = evenly_mixed_order(self._weights > 0, rng)
+        other.X, other._weights, other._pulls = self.X[order], self._weights[order], self._pulls[order]
+        other._rng = rng
+        other._restart()
+        return other
+
+    def limit_rows(self, limit: float) -> float:
+        """Let rows of more than ``limit`` mean squared lengths pull in proportion less; returns that mean.
+
+        A row's length counts the intercept's 1.
+        """
+        squares = squared_rows(self.X) + 1.0
+        mean = float(squares.mean(dtype=np.float64))
+        self._pulls = self._weights * np.minimum(1.0, limit * mean / squares).astype(np.float32)
+        return mean
 
     @property
     def n_features(self) -> int:
         return int(self.X.shape[1])
+
+    @property
+    def n_values(self) -> int:
+        """Numbers a pass over all rows reads."""
+        return int(self.X.nnz if sparse.issparse(self.X) else self.X.size)
 
     @property
     def rows(self) -> DenseRows | CSRRows:
@@ -83,22 +137,72 @@ class ArrayStream:
             if beyond == 0:
                 self._starts, self._stops = self._starts[1:], self._stops[1:]
             points -= budget
-            yield Chunk(self.rows, self.signed_weights, starts, stops)
+            yield Chunk(self.rows, self._pulls, starts, stops)
 
     def _shuffle_blocks(self) -> None:
-        starts = np.arange(0, self.n_points, self._block_rows, dtype=np.int64)
-        self._starts = self._rng.permutation(starts)
-        self._stops = np.minimum(self._starts + self._block_rows, self.n_points)
+        length = min(max(self.n_points // 64, 1), 4096)
+        starts = np.concatenate([np.arange(start, stop, length) for start, stop in self._ranges])
+        ends = np.concatenate([np.full(-(-(stop - start) // length), stop) for start, stop in self._ranges])
+        order = self._rng.permutation(starts.size)
+        self._starts = starts[order].astype(np.int64)
+        self._stops = np.minimum(self._starts + length, ends[order]).astype(np.int64)
 
-    def scores(self, weights: NDArray[Any], intercept: float) -> NDArray[np.float64]:
-        """The score of every row under a model of the standardised columns."""
-        product = self.X @ np.asarray(weights, dtype=self.X.dtype)
-        return np.asarray(product, dtype=np.float64) + intercept
+    def scores(self, weights: NDArray[Any], intercept: float) -> NDArray[np.floating[Any]]:
+        """The scores of this stream's rows under a model of its columns, in the width of the rows."""
+        narrow = np.asarray(weights, dtype=self.X.dtype)
+        scores: NDArray[np.floating[Any]] = _joined([np.asarray(piece @ narrow) for piece in self._pieces])
+        scores += self.X.dtype.type(intercept)
+        return scores
+
+
+def evenly_mixed_order(positive: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.intp]:
+    """A random order in which every stretch of rows has its share of both classes."""
+    rare, common = np.flatnonzero(positive), np.flatnonzero(~positive)
+    if rare.size > common.size:
+        rare, common = common, rare
+    # The k-th row of the rarer class goes to a random place in the k-th of as many equal stretches.
+    edges = np.arange(rare.size + 1) * positive.size // max(rare.size, 1)
+    places = edges[:-1] + (rng.random(rare.size) * np.diff(edges)).astype(np.int64)
+    order = np.empty(positive.size, dtype=np.intp)
+    free = np.ones(positive.size, dtype=bool)
+    free[places] = False
+    order[places] = rng.permutation(rare)
+    order[free] = rng.permutation(common)
+    return order
 
 
 def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
     """Count points, class weights and squared row lengths."""
-    values = X.data if sparse.issparse(X) else X.reshape(-1)
     positive = float(signed_weights[signed_weights > 0].sum(dtype=np.float64))
     negative = -float(signed_weights[signed_weights < 0].sum(dtype=np.float64))
-    return Summary(int(X.shape[0]), positive, negative, float(np.dot(values, values)))
+    return Summary(int(X.shape[0]), positive, negative, _sum_of_squares(X))
+
+
+def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
+    """The squared length of every row."""
+    squared: NDArray[np.floating[Any]]
+    if not sparse.issparse(X):
+        squared = np.einsum("ij,ij->i", X, X)
+        return squared
+    squared = np.zeros(X.shape[0], dtype=X.dtype)
+    filled = np.flatnonzero(np.diff(X.indptr))  # reduceat would give an empty row its neighbour's entry
+    squared[filled] = np.add.reduceat(X.data * X.data, X.indptr[filled])
+    return squared
+
+
+def _sum_of_squares(X: Any) -> float:
+    values = X.data if sparse.issparse(X) else X.reshape(-1)
+    return float(np.dot(values, values))
+
+
+def _row_range(X: Any, start: int, stop: int) -> Any:
+    """Rows start to stop, not copied; slicing a CSR matrix would copy them."""
+    if not sparse.issparse(X):
+        return X[start:stop]
+    first, last = X.indptr[start], X.indptr[stop]
+    parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
+    return sparse.csr_matrix(parts, shape=(stop - start, X.shape[1]), copy=False)
+
+
+def _joined(pieces: list[NDArray[Any]]) -> NDArray[Any]:
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)

@@ -39,9 +39,10 @@ class Summary(NamedTuple):
     @property
     def prevalence(self) -> float:
         """The share of positives, kept off 0 and 1 until both classes have been seen."""
+        if self.positive_weight > 0 and self.negative_weight > 0:
+            return self.positive_weight / (self.positive_weight + self.negative_weight)
         floor = 0.5 / (self.points + 1)
-        share = self.positive_weight / max(self.positive_weight + self.negative_weight, 1e-300)
-        return min(max(share, floor), 1.0 - floor)
+        return 1.0 - floor if self.positive_weight > 0 else floor
 
     @property
     def mean_squared_row(self) -> float:

@@ -15,22 +15,24 @@ _BLOCK_ROWS = 4096
 class Standardizer:
     """Running column statistics, and the change of units they make.
 
-    Dense columns are centred and divided by their standard deviation. Columns of a sparse matrix are not
-    centred, which would fill it; they are divided by the root mean square of their non-zero entries, so that
-    a rare word weighs no more than a common one.
+    Dense columns are centred and divided by their standard deviation. Columns of a sparse matrix are not centred,
+    which would fill it. Divided by their standard deviation, rare words would drown all else; by the size of
+    their entries alone, they would hardly be heard: what they are divided by lies midway.
     """
 
     def __init__(self, n_features: int, *, active: bool = True):
         self.active = active
         self.count = 0.0
         self.mean = np.zeros(n_features)
-        self.squares = np.zeros(n_features)  # dense: about the mean; sparse: about zero
-        self.nonzeros: NDArray[np.float64] | None = None
+        self.squares = np.zeros(n_features)  # dense: of the deviations from the mean; sparse: of the entries
+        self.nonzeros: NDArray[np.float64] | None = None  # of the columns of sparse rows
+        self._narrow = True  # all rows so far were float32
 
     def update(self, X: Any) -> Standardizer:
         """Take in more rows."""
         if not self.active or X.shape[0] == 0:
             return self
+        self._narrow = self._narrow and X.dtype == np.float32
         if sparse.issparse(X):
             self._update_sparse(X)
         else:
@@ -57,12 +59,20 @@ class Standardizer:
         self.count += X.shape[0]
 
     @property
+    def centre(self) -> NDArray[np.float64]:
+        """What is subtracted from each column: its mean, as a float32 if the rows are, so that it is exact."""
+        if self.nonzeros is not None or not self.active:
+            return np.zeros_like(self.mean)
+        return self.mean.astype(np.float32).astype(np.float64) if self._narrow else self.mean
+
+    @property
     def scale(self) -> NDArray[np.float64]:
         """What each column is divided by; 1 for a column that does not vary."""
         if not self.active or self.count == 0:
             return np.ones_like(self.mean)
         if self.nonzeros is not None:
-            spread = np.sqrt(self.squares / np.maximum(self.nonzeros, 1.0))
+            # The geometric mean of the root mean square over all rows and that over the non-zeros.
+            spread = np.sqrt(self.squares / np.sqrt(self.count * np.maximum(self.nonzeros, 1.0)))
             return np.where(spread > 0, spread, 1.0)
         spread = np.sqrt(self.squares / self.count)
         # Rounding leaves a constant column a spread of about 1e-16 of its size.
@@ -75,12 +85,12 @@ class Standardizer:
     def to_user_units(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
         """A model of standardised columns as the same model of the user's columns."""
         coef = np.asarray(weights, dtype=np.float64) / self.scale
-        return coef, float(intercept - coef @ self.mean)
+        return coef, float(intercept - coef @ self.centre)
 
     def to_standard_units(self, coef: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
         """The other way round."""
         coef = np.asarray(coef, dtype=np.float64)
-        return coef * self.scale, float(intercept + coef @ self.mean)
+        return coef * self.scale, float(intercept + coef @ self.centre)
 
     def transform(self, X: Any, order: NDArray[np.intp], dtype: Any) -> Any:
         """The rows of X in this order, standardised: one copy, made block by block."""
@@ -90,9 +100,13 @@ class Standardizer:
                 copied.data *= (1.0 / self.scale).astype(dtype)[copied.indices]
             copied.sort_indices()
             return copied
-        out = np.empty(X.shape, dtype=dtype)
-        inverse = 1.0 / self.scale
-        for start in range(0, X.shape[0], _BLOCK_ROWS):
+        out = np.empty((order.size, X.shape[1]), dtype=dtype)
+        # Arithmetic in the width of X: subtracting the centre first loses nothing, since it is a float32.
+        centre, inverse = self.centre.astype(X.dtype), (1.0 / self.scale).astype(X.dtype)
+        for start in range(0, order.size, _BLOCK_ROWS):
             block = X[order[start : start + _BLOCK_ROWS]]
-            out[start : start + _BLOCK_ROWS] = (block - self.mean) * inverse if self.active else block
+            if self.active:
+                block -= centre
+                block *= inverse
+            out[start : start + _BLOCK_ROWS] = block
         return out

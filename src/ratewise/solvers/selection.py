@@ -1,0 +1,220 @@
+"""The choice between starts and stages, made by rows that the models have not seen."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure, Rates
+from ..streams import ArrayStream
+from .base import Solver
+from .history import History
+from .learner import LinearModel
+from .sharpen import Sharpen, Snapshot, Trajectory
+from .spade import Spade
+from .stamp import Stamp
+from .threshold import quick_threshold, rates_at, steady_threshold
+from .weighted import WeightedLogistic
+
+_MANY_ROWS = 50_000
+_MANY_VALUES = 20_000_000
+_FEW_ROWS = 20_000
+_FEW_POINTS_OF_A_CLASS = 1_000
+_PLENTY_PER_COLUMN = 50
+
+
+class Selected(NamedTuple):
+    """The outcome: a model with its threshold, and the rates to expect of it on new rows."""
+
+    model: LinearModel
+    threshold: float
+    rates: Rates
+    stages: tuple[str, ...]
+
+
+def sharpen_and_select(
+    stream: ArrayStream,
+    measure: Measure,
+    solver: Solver | None,
+    settings: Sharpen,
+    *,
+    whitened: bool,
+    initial: LinearModel | None,
+    l2: float,
+    held_out_share: float | None,
+    rng: np.random.Generator,
+    history: History,
+) -> Selected:
+    """Sharpen in folds, choose the stages by the rows held out, and average the folds' models.
+
+    Every row is scored by models that have not seen it, and those scores decide: between the starts, between the
+    stages of each, and on the threshold. With few points of a class the folds are drawn several times, so that
+    the choice is not left to chance.
+
+    Parameters
+    ----------
+    solver : Solver or None
+        Where to start from; None lets the library choose, and try several starts where rows are few.
+    whitened : bool
+        The rows are whitened, so that a start needs fewer passes.
+    initial : LinearModel or None
+        Where the starts begin, to go on from a fit before.
+    held_out_share : float or None
+        The share of rows each fold holds out; None lets the number of rows decide.
+    """
+    plan = _Plan.of(stream, held_out_share)
+    starts = [solver] if solver is not None else _starts(measure, stream, plan, whitened=whitened)
+    leverage = stream.limit_rows(settings.row_limit)
+    passes = settings.passes_over(stream.n_points)
+    candidates: dict[str, _Candidate] = {}
+    for repeat in range(plan.repeats):
+        shuffled = stream if repeat == 0 else stream.reshuffled(rng)
+        for start, stop in plan.held_out(stream.n_points):
+            training = shuffled.part((0, start), (stop, stream.n_points)) if plan.folds > 1 else shuffled
+            held_out = shuffled.part((start, stop)) if plan.folds > 1 else None
+            for start_solver in starts:
+                trajectory = Trajectory(
+                    training,
+                    start_solver,
+                    measure,
+                    settings,
+                    leverage=leverage,
+                    passes=passes,
+                    initial=initial,
+                    l2=l2,
+                    history=history,
+                )
+                for snapshot in trajectory.snapshots():
+                    candidate = candidates.setdefault(snapshot.stage, _Candidate(snapshot.stage, training))
+                    candidate.add(snapshot, held_out)
+    # A stage that was skipped in some fold, because its steps were too long, is not to be had.
+    complete = [candidate for candidate in candidates.values() if len(candidate.scores) == plan.models]
+    return _choose(complete, measure, plan)
+
+
+class _Plan(NamedTuple):
+    """How much to spend on the choice: more, the fewer rows there are.
+
+    Where the rarer class has 50 points or more a column, a linear model cannot overfit by as much as a held-out
+    part would be in error, so all rows both teach and choose.
+    """
+
+    folds: int
+    repeats: int
+    small: bool
+    plentiful: bool
+
+    @property
+    def models(self) -> int:
+        """Of each stage."""
+        return self.folds * self.repeats
+
+    @classmethod
+    def of(cls, stream: ArrayStream, held_out_share: float | None) -> _Plan:
+        rows = stream.n_points
+        rarer = int(min((stream.signed_weights > 0).sum(), (stream.signed_weights < 0).sum()))
+        small = rows < _MANY_ROWS and stream.n_values < _MANY_VALUES
+        plentiful = not small and rarer >= _PLENTY_PER_COLUMN * (stream.n_features + 1)
+        if held_out_share is not None:
+            folds = round(1.0 / held_out_share)
+        elif small:
+            folds = 5
+        else:
+            folds = 1 if plentiful else 2
+        repeats = 3 if rows < _FEW_ROWS and rarer < _FEW_POINTS_OF_A_CLASS else 1
+        return cls(max(min(folds, rarer), 1), repeats, small, plentiful)
+
+    def held_out(self, rows: int) -> list[tuple[int, int]]:
+        """A range of rows for each fold; all rows, which are then not held out, if there is one."""
+        edges = [rows * fold // self.folds for fold in range(self.folds + 1)]
+        return list(pairwise(edges))
+
+
+def _starts(measure: Measure, stream: ArrayStream, plan: _Plan, *, whitened: bool) -> list[Solver]:
+    """Where to start from, as measured over many data sets.
+
+    Points in plenty: SPADE or STAMP, one pass on whitened rows. Fewer: logistic regression with the class weights
+    that suit the measure, because the dual pair and the level need points to settle. Few: a choice of class
+    weights.
+    """
+    if plan.small:
+        return [WeightedLogistic(emphasis, 2 if whitened else 4) for emphasis in (0.5, 1.0, 0.0)]
+    if plan.plentiful and isinstance(measure, ConcaveMeasure):
+        return [Spade(passes=1 if whitened else 8, reward="logistic")]
+    if plan.plentiful and isinstance(measure, PseudoLinearMeasure):
+        return [Stamp(passes=1 if whitened else 8, reward="logistic")]
+    return [WeightedLogistic(natural_emphasis(measure, stream.summary.prevalence), 2 if whitened else 8)]
+
+
+def natural_emphasis(measure: Measure, prevalence: float) -> float:
+    """The class weights that suit a measure, as a power of (1-p)/p: about 0 for F1, 1 for G-mean.
+
+    Read off its slopes at rates a fair model might reach: 70% of the positives found, as many false alarms as
+    misses.
+    """
+    skew = (1.0 - prevalence) / prevalence
+    if 1 / 1.5 < skew < 1.5:
+        return 0.5
+    tpr = 0.7
+    tnr = max(1.0 - (1.0 - tpr) / skew, 0.0)
+    on_tpr, on_tnr = measure.slopes(tpr, tnr, prevalence)
+    ratio = skew * max(on_tpr, 1e-6) / max(on_tnr, 1e-6)
+    return min(max(math.log(ratio) / math.log(skew), 0.0), 1.0)
+
+
+class _Candidate:
+    """One stage over all folds: the scores of the rows held out, and the mean of the models.
+
+    Models of different folds come on different scales, so each is divided by the spread of its own scores before
+    scores are pooled and models averaged.
+    """
+
+    def __init__(self, stage: str, stream: ArrayStream):
+        self.stage = stage
+        self.scores: list[NDArray[np.floating[Any]]] = []
+        self.signed_weights: list[NDArray[np.floating[Any]]] = []
+        self._stream_weights = stream.signed_weights
+        self._weights = np.zeros(stream.n_features)
+        self._intercept = 0.0
+
+    def add(self, snapshot: Snapshot, held_out: ArrayStream | None) -> None:
+        mean, spread = float(snapshot.scores.mean()), max(float(snapshot.scores.std()), 1e-12)
+        weights = snapshot.model.weights / spread
+        intercept = (snapshot.model.intercept - mean) / spread
+        self._weights += weights
+        self._intercept += intercept
+        if held_out is None:
+            self.scores.append((snapshot.scores - snapshot.scores.dtype.type(mean)) / spread)
+            self.signed_weights.append(self._stream_weights)
+        else:
+            self.scores.append(held_out.scores(weights, intercept))
+            self.signed_weights.append(held_out.signed_weights)
+
+    def model(self) -> LinearModel:
+        return LinearModel(self._weights / len(self.scores), self._intercept / len(self.scores))
+
+
+def _choose(candidates: list[_Candidate], measure: Measure, plan: _Plan) -> Selected:
+    """The mean of all stages that do about as well as the best one, cut where the pooled scores say."""
+    weights = np.concatenate(candidates[0].signed_weights)
+    pooled = [np.concatenate(candidate.scores) for candidate in candidates]
+    values = [quick_threshold(scores, weights, measure).value for scores in pooled]
+    best = max(values)
+    rarer = min((weights > 0).sum(), (weights < 0).sum()) / plan.repeats
+    # Half the noise in a value estimated from so many points: stages closer than that cannot be told apart.
+    tolerance = 0.5 * math.sqrt(max(best * (1.0 - best), 1e-6) / rarer) if plan.folds > 1 else 0.0
+    chosen = [k for k, value in enumerate(values) if value >= best - tolerance]
+    if plan.folds == 1:
+        chosen = [int(np.argmax(values))]
+    scores = np.mean([pooled[k] for k in chosen], axis=0) if len(chosen) > 1 else pooled[chosen[0]]
+    models = [candidates[k].model() for k in chosen]
+    model = LinearModel(
+        np.mean([one.weights for one in models], axis=0), float(np.mean([one.intercept for one in models]))
+    )
+    threshold = steady_threshold(scores, weights, measure, tolerance)
+    stages = tuple(candidates[k].stage for k in chosen)
+    return Selected(model, threshold, rates_at(scores, weights, threshold), stages)

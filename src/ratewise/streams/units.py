@@ -1,0 +1,21 @@
+"""What a change of units must be able to do."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Units(Protocol):
+    """Rows into units that are good to learn in, and linear models back into the user's."""
+
+    def transform(self, X: Any, order: NDArray[np.intp], dtype: Any) -> Any:
+        """The rows of X in this order, in the new units."""
+
+    def to_user_units(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
+        """A model of the new columns as the same model of the user's columns."""
+
+    def to_standard_units(self, coef: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
+        """The other way round."""
