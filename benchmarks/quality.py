@@ -118,7 +118,7 @@ HEAD = """# Quality, measured
 
 Test values by `python benchmarks/quality.py`: mean and standard error over 5 random 70/30 splits (stratified;
 protein_homo by block), default settings everywhere, nothing tuned per data set. Thresholds of the rivals are exact
-on their training scores (boosting: on a held-out fifth). `boosting` is the non-linear reference, not a linear model.
+on their training scores (boosting: on a held-out fifth). `boosting` is the non-linear reference.
 """
 
 

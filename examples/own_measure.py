@@ -1,7 +1,7 @@
 """A measure of your own, compiled into SPADE's inner loop.
 
-A screening programme wants the worse of sensitivity and specificity to be high, but asks more of the one than of the
-other. That is a concave measure, so SPADE can maximise it. What SPADE needs to know is the set of slopes
+A screening programme wants the worse of sensitivity and specificity to be high, but asks more of the one than of
+the other. That is a concave measure, so SPADE can maximise it. What SPADE needs to know is the set of slopes
 (alpha, beta) the measure can have, and the nearest point of that set to any pair: here a segment.
 """
 

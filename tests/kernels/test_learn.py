@@ -22,7 +22,7 @@ _SETTINGS = LearnSettings(
     per_negative=4 / 3,
     l2=0.0,
     radius=math.inf,
-    intercept_feature=1.0,
+    intercept_gain=0.8,
 )
 
 
@@ -61,7 +61,7 @@ def reference_learn(X, signed_weights, order, settings, reward, measure, pair):
             hits[0] += weight
         if sign < 0 and score <= 0:
             hits[1] += weight
-        w, b = w + step * pull * sign * X[i], b + step * pull * sign
+        w, b = w + step * pull * sign * X[i], b + step * pull * sign * settings.intercept_gain
         if np.linalg.norm(w) > settings.radius:
             w = w * (settings.radius / np.linalg.norm(w))
         w = w / (1.0 + step * settings.l2)

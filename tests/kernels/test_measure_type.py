@@ -119,4 +119,4 @@ def test_a_measure_that_cannot_be_compiled_is_refused_with_a_sentence():
 
     X, y = make_classification(200, weights=[0.8], random_state=0)
     with pytest.raises(TypeError, match=r"Wordy\(\) cannot be compiled.*plain floats"):
-        MeasureClassifier(Wordy()).fit(X, y)
+        MeasureClassifier(Wordy(), sharpen=False).fit(X, y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, sparse
 
 from ratewise.measures import GMean, HMean, MinRate, QMean, get_measure
 from ratewise.rewards import Hinge
@@ -142,3 +142,15 @@ def test_history_tells_the_pair_and_the_rates_of_every_pass():
     np.testing.assert_array_equal(table["points"], [1_000, 2_000, 3_000, 4_000])
     assert (np.diff(table["seconds"]) >= 0).all()
     np.testing.assert_allclose(table["value"], HMean().value(table["tpr"], table["tnr"]))
+
+
+@pytest.mark.parametrize("measure", CONCAVE, ids=str)
+def test_dense_and_csr_rows_in_the_same_order_give_the_same_model(measure):
+    X, signs = imbalanced(2_000)
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    dense, csr = (
+        run_spade(Spade(passes=3), stream_of(rows, signs, standardize=False), measure).model()
+        for rows in (X, sparse.csr_matrix(X))
+    )
+    np.testing.assert_allclose(csr.weights, dense.weights, atol=1e-5)
+    assert csr.intercept == pytest.approx(dense.intercept, abs=1e-5)

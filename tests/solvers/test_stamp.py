@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from ratewise.measures import FBeta, GowerLegendre, Jaccard, PseudoLinear
 from ratewise.measures.base import PseudoLinearCoefficients, PseudoLinearMeasure
@@ -105,3 +106,16 @@ def test_with_the_printed_weights_stamp_settles_elsewhere_on_rare_positives():
         model = run_stamp(Stamp(passes=5), stream, measure).model()
         values[type(measure)] = float(f1.value(*rates_at(stream.scores(*model), stream.signed_weights)))
     assert values[FBeta] > values[OneHalfWeights] + 0.1
+
+
+@pytest.mark.parametrize("level", ["actual", "fresh"])
+def test_dense_and_csr_rows_in_the_same_order_give_the_same_model(level):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2_000, 4))
+    signs = np.where(X[:, 0] + rng.standard_normal(2_000) > 1.5, 1.0, -1.0)
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    models = []
+    for rows in (X, sparse.csr_matrix(X)):
+        stream = ArrayStream(rows, signs, Standardizer(4, active=False), np.random.default_rng(0), np.float64)
+        models.append(run_stamp(Stamp(passes=3, level=level), stream, FBeta(1.0)).model())
+    np.testing.assert_allclose(models[1].weights, models[0].weights, atol=1e-5)

@@ -87,7 +87,7 @@ def test_single_precision_rows_are_summed_in_double():
 
 @quick
 @given(seed=seeds, cuts=cut_lists)
-def test_a_sparse_column_is_scaled_by_the_root_mean_square_of_its_non_zeros(seed, cuts):
+def test_a_sparse_column_is_scaled_midway_between_all_rows_and_its_non_zeros(seed, cuts):
     rng = np.random.default_rng(seed)
     dense = rng.normal(size=(30, 4)) * (rng.random((30, 4)) < 0.3)
     standardizer = Standardizer(4)
@@ -95,14 +95,18 @@ def test_a_sparse_column_is_scaled_by_the_root_mean_square_of_its_non_zeros(seed
         standardizer.update(piece)
     for column, scale in zip(dense.T, standardizer.scale, strict=True):
         nonzero = column[column != 0]
-        assert scale == pytest.approx(np.sqrt(np.mean(nonzero**2)) if nonzero.size else 1.0)
+        if nonzero.size:
+            over_nonzeros, over_all = np.sqrt(np.mean(nonzero**2)), np.sqrt(np.mean(column**2))
+            assert scale == pytest.approx(np.sqrt(over_nonzeros * over_all))
+        else:
+            assert scale == 1.0
     assert not standardizer.mean.any()
 
 
 def test_stored_zeros_do_not_count_as_non_zeros():
     X = sparse.csr_array((np.array([3.0, 0.0, 4.0]), np.array([0, 0, 0]), np.array([0, 1, 2, 3])), shape=(3, 1))
-    # sqrt((9 + 16) / 2), not sqrt(25 / 3).
-    assert Standardizer(1).update(X).scale == pytest.approx([np.sqrt(12.5)])
+    # The geometric mean of sqrt(25 / 2), over the non-zeros, and sqrt(25 / 3), over all rows.
+    assert Standardizer(1).update(X).scale == pytest.approx([(25 / 2 * 25 / 3) ** 0.25])
 
 
 def test_a_sparse_matrix_keeps_its_zeros():

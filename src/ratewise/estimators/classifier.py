@@ -64,11 +64,10 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         "auto" takes SPADE for concave measures and STAMP for pseudo-linear ones.
     sharpen : {"auto"}, bool or Sharpen, default="auto"
         Whether to go on from the solver's model with a bounded reward, on the measure itself, and let rows held
-        out choose between the stages. "auto" and True do; False leaves the paper's plain algorithm. A
-        :class:`~ratewise.solvers.Sharpen` sets its details.
+        out choose between the stages. "auto" does so unless ``threshold="zero"``; False leaves the paper's plain
+        algorithm. A :class:`~ratewise.solvers.Sharpen` sets its details. ``partial_fit`` never sharpens.
     threshold : {"tune", "zero"}, default="tune"
-        "tune" moves the intercept to the best threshold; "zero" leaves the model where the solver put it, which
-        is possible with ``sharpen=False`` only.
+        "tune" moves the intercept to the best threshold; "zero" leaves the model where the solver put it.
     alpha : float, default=0.0
         L2 strength, on standardised columns, in each step. The number of passes, chosen by rows held out, does
         the same work.
@@ -154,9 +153,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
 
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         history = History(verbose=bool(self.verbose))
-        fitted = (self._fit_plain if self.sharpen is False else self._fit_sharpened)(
-            rows, measure, solver, rng, history
-        )
+        fit = self._fit_sharpened if self._sharpens() else self._fit_plain
+        fitted = fit(rows, measure, solver, rng, history)
 
         columns.store_on(self)
         self.measure_, self.solver_, self.classes_ = measure, solver, rows.classes
@@ -271,12 +269,19 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"threshold must be 'tune' or 'zero'; got {self.threshold!r}.")
         if not isinstance(self.sharpen, (bool, Sharpen)) and self.sharpen != "auto":
             raise ValueError(f"sharpen must be 'auto', True, False or a Sharpen; got {self.sharpen!r}.")
+        if self.threshold == "zero" and self.sharpen not in ("auto", False):
+            raise ValueError(
+                "threshold='zero' needs sharpen=False: sharpening ends with the choice of a threshold."
+            )
         if not isinstance(self.alpha, Real) or not 0 <= self.alpha < np.inf:
             raise ValueError(f"alpha must be a finite number of 0 or more; got {self.alpha!r}.")
         fraction = self.validation_fraction
         if fraction != "auto" and not (isinstance(fraction, Real) and 0 < fraction <= 0.5):
             raise ValueError(f"validation_fraction must be 'auto' or above 0 and at most 0.5; got {fraction!r}.")
         return measure, solver
+
+    def _sharpens(self) -> bool:
+        return self.threshold == "tune" if self.sharpen == "auto" else bool(self.sharpen)
 
     def _choose_threshold(
         self, scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure
@@ -344,14 +349,14 @@ class _OnlineFit:
 
     def check(self, classifier: MeasureClassifier, rows: TrainingSet, measure: Measure, solver: Solver) -> None:
         """Refuse what the fit so far cannot go on with, before anything is changed."""
+        seen = self._seen.merge(summarize(rows.X, rows.signed_weights))
+        solver.check(measure, seen.prevalence)
         settings = (classifier.measure, classifier.solver, classifier.pos_label)
         if settings != self._settings:
             raise ValueError(
                 "measure, solver and pos_label cannot change between calls of partial_fit: they were "
                 f"{self._settings} and are {settings} now. Begin anew with a clone of the classifier."
             )
-        seen = self._seen.merge(summarize(rows.X, rows.signed_weights))
-        solver.check(measure, seen.prevalence)
 
     def learn(self, rows: TrainingSet) -> None:
         X = self._in_the_first_form(rows.X)

@@ -62,8 +62,10 @@ class LearnSettings(NamedTuple):
     """1 / (1 - p)."""
     l2: float
     radius: float
-    intercept_feature: float
-    """1 to learn an intercept, 0 to leave it alone."""
+    intercept_gain: float
+    """How far the intercept moves with a step: the square of the constant entry it is the weight of.
+
+    1 suits standardised rows; an entry of the rows' own size keeps everything indifferent to their scale."""
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy")
@@ -136,7 +138,7 @@ def learn(
                 push = step * pull * slope
                 squared = add_row(rows, i, push / scale, mass, direction, shadow)
                 squared_length += push * (2.0 * linear + push * squared)
-                change = push * settings.intercept_feature
+                change = push * settings.intercept_gain
                 intercept += change
                 intercept_shadow += intercept_mass * change
                 if squared_length > squared_radius:

@@ -172,8 +172,7 @@ class _Valuation:
         margins = self._signs * self._stream.scores(model[:-1], model[-1])
         loss = -float(self._weights @ self._reward.value(margins))
         pull = -self._weights * self._signs * self._reward.slope(margins)
-        gradient = np.append(self._stream.X.T @ pull.astype(self._stream.X.dtype), pull.sum())
-        return loss, gradient.astype(np.float64)
+        return loss, np.append(self._stream.weighted_sum(pull), pull.sum())
 
 
 def _minimise(

@@ -84,7 +84,7 @@ def primal_settings(
     """
     p = seen.prevalence
     spread = pair[0] ** 2 / p + pair[1] ** 2 / (1.0 - p)
-    gradient = math.sqrt((seen.mean_squared_row + 1.0) * max(spread, 1e-300))
+    gradient = math.sqrt(seen.leverage * max(spread, 1e-300))
     return LearnSettings(
         step=step / gradient,
         dual_step=dual_step / math.sqrt(1.0 / p + 1.0 / (1.0 - p)),
@@ -93,7 +93,7 @@ def primal_settings(
         per_negative=1.0 / (1.0 - p),
         l2=l2,
         radius=radius,
-        intercept_feature=1.0,
+        intercept_gain=seen.entry_square,
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +71,7 @@ def sharpen_and_select(
     leverage = stream.limit_rows(settings.row_limit)
     passes = settings.passes_over(stream.n_points)
     candidates: dict[str, _Candidate] = {}
+    number = itertools.count()
     for repeat in range(plan.repeats):
         shuffled = stream if repeat == 0 else stream.reshuffled(rng)
         for start, stop in plan.held_out(stream.n_points):
@@ -87,6 +88,7 @@ def sharpen_and_select(
                     initial=initial,
                     l2=l2,
                     history=history,
+                    number=next(number),
                 )
                 for snapshot in trajectory.snapshots():
                     candidate = candidates.setdefault(snapshot.stage, _Candidate(snapshot.stage, training))
@@ -131,7 +133,7 @@ class _Plan(NamedTuple):
     def held_out(self, rows: int) -> list[tuple[int, int]]:
         """A range of rows for each fold; all rows, which are then not held out, if there is one."""
         edges = [rows * fold // self.folds for fold in range(self.folds + 1)]
-        return list(pairwise(edges))
+        return list(itertools.pairwise(edges))
 
 
 def _starts(measure: Measure, stream: ArrayStream, plan: _Plan, *, whitened: bool) -> list[Solver]:

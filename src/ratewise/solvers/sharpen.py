@@ -103,13 +103,15 @@ class Trajectory:
     measure : Measure
     settings : Sharpen
     leverage : float
-        The mean of |x|^2 + 1 over the rows.
+        The mean squared length of a row, as :meth:`ArrayStream.limit_rows` gave it.
     passes : int
         Sharpening passes.
     initial : LinearModel, optional
         Where the start begins.
     l2 : float
     history : History
+    number : int
+        Tells this trajectory's rows in the history from those of others.
     """
 
     def __init__(
@@ -124,6 +126,7 @@ class Trajectory:
         initial: LinearModel | None,
         l2: float,
         history: History,
+        number: int = 0,
     ):
         self._stream = stream
         self._start_solver = start
@@ -135,6 +138,7 @@ class Trajectory:
         self._l2 = l2
         self._history = history
         self._passes_made = 0
+        self._number = number
 
     def snapshots(self) -> Iterator[Snapshot]:
         """The models after 1, 2, 4, ... passes of each stage, and at its end."""
@@ -197,7 +201,7 @@ class Trajectory:
             per_negative=1.0,
             l2=self._l2,
             radius=math.inf,
-            intercept_feature=1.0,
+            intercept_gain=self._stream.summary.entry_square,
         )
         learner.restart_mean()
         for chunk in self._stream.take(points):
@@ -211,6 +215,7 @@ class Trajectory:
         best = quick_threshold(scores, self._stream.signed_weights, self._measure)
         more = {} if pair is None else {"alpha": pair[0], "beta": pair[1]}
         self._history.record(
+            run=self._number,
             passes=self._passes_made,
             points=self._passes_made * self._stream.n_points,
             tpr=best.rates.tpr,

@@ -166,16 +166,15 @@ class StampRun(StreamingRun):
     def _end_epoch_on_fresh_points(self, stream: ArrayStream, points: int) -> int:
         """The level stage of Algorithm 3: the measure of the mean rewards on points not learned from."""
         model = self._learner.mean()
-        scores = stream.scores(*model)
         total = np.zeros(2)
         weight = np.zeros(2)
         for chunk in stream.take(points):
-            for start, stop in zip(chunk.starts, chunk.stops, strict=True):
-                signed = chunk.signed_weights[start:stop].astype(np.float64)
-                rewards = self._reward.value(np.sign(signed) * scores[start:stop])
-                for side, mine in enumerate((signed > 0, signed < 0)):
-                    total[side] += (np.abs(signed) * rewards)[mine].sum()
-                    weight[side] += np.abs(signed)[mine].sum()
+            scores, signed_weights = stream.scored(chunk, *model)
+            weights = np.abs(signed_weights, dtype=np.float64)
+            rewards = weights * self._reward.value(np.sign(signed_weights) * scores)
+            for side, mine in enumerate((signed_weights > 0, signed_weights < 0)):
+                total[side] += rewards[mine].sum()
+                weight[side] += weights[mine].sum()
         p_reward, n_reward = np.maximum(total / np.maximum(weight, 1e-300), 0.0)
         prevalence = stream.summary.prevalence
         self._points += points

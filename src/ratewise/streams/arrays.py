@@ -53,6 +53,7 @@ class ArrayStream:
         self._rng = rng
         self._ranges: tuple[tuple[int, int], ...] = ((0, X.shape[0]),)
         self._squared_rows = _sum_of_squares(self.X)
+        self._entry_square = 1.0 if units.unit_scale else _mean_square_of_nonzeros(self.X, self._squared_rows)
         self._restart()
 
     def _restart(self) -> None:
@@ -65,6 +66,7 @@ class ArrayStream:
             float(self.signed_weights[self.signed_weights > 0].sum(dtype=np.float64)),
             -float(self.signed_weights[self.signed_weights < 0].sum(dtype=np.float64)),
             self._squared_rows * self.n_points / max(self.X.shape[0], 1),
+            self._entry_square,
         )
         self._starts = np.empty(0, dtype=np.int64)
         self._stops = np.empty(0, dtype=np.int64)
@@ -98,9 +100,9 @@ class ArrayStream:
     def limit_rows(self, limit: float) -> float:
         """Let rows of more than ``limit`` mean squared lengths pull in proportion less; returns that mean.
 
-        A row's length counts the intercept's 1.
+        A row's length counts the intercept as one more entry of the usual size.
         """
-        squares = squared_rows(self.X) + 1.0
+        squares = squared_rows(self.X) + self.X.dtype.type(self._entry_square)
         mean = float(squares.mean(dtype=np.float64))
         self._pulls = self._weights * np.minimum(1.0, limit * mean / squares).astype(np.float32)
         return mean
@@ -154,6 +156,27 @@ class ArrayStream:
         scores += self.X.dtype.type(intercept)
         return scores
 
+    def scored(
+        self, chunk: Chunk, weights: NDArray[Any], intercept: float
+    ) -> tuple[NDArray[np.floating[Any]], NDArray[np.float32]]:
+        """The scores and the signed weights of a chunk's points."""
+        narrow = np.asarray(weights, dtype=self.X.dtype)
+        ranges = list(zip(chunk.starts, chunk.stops, strict=True))
+        scores = np.concatenate([np.asarray(_row_range(self.X, *one) @ narrow) for one in ranges])
+        return scores + self.X.dtype.type(intercept), np.concatenate(
+            [self._weights[slice(*one)] for one in ranges]
+        )
+
+    def weighted_sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """The sum of this stream's rows, each times its value: the transpose of :meth:`scores`."""
+        total = np.zeros(self.n_features)
+        done = 0
+        for piece in self._pieces:
+            mine = np.asarray(values[done : done + piece.shape[0]], dtype=self.X.dtype)
+            total += np.asarray(piece.T @ mine, dtype=np.float64)
+            done += piece.shape[0]
+        return total
+
 
 def evenly_mixed_order(positive: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.intp]:
     """A random order in which every stretch of rows has its share of both classes."""
@@ -193,6 +216,11 @@ def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
 def _sum_of_squares(X: Any) -> float:
     values = X.data if sparse.issparse(X) else X.reshape(-1)
     return float(np.dot(values, values))
+
+
+def _mean_square_of_nonzeros(X: Any, squares: float) -> float:
+    nonzeros = np.count_nonzero(X.data if sparse.issparse(X) else X)
+    return squares / nonzeros if squares > 0 else 1.0
 
 
 def _row_range(X: Any, start: int, stop: int) -> Any:

@@ -35,6 +35,8 @@ class Summary(NamedTuple):
     negative_weight: float
     squared_rows: float
     """The sum of all rows' squared lengths."""
+    entry_square: float = 1.0
+    """The usual square of an entry that is not 0: what the intercept's own entry is set to."""
 
     @property
     def prevalence(self) -> float:
@@ -48,12 +50,19 @@ class Summary(NamedTuple):
     def mean_squared_row(self) -> float:
         return self.squared_rows / max(self.points, 1)
 
+    @property
+    def leverage(self) -> float:
+        """The mean squared length of a row with the intercept's entry."""
+        return self.mean_squared_row + self.entry_square
+
     def merge(self, other: Summary) -> Summary:
+        points = self.points + other.points
         return Summary(
-            self.points + other.points,
+            points,
             self.positive_weight + other.positive_weight,
             self.negative_weight + other.negative_weight,
             self.squared_rows + other.squared_rows,
+            (self.points * self.entry_square + other.points * other.entry_square) / max(points, 1),
         )
 
 

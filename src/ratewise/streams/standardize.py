@@ -78,6 +78,10 @@ class Standardizer:
         # Rounding leaves a constant column a spread of about 1e-16 of its size.
         return np.where(spread > 1e-12 * np.abs(self.mean), spread, 1.0)
 
+    @property
+    def unit_scale(self) -> bool:
+        return self.active
+
     def snapshot(self) -> Standardizer:
         """A copy that later updates leave alone."""
         return copy.deepcopy(self)

@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 class Units(Protocol):
     """Rows into units that are good to learn in, and linear models back into the user's."""
 
+    @property
+    def unit_scale(self) -> bool:
+        """Whether entries in the new units are about 1 in size."""
+
     def transform(self, X: Any, order: NDArray[np.intp], dtype: Any) -> Any:
         """The rows of X in this order, in the new units."""
 

@@ -46,6 +46,8 @@ class Whitener:
         lower = np.linalg.cholesky(covariance)
         self._turn: NDArray[np.float64] = linalg.solve_triangular(lower, np.eye(n_features), lower=True).T
 
+    unit_scale = True
+
     def transform(self, X: Any, order: NDArray[np.intp], dtype: Any) -> Any:
         turn = self._turn.astype(dtype)
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
