@@ -7,6 +7,8 @@ the registry.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
+from typing import Any
 
 from .base import (
     ConcaveMeasure,
@@ -17,6 +19,7 @@ from .base import (
     rates_from_labels,
 )
 from .fbeta import FBeta
+from .function import FunctionMeasure
 from .gmean import GMean
 from .gower_legendre import GowerLegendre
 from .hmean import HMean
@@ -43,16 +46,21 @@ def measure_names() -> list[str]:
     return list(_REGISTRY)
 
 
-def get_measure(measure: str | Measure) -> Measure:
-    """A measure by its registry name; a measure is returned as it is."""
+def get_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
+    """A measure by its registry name; a measure is returned as it is, a function made into one."""
     if isinstance(measure, Measure):
         return measure
     if isinstance(measure, str) and measure in _REGISTRY:
         return _REGISTRY[measure]
     if isinstance(measure, type) and issubclass(measure, Measure):
         raise ValueError(f"measure={measure.__name__} is a class; write {measure.__name__}(...) for one of it.")
+    if callable(measure):
+        return FunctionMeasure(measure)
     if not isinstance(measure, str):
-        raise ValueError(f"measure must be a name or a Measure; got {measure!r} of type {type(measure).__name__}.")
+        raise ValueError(
+            f"measure must be a name, a Measure or a function of (tpr, tnr); got {measure!r} of type "
+            f"{type(measure).__name__}."
+        )
     near = difflib.get_close_matches(measure.lower(), _REGISTRY, n=3, cutoff=0.3)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(f"There is no measure {measure!r}.{hint} Known: {', '.join(_REGISTRY)}.")
@@ -61,6 +69,7 @@ def get_measure(measure: str | Measure) -> Measure:
 __all__ = [
     "ConcaveMeasure",
     "FBeta",
+    "FunctionMeasure",
     "GMean",
     "GowerLegendre",
     "HMean",

@@ -20,7 +20,10 @@ _SOLVERS: dict[str, type[Solver]] = {"spade": Spade, "stamp": Stamp, "amp": Amp}
 
 
 def get_solver(solver: str | Solver, measure: Measure) -> Solver:
-    """A solver by its name; "auto" takes the streaming one that fits the measure."""
+    """A solver by its name; "auto" takes the streaming one that fits the measure.
+
+    For a measure of neither family that is logistic regression, which is but a start: sharpening must follow.
+    """
     if isinstance(solver, Solver):
         return solver
     if solver == "auto":
@@ -28,7 +31,7 @@ def get_solver(solver: str | Solver, measure: Measure) -> Solver:
             return Spade()
         if isinstance(measure, PseudoLinearMeasure):
             return Stamp()
-        raise ValueError(f"{measure.label} is neither concave nor pseudo-linear: no solver can maximise it.")
+        return WeightedLogistic()
     if isinstance(solver, str) and solver in _SOLVERS:
         return _SOLVERS[solver]()
     names = ["auto", *_SOLVERS]

@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure, Rates
+from ..measures import Measure, Rates
 from ..streams import ArrayStream
 from .base import Solver
 from .history import History
 from .learner import LinearModel
 from .sharpen import Sharpen, Snapshot, Trajectory
-from .spade import Spade
-from .stamp import Stamp
 from .threshold import quick_threshold, rates_at, steady_threshold
 from .weighted import WeightedLogistic
 
@@ -108,7 +106,6 @@ class _Plan(NamedTuple):
     folds: int
     repeats: int
     small: bool
-    plentiful: bool
 
     @property
     def models(self) -> int:
@@ -120,15 +117,14 @@ class _Plan(NamedTuple):
         rows = stream.n_points
         rarer = int(min((stream.signed_weights > 0).sum(), (stream.signed_weights < 0).sum()))
         small = rows < _MANY_ROWS and stream.n_values < _MANY_VALUES
-        plentiful = not small and rarer >= _PLENTY_PER_COLUMN * (stream.n_features + 1)
         if held_out_share is not None:
             folds = round(1.0 / held_out_share)
         elif small:
             folds = 5
         else:
-            folds = 1 if plentiful else 2
+            folds = 1 if rarer >= _PLENTY_PER_COLUMN * (stream.n_features + 1) else 2
         repeats = 3 if rows < _FEW_ROWS and rarer < _FEW_POINTS_OF_A_CLASS else 1
-        return cls(max(min(folds, rarer), 1), repeats, small, plentiful)
+        return cls(max(min(folds, rarer), 1), repeats, small)
 
     def held_out(self, rows: int) -> list[tuple[int, int]]:
         """A range of rows for each fold; all rows, which are then not held out, if there is one."""
@@ -137,19 +133,17 @@ class _Plan(NamedTuple):
 
 
 def _starts(measure: Measure, stream: ArrayStream, plan: _Plan, *, whitened: bool) -> list[Solver]:
-    """Where to start from, as measured over many data sets.
+    """Logistic regression with the class weights that suit the measure; a choice of weights where rows are few.
 
-    Points in plenty: SPADE or STAMP, one pass on whitened rows. Fewer: logistic regression with the class weights
-    that suit the measure, because the dual pair and the level need points to settle. Few: a choice of class
-    weights.
+    Whitened rows need one pass, or two where the classes are not weighted to balance and the rarer one speaks more
+    softly; other rows eight.
     """
     if plan.small:
         return [WeightedLogistic(emphasis, 2 if whitened else 4) for emphasis in (0.5, 1.0, 0.0)]
-    if plan.plentiful and isinstance(measure, ConcaveMeasure):
-        return [Spade(passes=1 if whitened else 8, reward="logistic")]
-    if plan.plentiful and isinstance(measure, PseudoLinearMeasure):
-        return [Stamp(passes=1 if whitened else 8, reward="logistic")]
-    return [WeightedLogistic(natural_emphasis(measure, stream.summary.prevalence), 2 if whitened else 8)]
+    emphasis = natural_emphasis(measure, stream.summary.prevalence)
+    if not whitened:
+        return [WeightedLogistic(emphasis, 8)]
+    return [WeightedLogistic(emphasis, 1 if emphasis > 0.5 else 2)]
 
 
 def natural_emphasis(measure: Measure, prevalence: float) -> float:

@@ -137,33 +137,32 @@ class Trajectory:
         self._initial = initial
         self._l2 = l2
         self._history = history
-        self._passes_made = 0
         self._number = number
 
     def snapshots(self) -> Iterator[Snapshot]:
         """The models after 1, 2, 4, ... passes of each stage, and at its end."""
         look = None
-        for number, model, last in self._start():
-            look = self._look(model)
-            if last or _is_power_of_two(number):
-                yield look.snapshot(f"{self._start_solver.label}, {number} passes")
+        for number, model in self._start():
+            look = self._look(model, number)
+            yield look.snapshot(f"{self._start_solver.label}, {number} passes")
         if look is not None and math.isfinite(look.value):
             yield from self._sharpen(look)
 
-    def _start(self) -> Iterator[tuple[int, LinearModel, bool]]:
-        """The models of the start, pass by pass where its solver learns point by point."""
+    def _start(self) -> Iterator[tuple[int, LinearModel]]:
+        """Models of the start with the passes they took, pass by pass where its solver learns point by point."""
         task = Task(
             self._measure, self._stream.n_features, self._stream.X.dtype, l2=self._l2, initial=self._initial
         )
         run = self._start_solver.start(task)
+        self._start_passes = self._start_solver.passes
         if not isinstance(run, StreamingRun):
             run.solve(self._stream)
-            yield 1, run.model(), True
+            yield self._start_passes, run.model()
             return
-        passes = self._start_solver.passes
-        for number in range(1, passes + 1):
+        for number in range(1, self._start_passes + 1):
             run.feed(self._stream, self._stream.n_points, self._stream.summary)
-            yield number, run.model(), number == passes
+            if _is_power_of_two(number) or number == self._start_passes:
+                yield number, run.model()
 
     def _sharpen(self, look: _Look) -> Iterator[Snapshot]:
         width = self._sigmoid_width(look)
@@ -178,7 +177,7 @@ class Trajectory:
         best, best_model = look.value, learner.current()
         for number in range(1, self._passes + 1):
             self._learn_one_pass(learner, step)
-            look = self._look(learner.mean(), learner.pair)
+            look = self._look(learner.mean(), self._start_passes + number, learner.pair)
             if not look.value >= 0.8 * best:  # NaN included: the steps were too long
                 step /= 4.0
                 learner.set_model(best_model)
@@ -207,8 +206,8 @@ class Trajectory:
         for chunk in self._stream.take(points):
             learner.learn(chunk, settings, Sigmoid(1.0))
 
-    def _look(self, model: LinearModel, pair: tuple[float, float] | None = None) -> _Look:
-        self._passes_made += 1
+    def _look(self, model: LinearModel, passes: int, pair: tuple[float, float] | None = None) -> _Look:
+        """Where a model stands after so many passes, start included."""
         scores = self._stream.scores(*model)
         if not math.isfinite(float(scores.sum(dtype=np.float64))):
             return _Look(model, scores, BestThreshold(0.0, math.nan, Rates(math.nan, math.nan, math.nan)))
@@ -216,8 +215,8 @@ class Trajectory:
         more = {} if pair is None else {"alpha": pair[0], "beta": pair[1]}
         self._history.record(
             run=self._number,
-            passes=self._passes_made,
-            points=self._passes_made * self._stream.n_points,
+            passes=passes,
+            points=passes * self._stream.n_points,
             tpr=best.rates.tpr,
             tnr=best.rates.tnr,
             value=best.value,

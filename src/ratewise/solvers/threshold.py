@@ -112,11 +112,11 @@ class _Cuts:
         """Midway between the scores that each of these cuts parts."""
         at = self._at[which]
         last = self._ordered.size - 1
-        ordered = self._ordered.astype(np.float64)
-        beyond_first = max(ordered[0] + 1.0, np.nextafter(ordered[0], np.inf))
-        beyond_last = min(ordered[last] - 1.0, np.nextafter(ordered[last], -np.inf))
-        above = np.where(at > 0, ordered[np.maximum(at - 1, 0)], beyond_first)
-        below = np.where(at <= last, ordered[np.minimum(at, last)], beyond_last)
+        highest, lowest = float(self._ordered[0]), float(self._ordered[last])
+        beyond_highest = max(highest + 1.0, np.nextafter(highest, np.inf))
+        beyond_lowest = min(lowest - 1.0, np.nextafter(lowest, -np.inf))
+        above = np.where(at > 0, self._ordered[np.maximum(at - 1, 0)].astype(np.float64), beyond_highest)
+        below = np.where(at <= last, self._ordered[np.minimum(at, last)].astype(np.float64), beyond_lowest)
         middle = below + 0.5 * (above - below)
         found: NDArray[np.float64] = np.where(middle < above, middle, below)  # neighbours may touch
         return found

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .moments import add_column_moments
+
 _BLOCK_ROWS = 4096
 
 
@@ -53,9 +55,7 @@ class Standardizer:
     def _update_sparse(self, X: Any) -> None:
         if self.nonzeros is None:
             self.nonzeros = np.zeros(self.mean.size)
-        data = X.data.astype(np.float64)
-        self.nonzeros += np.bincount(X.indices, weights=data != 0, minlength=self.mean.size)
-        self.squares += np.bincount(X.indices, weights=data * data, minlength=self.mean.size)
+        add_column_moments(X.data, X.indices, self.nonzeros, self.squares)
         self.count += X.shape[0]
 
     @property
