@@ -1,0 +1,139 @@
+"""Sharpening goes on where concave rewards stop, for any measure, and never runs away."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ratewise.measures import FBeta, FunctionMeasure, MinRate, get_measure, measure_names
+from ratewise.solvers import History, Sharpen, WeightedLogistic, best_threshold
+from ratewise.solvers.sharpen import Trajectory
+from ratewise.streams import ArrayStream, Standardizer
+
+
+def with_hopeless_points(n=6_000, seed=0):
+    """Two columns of equal worth, and one positive in twenty far out on the wrong side of the first.
+
+    A concave reward pays for the hopeless points all the same, and gives up the first column for their sake; a
+    bounded one lets them go.
+    """
+    rng = np.random.default_rng(seed)
+    positive = rng.random(n) < 0.2
+    X = rng.standard_normal((n, 2))
+    X[positive] += 1.5
+    hopeless = positive & (rng.random(n) < 0.05)
+    X[hopeless, 0] = -15.0
+    return X, np.where(positive, 1.0, -1.0)
+
+
+def stream_of(X, signs, seed=0):
+    stream = ArrayStream(X, signs, Standardizer(X.shape[1]).update(X), np.random.default_rng(seed), np.float32)
+    return stream, stream.limit_rows(1e9)
+
+
+def trajectory_of(stream, leverage, measure, settings=None, passes=8, start=None, history=None):
+    return Trajectory(
+        stream,
+        start or WeightedLogistic(0.5, 2),
+        measure,
+        settings or Sharpen(row_limit=1e9),
+        leverage=leverage,
+        passes=passes,
+        initial=None,
+        l2=0.0,
+        history=history or History(),
+    )
+
+
+def value_of(snapshot, stream, measure):
+    return best_threshold(snapshot.scores, stream.signed_weights, measure).value
+
+
+MEASURES = [*map(get_measure, measure_names()), FunctionMeasure(lambda p, n: 0.3 * p + 0.7 * n**2)]
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.label)
+def test_sharpening_lets_hopeless_points_go(measure):
+    X, signs = with_hopeless_points()
+    stream, leverage = stream_of(X, signs)
+    units = Standardizer(2).update(X)
+    snapshots = list(trajectory_of(stream, leverage, measure).snapshots())
+    start = max(value_of(s, stream, measure) for s in snapshots if "passes" in s.stage)
+    sharpened = value_of(snapshots[-1], stream, measure)
+    attainable = best_threshold(stream.X @ units.scale.astype(np.float32), stream.signed_weights, measure).value
+    assert start < attainable - 0.005, "a problem on which concave rewards do not fall short shows nothing"
+    assert sharpened > attainable - 0.01
+
+
+def test_snapshots_come_after_1_2_4_passes_and_at_the_end_of_each_stage():
+    stream, leverage = stream_of(*with_hopeless_points(2_000))
+    stages = [s.stage for s in trajectory_of(stream, leverage, FBeta(), passes=6).snapshots()]
+    start = "logistic, emphasis 0.5"
+    expected = [f"{start}, {k} passes" for k in (1, 2)] + [f"{start}, sharpened {k}" for k in (1, 2, 4, 6)]
+    assert stages == expected
+
+
+def test_the_history_tells_every_sharpening_pass_with_its_pair():
+    stream, leverage = stream_of(*with_hopeless_points(2_000))
+    history = History()
+    list(trajectory_of(stream, leverage, FBeta(), passes=3, history=history).snapshots())
+    table = history.table()
+    np.testing.assert_array_equal(table["pass"], [1, 2, 3, 4, 5])
+    np.testing.assert_array_equal(table["points"], 2_000 * table["pass"])
+    assert np.isfinite(table["alpha"][2:]).all()
+    np.testing.assert_allclose(np.maximum(table["alpha"], table["beta"])[2:], 1.0)
+
+
+@pytest.mark.parametrize("measure", [FBeta(1.0), get_measure("gmean"), MinRate()], ids=str)
+def test_steps_far_too_long_are_noticed_and_never_returned(measure):
+    stream, leverage = stream_of(*with_hopeless_points(3_000))
+    settings = Sharpen(step=1e7, row_limit=1e9)
+    snapshots = list(trajectory_of(stream, leverage, measure, settings, passes=16).snapshots())
+    start = max(value_of(s, stream, measure) for s in snapshots if "passes" in s.stage)
+    for snapshot in snapshots:
+        assert np.isfinite(snapshot.model.weights).all()
+        assert value_of(snapshot, stream, measure) >= 0.79 * start
+
+
+@pytest.mark.parametrize("measure", [FBeta(1.0), get_measure("jaccard")], ids=str)
+def test_the_weights_of_a_pass_are_the_valuations_at_the_current_level(measure):
+    """For F1 that is 2 - v on a positive and v on a negative, up to scale."""
+    stream, leverage = stream_of(*with_hopeless_points(3_000))
+    history = History()
+    list(trajectory_of(stream, leverage, measure, passes=3, history=history).snapshots())
+    table = history.table()
+    level = table["value"][-2]  # the last pass was weighted by the level of the one before
+    p = stream.summary.prevalence
+    on_tpr, on_tnr = measure.valuation_weights(level, p)
+    expected = (on_tpr / p) / (on_tnr / (1 - p))
+    assert table["alpha"][-1] / table["beta"][-1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_min_leans_towards_the_class_whose_scores_are_thin_at_the_cut():
+    """Positives N(0, 9), negatives N(-3, 1/4) in one column: at the cut the positives are the thinner, and moving
+    it costs them less, so a unit of TPR must weigh more for the two to balance."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0.0, 3.0, (1_000, 1)), rng.normal(-3.0, 0.5, (4_000, 1))])
+    signs = np.repeat([1.0, -1.0], [1_000, 4_000])
+    stream, leverage = stream_of(X, signs)
+    history = History()
+    list(trajectory_of(stream, leverage, MinRate(), passes=2, history=history).snapshots())
+    table = history.table()
+    per_tpr = table["alpha"][-1] * 0.2
+    per_tnr = table["beta"][-1] * 0.8
+    assert per_tpr > 1.5 * per_tnr
+
+
+def test_the_number_of_passes_falls_with_the_number_of_points():
+    assert [Sharpen().passes_over(n) for n in (10, 20_000, 60_000, 10**6)] == [16, 16, 8, 4]
+    assert Sharpen(passes=3).passes_over(10**6) == 3
+
+
+@pytest.mark.parametrize(
+    "settings", [{"passes": 0}, {"passes": 1.5}, {"step": 0}, {"softness": -1}, {"row_limit": math.nan}]
+)
+def test_settings_out_of_range_are_refused_by_name(settings):
+    with pytest.raises(ValueError, match=f"Sharpen: {next(iter(settings))} must be"):
+        Sharpen(**settings)
