@@ -22,6 +22,7 @@ _SETTINGS = LearnSettings(
     per_negative=4 / 3,
     l2=0.0,
     radius=math.inf,
+    average_every=0,
     intercept_gain=0.8,
 )
 

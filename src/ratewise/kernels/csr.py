@@ -42,6 +42,12 @@ def _add_row(rows: Any, i: Any, factor: Any, mass: Any, direction: Any, shadow: 
         step = direction.dtype.type(factor)
         shadow_step = direction.dtype.type(mass * factor)
         squared = direction.dtype.type(0.0)
+        if mass == 0.0:
+            for k in range(indptr[i], indptr[i + 1]):
+                x = data[k]
+                direction[indices[k]] += step * x
+                squared += x * x
+            return squared
         for k in range(indptr[i], indptr[i + 1]):
             x = data[k]
             j = indices[k]

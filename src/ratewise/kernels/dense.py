@@ -38,6 +38,12 @@ def _add_row(rows: Any, i: Any, factor: Any, mass: Any, direction: Any, shadow: 
         step = direction.dtype.type(factor)
         shadow_step = direction.dtype.type(mass * factor)
         squared = direction.dtype.type(0.0)
+        if mass == 0.0:
+            for j in range(rows.shape[1]):
+                x = rows[i, j]
+                direction[j] += step * x
+                squared += x * x
+            return squared
         for j in range(rows.shape[1]):
             x = rows[i, j]
             direction[j] += step * x

@@ -5,6 +5,9 @@ the L2 penalty, is one multiplication. The mean of all models so far is kept laz
 the scales so far; a change d of the direction made at mass m is missing from the earlier models, so the sum of
 models is ``mass * direction - shadow`` with ``shadow`` the sum of all m * d. Points that change nothing cost
 nothing.
+
+Smooth rewards change something at every point, and then the shadow doubles the cost of an update. Where the mean
+need not be exact, the current model is added to the shadow every so many points instead.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ STATE = np.dtype(
 
 
 # A point whose reward hardly changes is not learned from: the row's update would cost more than it moves.
-NEGLIGIBLE_SLOPE = 1e-4
+NEGLIGIBLE_SLOPE = 1e-3
 
 # Below this the scale is folded into the direction, and the sum of models so far into the shadow. It takes a loop
 # over the columns, so it should be rare; but ``mass * direction - shadow`` loses digits as the scale falls.
@@ -62,6 +65,8 @@ class LearnSettings(NamedTuple):
     """1 / (1 - p)."""
     l2: float
     radius: float
+    average_every: int
+    """0 for the exact mean of all models; k to take the mean of every k-th."""
     intercept_gain: float
     """How far the intercept moves with a step: the square of the constant entry it is the weight of.
 
@@ -97,6 +102,9 @@ def learn(
     t = int(points)
     step, dual_step, shrink, epsilon = 0.0, 0.0, 1.0, 0.0
     steps_due = t
+    average_every = settings.average_every
+    average_due = t + average_every
+    inverse_scale = 1.0 / scale
     for k in range(starts.size):
         for i in range(starts[k], stops[k]):
             signed_weight = np.float64(signed_weights[i])
@@ -116,8 +124,15 @@ def learn(
 
             linear = scale * np.float64(dot(rows, i, direction))
             score = linear + intercept
-            mass += scale
-            intercept_mass += 1.0
+            if average_every == 0:
+                mass += scale
+                intercept_mass += 1.0
+            elif t >= average_due:
+                average_due = t + average_every
+                intercept_mass += 1.0
+                intercept_shadow += intercept
+                for j in range(direction.size):
+                    shadow[j] += direction.dtype.type(scale) * direction[j]
             if signed_weight > 0.0:
                 margin = score
                 counted = signed_weight * settings.per_positive
@@ -136,16 +151,19 @@ def learn(
             slope = reward.slope(margin)
             if slope > NEGLIGIBLE_SLOPE:
                 push = step * pull * slope
-                squared = add_row(rows, i, push / scale, mass, direction, shadow)
+                squared = add_row(rows, i, push * inverse_scale, mass, direction, shadow)
                 squared_length += push * (2.0 * linear + push * squared)
                 change = push * settings.intercept_gain
                 intercept += change
-                intercept_shadow += intercept_mass * change
+                if average_every == 0:
+                    intercept_shadow += intercept_mass * change
                 if squared_length > squared_radius:
                     scale *= settings.radius / math.sqrt(squared_length)
+                    inverse_scale = 1.0 / scale
                     squared_length = squared_radius
             if shrink != 1.0:
                 scale *= shrink
+                inverse_scale = 1.0 / scale
                 squared_length *= shrink * shrink
             if scale < _SMALLEST_SCALE:
                 for j in range(direction.size):
@@ -153,6 +171,7 @@ def learn(
                     direction[j] *= direction.dtype.type(scale)
                 mass = 0.0
                 scale = 1.0
+                inverse_scale = 1.0
 
             if measure is not None:
                 slope_alpha, slope_beta = measure.conjugate_gradient(alpha, beta)

@@ -17,7 +17,7 @@ def dot(rows: Any, i: int, vector: Any) -> float:
 
 
 def add_row(rows: Any, i: int, factor: float, mass: float, direction: Any, shadow: Any) -> float:
-    """Add ``factor`` times row i to the direction and ``mass * factor`` times it to the shadow.
+    """Add ``factor`` times row i to the direction; unless the mass is 0, ``mass * factor`` times to the shadow.
 
     Returns the squared length of the row, which the loop needs to keep the model's own length.
     """

@@ -93,7 +93,27 @@ def primal_settings(
         per_negative=1.0 / (1.0 - p),
         l2=l2,
         radius=radius,
+        average_every=0,
         intercept_gain=seen.entry_square,
+    )
+
+
+def leverage_settings(stream: ArrayStream, *, step: float, leverage: float, l2: float) -> LearnSettings:
+    """Steps in units of a point's own leverage, with the weights of both classes in the held pair.
+
+    The loop divides by sqrt(t); its count of points is to begin at those of one pass, so that the steps fall as
+    1 / sqrt(1 + passes). For smooth rewards the mean over some 256 models of a pass is as good as the exact one.
+    """
+    return LearnSettings(
+        step=step / leverage * math.sqrt(stream.n_points),
+        dual_step=0.0,
+        conjugate_sign=1.0,
+        per_positive=1.0,
+        per_negative=1.0,
+        l2=l2,
+        radius=math.inf,
+        average_every=max(stream.n_points // 256, stream.n_features // 50, 1),
+        intercept_gain=stream.summary.entry_square,
     )
 
 

@@ -69,8 +69,12 @@ class Learner:
                 f"math module and functions marked @numba.njit only. The compiler said: {error}"
             ) from error
         s = state[0]
-        self._sum += float(s["mass"]) * self._direction.astype(np.float64) - self._shadow
-        self._sum_intercept += float(s["intercept_mass"] * s["intercept"] - s["intercept_shadow"])
+        if settings.average_every == 0:
+            self._sum += float(s["mass"]) * self._direction.astype(np.float64) - self._shadow
+            self._sum_intercept += float(s["intercept_mass"] * s["intercept"] - s["intercept_shadow"])
+        else:
+            self._sum += self._shadow
+            self._sum_intercept += float(s["intercept_shadow"])
         self._sum_points += float(s["intercept_mass"])
         self._direction *= self._direction.dtype.type(s["scale"])
         self._shadow[:] = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from .base import Solver
 from .history import History
 from .learner import LinearModel
 from .sharpen import Sharpen, Snapshot, Trajectory
-from .threshold import quick_threshold, rates_at, steady_threshold
+from .threshold import best_threshold, quick_threshold, rates_at, steady_threshold
 from .weighted import WeightedLogistic
 
 _MANY_ROWS = 50_000
@@ -23,6 +24,7 @@ _MANY_VALUES = 20_000_000
 _FEW_ROWS = 20_000
 _FEW_POINTS_OF_A_CLASS = 1_000
 _PLENTY_PER_COLUMN = 50
+_START_POINTS = 1_600_000
 
 
 class Selected(NamedTuple):
@@ -68,32 +70,39 @@ def sharpen_and_select(
     starts = [solver] if solver is not None else _starts(measure, stream, plan, whitened=whitened)
     leverage = stream.limit_rows(settings.row_limit)
     passes = settings.passes_over(stream.n_points)
-    candidates: dict[str, _Candidate] = {}
     number = itertools.count()
+
+    def trajectories(rows: ArrayStream) -> Iterator[Snapshot]:
+        for start in starts:
+            trajectory = Trajectory(
+                rows,
+                start,
+                measure,
+                settings,
+                leverage=leverage,
+                passes=passes,
+                initial=initial,
+                l2=l2,
+                history=history,
+                number=next(number),
+                whole_start=plan.small,
+            )
+            yield from trajectory.snapshots()
+
+    if plan.folds == 1:
+        return _best_of(trajectories(stream), stream, measure)
+    candidates: dict[str, _Candidate] = {}
     for repeat in range(plan.repeats):
         shuffled = stream if repeat == 0 else stream.reshuffled(rng)
-        for start, stop in plan.held_out(stream.n_points):
-            training = shuffled.part((0, start), (stop, stream.n_points)) if plan.folds > 1 else shuffled
-            held_out = shuffled.part((start, stop)) if plan.folds > 1 else None
-            for start_solver in starts:
-                trajectory = Trajectory(
-                    training,
-                    start_solver,
-                    measure,
-                    settings,
-                    leverage=leverage,
-                    passes=passes,
-                    initial=initial,
-                    l2=l2,
-                    history=history,
-                    number=next(number),
+        for begin, end in plan.held_out(stream.n_points):
+            held_out = shuffled.part((begin, end))
+            for snapshot in trajectories(shuffled.part((0, begin), (end, stream.n_points))):
+                candidates.setdefault(snapshot.stage, _Candidate(snapshot.stage, stream.n_features)).add(
+                    snapshot, held_out
                 )
-                for snapshot in trajectory.snapshots():
-                    candidate = candidates.setdefault(snapshot.stage, _Candidate(snapshot.stage, training))
-                    candidate.add(snapshot, held_out)
     # A stage that was skipped in some fold, because its steps were too long, is not to be had.
     complete = [candidate for candidate in candidates.values() if len(candidate.scores) == plan.models]
-    return _choose(complete, measure, plan)
+    return _mean_of_the_best(complete, measure, plan)
 
 
 class _Plan(NamedTuple):
@@ -127,7 +136,7 @@ class _Plan(NamedTuple):
         return cls(max(min(folds, rarer), 1), repeats, small)
 
     def held_out(self, rows: int) -> list[tuple[int, int]]:
-        """A range of rows for each fold; all rows, which are then not held out, if there is one."""
+        """A range of rows for each fold."""
         edges = [rows * fold // self.folds for fold in range(self.folds + 1)]
         return list(itertools.pairwise(edges))
 
@@ -136,13 +145,13 @@ def _starts(measure: Measure, stream: ArrayStream, plan: _Plan, *, whitened: boo
     """Logistic regression with the class weights that suit the measure; a choice of weights where rows are few.
 
     Whitened rows need one pass, or two where the classes are not weighted to balance and the rarer one speaks more
-    softly; other rows eight.
+    softly; other rows up to eight.
     """
     if plan.small:
         return [WeightedLogistic(emphasis, 2 if whitened else 4) for emphasis in (0.5, 1.0, 0.0)]
     emphasis = natural_emphasis(measure, stream.summary.prevalence)
     if not whitened:
-        return [WeightedLogistic(emphasis, 8)]
+        return [WeightedLogistic(emphasis, min(max(round(_START_POINTS / stream.n_points), 2), 8))]
     return [WeightedLogistic(emphasis, 1 if emphasis > 0.5 else 2)]
 
 
@@ -169,32 +178,34 @@ class _Candidate:
     scores are pooled and models averaged.
     """
 
-    def __init__(self, stage: str, stream: ArrayStream):
+    def __init__(self, stage: str, n_features: int):
         self.stage = stage
         self.scores: list[NDArray[np.floating[Any]]] = []
         self.signed_weights: list[NDArray[np.floating[Any]]] = []
-        self._stream_weights = stream.signed_weights
-        self._weights = np.zeros(stream.n_features)
+        self._weights = np.zeros(n_features)
         self._intercept = 0.0
 
-    def add(self, snapshot: Snapshot, held_out: ArrayStream | None) -> None:
+    def add(self, snapshot: Snapshot, held_out: ArrayStream) -> None:
         mean, spread = float(snapshot.scores.mean()), max(float(snapshot.scores.std()), 1e-12)
         weights = snapshot.model.weights / spread
         intercept = (snapshot.model.intercept - mean) / spread
         self._weights += weights
         self._intercept += intercept
-        if held_out is None:
-            self.scores.append((snapshot.scores - snapshot.scores.dtype.type(mean)) / spread)
-            self.signed_weights.append(self._stream_weights)
-        else:
-            self.scores.append(held_out.scores(weights, intercept))
-            self.signed_weights.append(held_out.signed_weights)
+        self.scores.append(held_out.scores(weights, intercept))
+        self.signed_weights.append(held_out.signed_weights)
 
     def model(self) -> LinearModel:
         return LinearModel(self._weights / len(self.scores), self._intercept / len(self.scores))
 
 
-def _choose(candidates: list[_Candidate], measure: Measure, plan: _Plan) -> Selected:
+def _best_of(snapshots: Iterator[Snapshot], stream: ArrayStream, measure: Measure) -> Selected:
+    """The best stage on the rows themselves, at its exact threshold."""
+    chosen = max(snapshots, key=lambda snapshot: snapshot.value)
+    best = best_threshold(chosen.scores, stream.signed_weights, measure)
+    return Selected(chosen.model, best.threshold, best.rates, (chosen.stage,))
+
+
+def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: _Plan) -> Selected:
     """The mean of all stages that do about as well as the best one, cut where the pooled scores say."""
     weights = np.concatenate(candidates[0].signed_weights)
     pooled = [np.concatenate(candidate.scores) for candidate in candidates]
@@ -202,11 +213,9 @@ def _choose(candidates: list[_Candidate], measure: Measure, plan: _Plan) -> Sele
     best = max(values)
     rarer = min((weights > 0).sum(), (weights < 0).sum()) / plan.repeats
     # Half the noise in a value estimated from so many points: stages closer than that cannot be told apart.
-    tolerance = 0.5 * math.sqrt(max(best * (1.0 - best), 1e-6) / rarer) if plan.folds > 1 else 0.0
+    tolerance = 0.5 * math.sqrt(max(best * (1.0 - best), 1e-6) / rarer)
     chosen = [k for k, value in enumerate(values) if value >= best - tolerance]
-    if plan.folds == 1:
-        chosen = [int(np.argmax(values))]
-    scores = np.mean([pooled[k] for k in chosen], axis=0) if len(chosen) > 1 else pooled[chosen[0]]
+    scores = np.mean([pooled[k] for k in chosen], axis=0)
     models = [candidates[k].model() for k in chosen]
     model = LinearModel(
         np.mean([one.weights for one in models], axis=0), float(np.mean([one.intercept for one in models]))

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import LearnSettings
 from ..measures import Measure, Rates
 from ..rewards import Sigmoid
 from ..streams import ArrayStream
-from .base import Solver, StreamingRun, Task, require_number
+from .base import Solver, StreamingRun, Task, leverage_settings, require_number
 from .history import History
 from .learner import Learner, LinearModel
 from .threshold import BestThreshold, quick_threshold
 
 _ENOUGH_POINTS = 300_000
+_MANY_POINTS = 400_000
 _SAMPLE_OF_A_CLASS = 20_000
 
 
@@ -39,7 +39,7 @@ class Sharpen:
     Parameters
     ----------
     passes : int or "auto"
-        Sharpening passes; "auto" takes 4 on large data and up to 16 on small.
+        Sharpening passes; "auto" takes 4 on large data, fewer on huge, up to 16 on small.
     step : float
         In units of a point's own leverage 1 / (|x|^2 + 1); falls as 1 / sqrt(1 + passes made).
     softness : float
@@ -61,19 +61,21 @@ class Sharpen:
             require_number(setting, getattr(self, setting), "Sharpen", low=0)
 
     def passes_over(self, n_points: int) -> int:
-        """A power of two, unless set."""
         if self.passes != "auto":
             return int(self.passes)
+        if n_points > _MANY_POINTS:
+            return max(round(4 * _MANY_POINTS / n_points), 2)
         wanted = math.ceil(math.log2(max(_ENOUGH_POINTS / max(n_points, 1), 1.0)))
         return int(min(max(2**wanted, 4), 16))
 
 
 class Snapshot(NamedTuple):
-    """A model on the way, with its scores on the rows it was trained on."""
+    """A model on the way, with its scores on the rows it was trained on and the best value they allow."""
 
     stage: str
     model: LinearModel
     scores: NDArray[np.floating[Any]]
+    value: float
 
 
 class _Look(NamedTuple):
@@ -88,7 +90,7 @@ class _Look(NamedTuple):
         return self.best.value
 
     def snapshot(self, stage: str) -> Snapshot:
-        return Snapshot(stage, self.model, self.scores)
+        return Snapshot(stage, self.model, self.scores, self.value)
 
 
 class Trajectory:
@@ -112,6 +114,8 @@ class Trajectory:
     history : History
     number : int
         Tells this trajectory's rows in the history from those of others.
+    whole_start : bool
+        Whether to stop and look on the way through the start, or at its end only.
     """
 
     def __init__(
@@ -127,6 +131,7 @@ class Trajectory:
         l2: float,
         history: History,
         number: int = 0,
+        whole_start: bool = True,
     ):
         self._stream = stream
         self._start_solver = start
@@ -138,6 +143,7 @@ class Trajectory:
         self._l2 = l2
         self._history = history
         self._number = number
+        self._whole_start = whole_start
 
     def snapshots(self) -> Iterator[Snapshot]:
         """The models after 1, 2, 4, ... passes of each stage, and at its end."""
@@ -161,7 +167,7 @@ class Trajectory:
             return
         for number in range(1, self._start_passes + 1):
             run.feed(self._stream, self._stream.n_points, self._stream.summary)
-            if _is_power_of_two(number) or number == self._start_passes:
+            if number == self._start_passes or (self._whole_start and _is_power_of_two(number)):
                 yield number, run.model()
 
     def _sharpen(self, look: _Look) -> Iterator[Snapshot]:
@@ -191,19 +197,9 @@ class Trajectory:
                 yield look.snapshot(f"{self._start_solver.label}, sharpened {number}")
 
     def _learn_one_pass(self, learner: Learner, step: float) -> None:
-        points = self._stream.n_points
-        settings = LearnSettings(
-            step=step / self._leverage * math.sqrt(points),  # divided by sqrt(t), where t began at a whole pass
-            dual_step=0.0,
-            conjugate_sign=1.0,
-            per_positive=1.0,
-            per_negative=1.0,
-            l2=self._l2,
-            radius=math.inf,
-            intercept_gain=self._stream.summary.entry_square,
-        )
+        settings = leverage_settings(self._stream, step=step, leverage=self._leverage, l2=self._l2)
         learner.restart_mean()
-        for chunk in self._stream.take(points):
+        for chunk in self._stream.take(self._stream.n_points):
             learner.learn(chunk, settings, Sigmoid(1.0))
 
     def _look(self, model: LinearModel, passes: int, pair: tuple[float, float] | None = None) -> _Look:

@@ -56,13 +56,14 @@ def quick_threshold(scores: NDArray[Any], signed_weights: NDArray[Any], measure:
     middle, spread = float(scores.mean()), float(scores.std()) + 1e-30
     low, width = middle - 6.0 * spread, 12.0 * spread / _BINS
     places = (scores - scores.dtype.type(low)) * scores.dtype.type(1.0 / width)
-    bins = np.clip(places, 0, _BINS - 1).astype(np.intp)
-    positive = signed_weights > 0
-    hits = np.bincount(bins[positive], weights=signed_weights[positive], minlength=_BINS)[::-1].cumsum()
-    both = np.bincount(bins, weights=np.abs(signed_weights), minlength=_BINS)[::-1].cumsum()
-    alarms = both - hits
+    bins = np.clip(places, 0, _BINS - 1, out=places).astype(np.intp)
+    bins += np.where(signed_weights > 0, _BINS, 0)  # the positives' bins follow the negatives'
+    weights = np.abs(signed_weights)
+    alike = bool(weights.min() == weights.max())
+    counts = np.bincount(bins, weights=None if alike else weights, minlength=2 * _BINS).astype(np.float64)
+    alarms, hits = counts[_BINS - 1 :: -1].cumsum(), counts[: _BINS - 1 : -1].cumsum()
     tpr, tnr = hits / hits[-1], 1.0 - alarms / alarms[-1]
-    prevalence = float(hits[-1] / both[-1])
+    prevalence = float(hits[-1] / (hits[-1] + alarms[-1]))
     values = np.asarray(measure.value(tpr, tnr, prevalence), dtype=np.float64)
     best = int(np.argmax(np.where(np.isfinite(values), values, -np.inf)))
     rates = Rates(float(tpr[best]), float(tnr[best]), prevalence)

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..kernels import LearnSettings
 from ..measures import Measure
 from ..rewards import Logistic
 from ..streams import ArrayStream, Summary
-from .base import Solver, StreamingRun, Task, require_number
+from .base import Solver, StreamingRun, Task, leverage_settings, require_number
 from .learner import Learner, LinearModel
 
 
@@ -78,18 +77,9 @@ class WeightedLogisticRun(StreamingRun):
                 self._learner.set_model(LinearModel(np.zeros(self._task.n_features), log_odds))
         self._learner.pair = (ratio / max(ratio, 1.0), 1.0 / max(ratio, 1.0))
         self._learner.restart_mean()
-        settings = LearnSettings(
-            # The loop divides by sqrt(t), where t began at the number of points of the first feed; and the
-            # logistic reward is to base 2.
-            step=self._solver.step * math.log(2.0) / seen.leverage * math.sqrt(points),
-            dual_step=0.0,
-            conjugate_sign=1.0,
-            per_positive=1.0,
-            per_negative=1.0,
-            l2=self._task.l2,
-            radius=math.inf,
-            intercept_gain=seen.entry_square,
-        )
+        # The logistic reward is to base 2.
+        step = self._solver.step * math.log(2.0)
+        settings = leverage_settings(stream, step=step, leverage=seen.leverage, l2=self._task.l2)
         for chunk in stream.take(points):
             self._learner.learn(chunk, settings, Logistic())
 

@@ -108,9 +108,12 @@ class Standardizer:
         # Arithmetic in the width of X: subtracting the centre first loses nothing, since it is a float32.
         centre, inverse = self.centre.astype(X.dtype), (1.0 / self.scale).astype(X.dtype)
         for start in range(0, order.size, _BLOCK_ROWS):
-            block = X[order[start : start + _BLOCK_ROWS]]
+            rows = order[start : start + _BLOCK_ROWS]
+            block = out[start : start + rows.size] if X.dtype == out.dtype else np.empty_like(X[: rows.size])
+            np.take(X, rows, axis=0, out=block, mode="clip")  # other modes would gather into a buffer first
             if self.active:
                 block -= centre
                 block *= inverse
-            out[start : start + _BLOCK_ROWS] = block
+            if X.dtype != out.dtype:
+                out[start : start + rows.size] = block
         return out
