@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import TunedThresholdClassifierCV, train_test_split
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from ratewise import MeasureClassifier
 from ratewise.measures import get_measure
@@ -66,12 +67,12 @@ def logistic(**settings):
     return LogisticRegression(max_iter=1000, **settings)
 
 
-def thresholded(learner) -> Callable[..., dict[str, Fitted]]:
+def thresholded(learner, scaler=ColumnScaler) -> Callable[..., dict[str, Fitted]]:
     """Learn once, then cut the training scores where each measure is best."""
 
     def fit(X, y, measures, seed) -> dict[str, Fitted]:
         started = time.process_time()
-        model = make_pipeline(ColumnScaler(), learner(seed)).fit(X, y)
+        model = make_pipeline(scaler(), learner(seed)).fit(X, y)
         scores = model.decision_function(X)
         shared = time.process_time() - started
         return {name: cut(model.decision_function, scores, y, name, shared) for name in measures}
@@ -220,6 +221,7 @@ def ratewise(**settings):
 RIVALS: dict[str, Callable[..., dict[str, Fitted]]] = {
     "logistic at 0.5": at_one_half,
     "plug-in": thresholded(lambda seed: logistic()),
+    "plug-in, StandardScaler": thresholded(lambda seed: logistic(), lambda: StandardScaler(with_mean=False)),
     "balanced plug-in": thresholded(lambda seed: logistic(class_weight="balanced")),
     "class-weight sweep": class_weight_sweep,
     "SGD hinge": thresholded(lambda seed: SGDClassifier(random_state=seed)),

@@ -21,7 +21,7 @@ BAD_PARAMETERS = [
     ({"measure": "f11"}, "There is no measure 'f11'. Did you mean .*'f1'"),
     ({"measure": "g-mean"}, "There is no measure 'g-mean'. Did you mean .*'gmean'"),
     ({"measure": FBeta}, "measure=FBeta is a class"),
-    ({"measure": None}, "measure must be a name or a Measure"),
+    ({"measure": None}, "measure must be a name, a Measure or a function"),
     ({"solver": "stemp"}, "There is no solver 'stemp'. Did you mean 'stamp'"),
     ({"solver": None}, "There is no solver None"),
     ({"threshold": "best"}, "threshold must be 'tune' or 'zero'; got 'best'"),

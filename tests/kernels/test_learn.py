@@ -182,6 +182,37 @@ def test_a_scale_that_nears_zero_is_folded_away_before_it_underflows():
     assert_same(found, expected, 1e-9)
 
 
+@pytest.mark.parametrize("as_csr", [False, True])
+def test_a_sampled_mean_is_that_of_every_so_many_models(as_csr):
+    """Every 40th point takes a sample before it is learned from: the models after 39, 79, ... points."""
+    X, signed_weights = points()
+    settings = _SETTINGS._replace(average_every=40, l2=0.1)
+    wanted = [
+        reference_learn(X, signed_weights, range(k), settings, Logistic(), None, (0.5, 0.5))
+        for k in range(39, 400, 40)
+    ]
+    direction, shadow, state = np.zeros(7), np.zeros(7), np.zeros(1, STATE)
+    state["scale"] = 1.0
+    state["alpha"] = state["beta"] = 0.5
+    matrix = sparse.csr_matrix(X)
+    rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
+    learn(
+        rows,
+        signed_weights,
+        np.array([0]),
+        np.array([400]),
+        direction,
+        shadow,
+        state,
+        settings,
+        Logistic(),
+        None,
+    )
+    assert state["intercept_mass"][0] == len(wanted)
+    np.testing.assert_allclose(shadow, np.sum([one.weights for one in wanted], axis=0), atol=1e-9)
+    np.testing.assert_allclose(state["intercept_shadow"][0], sum(one.intercept for one in wanted), atol=1e-9)
+
+
 def test_points_of_weight_zero_do_not_count():
     X, signed_weights = points()
     signed_weights[::3] = 0.0

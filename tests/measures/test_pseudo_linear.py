@@ -257,7 +257,7 @@ def test_a_class_in_place_of_a_measure_is_refused():
 
 @pytest.mark.parametrize("bad", [None, 1, 1.0, ["f1"], b"f1", int])
 def test_what_is_neither_name_nor_measure_is_refused(bad):
-    with pytest.raises(ValueError, match="measure must be a name or a Measure"):
+    with pytest.raises(ValueError, match="measure must be a name, a Measure or a function"):
         get_measure(bad)
 
 

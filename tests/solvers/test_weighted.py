@@ -29,4 +29,4 @@ def test_a_few_passes_come_near_the_batch_solution(emphasis, class_weight):
     batch = LogisticRegression(C=1e6, class_weight=class_weight).fit(X, positive)
     weights, intercept = run.model()
     np.testing.assert_allclose(weights, batch.coef_[0], atol=0.12)
-    assert intercept == pytest.approx(batch.intercept_[0], abs=0.15)
+    assert intercept == pytest.approx(batch.intercept_[0], abs=0.25)

@@ -17,7 +17,8 @@ def _is_csr(rows: Any) -> bool:
     return isinstance(rows, types.BaseTuple) and len(rows) == 3
 
 
-@overload(dot)
+# Reordered sums would be turned into vector gathers, which stall on entries the last update has just stored.
+@overload(dot, jit_options={"fastmath": {"contract", "nsz"}})
 def _dot(rows: Any, i: Any, vector: Any) -> Any:
     if not _is_csr(rows):
         return None

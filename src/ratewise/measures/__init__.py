@@ -54,7 +54,7 @@ def get_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
         return _REGISTRY[measure]
     if isinstance(measure, type) and issubclass(measure, Measure):
         raise ValueError(f"measure={measure.__name__} is a class; write {measure.__name__}(...) for one of it.")
-    if callable(measure):
+    if callable(measure) and not isinstance(measure, type):
         return FunctionMeasure(measure)
     if not isinstance(measure, str):
         raise ValueError(

@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+_MOST_ROWS = 2000
+
+
 class History:
     """Rows of (pass, points, seconds, tpr, tnr, value, ...) written at checkpoints of a fit.
 
@@ -32,6 +35,8 @@ class History:
             "value": value,
         } | more
         self._rows.append(row)
+        if len(self._rows) > _MOST_ROWS:
+            del self._rows[::2]  # a long stream's diary grows coarser, not longer
         if self._verbose:
             told = "  ".join(f"{name} {number:.4g}" for name, number in row.items())
             print(f"[ratewise] {told}", file=sys.stderr)

@@ -24,7 +24,7 @@ _MANY_VALUES = 20_000_000
 _FEW_ROWS = 20_000
 _FEW_POINTS_OF_A_CLASS = 1_000
 _PLENTY_PER_COLUMN = 50
-_START_POINTS = 1_600_000
+_START_POINTS = 800_000
 
 
 class Selected(NamedTuple):
@@ -144,15 +144,14 @@ class _Plan(NamedTuple):
 def _starts(measure: Measure, stream: ArrayStream, plan: _Plan, *, whitened: bool) -> list[Solver]:
     """Logistic regression with the class weights that suit the measure; a choice of weights where rows are few.
 
-    Whitened rows need one pass, or two where the classes are not weighted to balance and the rarer one speaks more
-    softly; other rows up to eight.
+    Classes weighted to balance need half the passes, because the rarer one is heard from the start; whitened rows
+    need one or two passes, others up to eight, fewer the more rows there are.
     """
     if plan.small:
         return [WeightedLogistic(emphasis, 2 if whitened else 4) for emphasis in (0.5, 1.0, 0.0)]
     emphasis = natural_emphasis(measure, stream.summary.prevalence)
-    if not whitened:
-        return [WeightedLogistic(emphasis, min(max(round(_START_POINTS / stream.n_points), 2), 8))]
-    return [WeightedLogistic(emphasis, 1 if emphasis > 0.5 else 2)]
+    passes = 2 if whitened else min(max(round(_START_POINTS / stream.n_points), 4), 8)
+    return [WeightedLogistic(emphasis, passes // 2 if emphasis > 0.5 else passes)]
 
 
 def natural_emphasis(measure: Measure, prevalence: float) -> float:

@@ -19,7 +19,7 @@ from .learner import Learner, LinearModel
 from .threshold import BestThreshold, quick_threshold
 
 _ENOUGH_POINTS = 300_000
-_MANY_POINTS = 400_000
+_MANY_POINTS = 420_000
 _SAMPLE_OF_A_CLASS = 20_000
 
 
@@ -64,7 +64,7 @@ class Sharpen:
         if self.passes != "auto":
             return int(self.passes)
         if n_points > _MANY_POINTS:
-            return max(round(4 * _MANY_POINTS / n_points), 2)
+            return max(int(4 * _MANY_POINTS / n_points), 2)
         wanted = math.ceil(math.log2(max(_ENOUGH_POINTS / max(n_points, 1), 1.0)))
         return int(min(max(2**wanted, 4), 16))
 

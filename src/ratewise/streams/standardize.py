@@ -99,7 +99,7 @@ class Standardizer:
     def transform(self, X: Any, order: NDArray[np.intp], dtype: Any) -> Any:
         """The rows of X in this order, standardised: one copy, made block by block."""
         if sparse.issparse(X):
-            copied = X[order].astype(dtype)  # indexing by rows copies, so this may be scaled in place
+            copied = X[order].astype(dtype, copy=False)  # indexing by rows copies, so this may be scaled in place
             if self.active:
                 copied.data *= (1.0 / self.scale).astype(dtype)[copied.indices]
             copied.sort_indices()
