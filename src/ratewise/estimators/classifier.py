@@ -37,7 +37,9 @@ from .validation import (
 )
 
 _RESERVOIR_ROWS = 2000  # of each class
+# Turning the columns pays where they are few, and where rows are many enough to tell signal from noise in all.
 _WHITENED_COLUMNS = 256
+_WHITENED_ROWS = 50_000
 
 
 def _solver_streams(classifier: MeasureClassifier) -> bool:
@@ -183,7 +185,12 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         """A start, sharpening, and the choice between stages by rows held out."""
         n_features = rows.X.shape[1]
         standardizer = Standardizer(n_features, active=self.standardize).update(rows.X)
-        whitened = self.standardize and not sparse.issparse(rows.X) and n_features <= _WHITENED_COLUMNS
+        whitened = (
+            self.standardize
+            and not sparse.issparse(rows.X)
+            and rows.X.shape[0] >= _WHITENED_ROWS
+            and n_features <= _WHITENED_COLUMNS
+        )
         units = Whitener(standardizer, rows.X, rng) if whitened else standardizer
         stream = ArrayStream(rows.X, rows.signed_weights, units, rng)
         selected = sharpen_and_select(

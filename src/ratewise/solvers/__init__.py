@@ -7,6 +7,7 @@ import difflib
 from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure
 from .amp import Amp
 from .base import Run, Solver, StreamingRun, Task
+from .batch import BatchLogistic
 from .history import History
 from .learner import LinearModel
 from .selection import Selected, sharpen_and_select
@@ -42,6 +43,7 @@ def get_solver(solver: str | Solver, measure: Measure) -> Solver:
 
 __all__ = [
     "Amp",
+    "BatchLogistic",
     "BestThreshold",
     "History",
     "LinearModel",

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
 from ..measures import Measure, PseudoLinearMeasure
 from ..rewards import Reward
 from ..streams import ArrayStream
 from .base import Run, Solver, Task, checked_reward, require_number
+from .batch import MeanReward, minimise
 from .learner import LinearModel
 from .stamp import require_pseudo_linear
 from .threshold import rates_at
@@ -125,68 +125,28 @@ class AmpRun(Run):
 
     def _maximise_valuation(self, stream: ArrayStream) -> LinearModel:
         """argmax over W of V(w, v) - l2/2 |w|^2, from the model of the round before."""
-        objective = _Valuation(stream, self._measure, self._reward, self._level)
-        start = np.append(self._model.weights, self._model.intercept)
-        best = _minimise(objective, start, self._task.l2)
-        if np.linalg.norm(best) > self._solver.radius:
-            best = self._on_the_ball(objective, best)
-        return LinearModel(best[:-1], float(best[-1]))
+        weights = self._measure.valuation_weights(self._level, stream.summary.prevalence)
+        objective = MeanReward(stream, self._reward, *weights)
+        best = minimise(objective, self._model, self._task.l2)
+        return best if _length(best) <= self._solver.radius else self._on_the_ball(objective, best)
 
-    def _on_the_ball(self, objective: _Valuation, start: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _on_the_ball(self, objective: MeanReward, start: LinearModel) -> LinearModel:
         """The maximiser over the ball: that of the penalised problem whose penalty brings it to the surface."""
         radius, found = self._solver.radius, start
 
         def excess(log_penalty: float) -> float:
             nonlocal found
-            found = _minimise(objective, found, self._task.l2, ball=math.exp(log_penalty))
-            return float(np.linalg.norm(found)) - radius
+            found = minimise(objective, found, self._task.l2, ball=math.exp(log_penalty))
+            return _length(found) - radius
 
         low, high = -12.0, 6.0
         while excess(high) > 0:
             high += 6.0
         if excess(low) > 0:
             optimize.brentq(excess, low, high, xtol=1e-6)
-        length = float(np.linalg.norm(found))
-        return found * min(radius / length, 1.0) if length > 0 else found
+        shrink = min(radius / max(_length(found), 1e-300), 1.0)
+        return LinearModel(found.weights * shrink, found.intercept * shrink)
 
 
-class _Valuation:
-    """Minus the valuation of a model (weights, intercept) at a fixed level, and its gradient."""
-
-    def __init__(self, stream: ArrayStream, measure: PseudoLinearMeasure, reward: Reward, level: float):
-        p = stream.summary.prevalence
-        on_positives, on_negatives = measure.valuation_weights(level, p)
-        weights = np.abs(stream.signed_weights, dtype=np.float64)
-        self._signs = np.sign(stream.signed_weights).astype(np.float64)
-        positive = self._signs > 0
-        per_point = np.where(
-            positive,
-            on_positives / max(weights[positive].sum(), 1e-300),
-            on_negatives / max(weights[~positive].sum(), 1e-300),
-        )
-        self._weights = weights * per_point / max(on_positives + on_negatives, 1e-300)
-        self._stream = stream
-        self._reward = reward
-
-    def __call__(self, model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        margins = self._signs * self._stream.scores(model[:-1], model[-1])
-        loss = -float(self._weights @ self._reward.value(margins))
-        pull = -self._weights * self._signs * self._reward.slope(margins)
-        return loss, np.append(self._stream.weighted_sum(pull), pull.sum())
-
-
-def _minimise(
-    objective: _Valuation, start: NDArray[np.float64], l2: float, ball: float = 0.0
-) -> NDArray[np.float64]:
-    """L-BFGS on the objective with an L2 penalty on the weights, and ``ball`` on the intercept too."""
-    penalties = np.full(start.size, l2 + ball)
-    penalties[-1] = ball
-
-    def penalised(model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        loss, gradient = objective(model)
-        return loss + 0.5 * float(penalties @ (model * model)), gradient + penalties * model
-
-    result = optimize.minimize(
-        penalised, start, jac=True, method="L-BFGS-B", options={"maxiter": 500, "gtol": 1e-7}
-    )
-    return np.asarray(result.x, dtype=np.float64)
+def _length(model: LinearModel) -> float:
+    return float(np.hypot(np.linalg.norm(model.weights), model.intercept))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..measures import Measure, Rates
 from ..streams import ArrayStream
 from .base import Solver
+from .batch import BatchLogistic
 from .history import History
 from .learner import LinearModel
 from .sharpen import Sharpen, Snapshot, Trajectory
@@ -74,13 +75,15 @@ def sharpen_and_select(
 
     def trajectories(rows: ArrayStream) -> Iterator[Snapshot]:
         for start in starts:
+            # A penalised start is a candidate of its own; sharpening would take it where the others go.
+            sharpening = 0 if isinstance(start, BatchLogistic) else passes
             trajectory = Trajectory(
                 rows,
                 start,
                 measure,
                 settings,
                 leverage=leverage,
-                passes=passes,
+                passes=sharpening,
                 initial=initial,
                 l2=l2,
                 history=history,
@@ -142,13 +145,16 @@ class _Plan(NamedTuple):
 
 
 def _starts(measure: Measure, stream: ArrayStream, plan: _Plan, *, whitened: bool) -> list[Solver]:
-    """Logistic regression with the class weights that suit the measure; a choice of weights where rows are few.
+    """Logistic regression with the class weights that suit the measure; a choice of weights and of L2 strengths
+    where rows are few.
 
     Classes weighted to balance need half the passes, because the rarer one is heard from the start; whitened rows
     need one or two passes, others up to eight, fewer the more rows there are.
     """
     if plan.small:
-        return [WeightedLogistic(emphasis, 2 if whitened else 4) for emphasis in (0.5, 1.0, 0.0)]
+        stochastic = [WeightedLogistic(emphasis, 2 if whitened else 8) for emphasis in (0.5, 1.0, 0.0)]
+        penalised = [BatchLogistic(emphasis, C) for emphasis in (0.0, 1.0) for C in (0.03, 1.0)]
+        return [*stochastic, *penalised]
     emphasis = natural_emphasis(measure, stream.summary.prevalence)
     passes = 2 if whitened else min(max(round(_START_POINTS / stream.n_points), 4), 8)
     return [WeightedLogistic(emphasis, passes // 2 if emphasis > 0.5 else passes)]
