@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 
 from ratewise import MeasureClassifier
 from ratewise.measures import get_measure
-from ratewise.solvers import Sharpen
+from ratewise.solvers import Sharpen, Spade
 
 
 def raw_columns(rng):
@@ -101,3 +101,19 @@ def test_the_validation_fraction_must_be_a_share(fraction):
     X, y = one_hot(np.random.default_rng(0))
     with pytest.raises(ValueError, match=r"validation_fraction must be 'auto' or above 0 and at most 0\.5"):
         MeasureClassifier("f1", validation_fraction=fraction).fit(X, y)
+
+
+@pytest.mark.parametrize("sharpen", ["auto", False])
+def test_columns_too_large_to_compute_with_are_refused_rather_than_fitted(sharpen):
+    X = np.random.default_rng(0).standard_normal((300, 2)) * 1e38
+    with pytest.raises(ValueError, match="beyond the range of float32"), np.errstate(all="ignore"):
+        MeasureClassifier("gmean", standardize=False, sharpen=sharpen).fit(X, X[:, 0] > 1e38)
+    classifier = MeasureClassifier("gmean", sharpen=sharpen).fit(X, X[:, 0] > 1e38)
+    assert classifier.score(X, X[:, 0] > 1e38) > 0.9
+
+
+def test_plain_steps_far_too_long_are_shortened_until_the_model_is_finite():
+    X, y = far_outliers(np.random.default_rng(0))
+    with np.errstate(all="ignore"):
+        classifier = MeasureClassifier("gmean", solver=Spade(step=1e37, passes=2), sharpen=False).fit(X, y)
+    assert np.isfinite(classifier.coef_).all()

@@ -25,6 +25,7 @@ from ..solvers import (
     get_solver,
     rates_at,
     sharpen_and_select,
+    solve_with_care,
 )
 from ..streams import NOTHING_SEEN, ArrayStream, Reservoir, Standardizer, Summary, Units, Whitener, summarize
 from .validation import (
@@ -71,14 +72,15 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     threshold : {"tune", "zero"}, default="tune"
         "tune" moves the intercept to the best threshold; "zero" leaves the model where the solver put it.
     alpha : float, default=0.0
-        L2 strength, on standardised columns, in each step. The number of passes, chosen by rows held out, does
-        the same work.
+        L2 strength, on standardised columns, in each step of the solver and of sharpening. With the default, rows
+        held out choose the number of passes, which does the same work, and on small data among penalised models
+        too.
     validation_fraction : float or "auto", default="auto"
         With sharpening: the share of rows that each fold holds out, between 0 and 1/2. "auto" takes 1/5 on small
         data and 1/2 on large; where the rarer class has 50 points or more a column, all rows teach and choose.
     standardize : bool, default=True
-        Bring columns to one scale before learning (and, with sharpening, turn dense ones so that they do not
-        repeat one another); ``coef_`` and ``intercept_`` are in your units all the same.
+        Bring columns to one scale before learning (and, with sharpening on many dense rows, turn them so that
+        they do not repeat one another); ``coef_`` and ``intercept_`` are in your units all the same.
     pos_label : label, default=None
         The class whose rate is the TPR; ``classes_[1]`` unless given.
     random_state : int, RandomState or None
@@ -173,9 +175,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         stream = ArrayStream(rows.X, rows.signed_weights, units, rng)
         initial = self._initial_model(units) if self.warm_start else None
         task = Task(measure, stream.n_features, stream.X.dtype, l2=self.alpha, initial=initial, history=history)
-        run = solver.start(task)
-        run.solve(stream)
-        model = run.model()
+        model = solve_with_care(solver, task, stream)
         threshold, rates = self._choose_threshold(stream.scores(*model), stream.signed_weights, measure)
         return _Fitted(units, model, threshold, rates, ())
 

@@ -6,7 +6,7 @@ import difflib
 
 from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure
 from .amp import Amp
-from .base import Run, Solver, StreamingRun, Task
+from .base import Run, Solver, StreamingRun, Task, solve_with_care
 from .batch import BatchLogistic
 from .history import History
 from .learner import LinearModel
@@ -60,5 +60,6 @@ __all__ = [
     "get_solver",
     "rates_at",
     "sharpen_and_select",
+    "solve_with_care",
     "steady_threshold",
 ]

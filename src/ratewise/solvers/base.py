@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
+
+import numpy as np
 
 from ..kernels import LearnSettings
 from ..measures import Measure
@@ -57,6 +60,8 @@ class Solver(ABC):
 
     name: ClassVar[str]
     streaming: ClassVar[bool]
+    to_be_sharpened: ClassVar[bool] = True
+    """Whether its model, as a start, is to be gone on from; else it is a candidate as it is."""
     passes: int
 
     @property
@@ -71,6 +76,23 @@ class Solver(ABC):
     @abstractmethod
     def start(self, task: Task) -> Run:
         """A run from the task's initial model."""
+
+
+def solve_with_care(solver: Solver, task: Task, stream: ArrayStream) -> LinearModel:
+    """The model of a solver; if the steps were so long that it ran away, that of the solver with shorter ones."""
+    for _ in range(5):
+        run = solver.start(task)
+        run.solve(stream)
+        model = run.model()
+        if np.isfinite(stream.scores(*model).sum(dtype=np.float64)):
+            return model
+        if not hasattr(solver, "step"):
+            break
+        solver = dataclasses.replace(solver, step=solver.step / 10.0)  # type: ignore[type-var]
+    raise ValueError(
+        f"{solver.label} could not learn a model: numbers beyond the range of float32 arose however short its "
+        "steps were. Bring the columns of X to a common scale (standardize=True does)."
+    )
 
 
 def primal_settings(

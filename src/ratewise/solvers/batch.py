@@ -87,6 +87,7 @@ class BatchLogistic(Solver):
 
     name: ClassVar[str] = "batch"
     streaming: ClassVar[bool] = False
+    to_be_sharpened: ClassVar[bool] = False  # steps without a penalty would lead where the other starts do
 
     def __post_init__(self) -> None:
         require_number("C", self.C, "BatchLogistic", low=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,15 +75,13 @@ def sharpen_and_select(
 
     def trajectories(rows: ArrayStream) -> Iterator[Snapshot]:
         for start in starts:
-            # A penalised start is a candidate of its own; sharpening would take it where the others go.
-            sharpening = 0 if isinstance(start, BatchLogistic) else passes
             trajectory = Trajectory(
                 rows,
                 start,
                 measure,
                 settings,
                 leverage=leverage,
-                passes=sharpening,
+                passes=passes if start.to_be_sharpened else 0,
                 initial=initial,
                 l2=l2,
                 history=history,
@@ -93,7 +91,7 @@ def sharpen_and_select(
             yield from trajectory.snapshots()
 
     if plan.folds == 1:
-        return _best_of(trajectories(stream), stream, measure)
+        return _best_of(list(trajectories(stream)), stream, measure)
     candidates: dict[str, _Candidate] = {}
     for repeat in range(plan.repeats):
         shuffled = stream if repeat == 0 else stream.reshuffled(rng)
@@ -203,8 +201,9 @@ class _Candidate:
         return LinearModel(self._weights / len(self.scores), self._intercept / len(self.scores))
 
 
-def _best_of(snapshots: Iterator[Snapshot], stream: ArrayStream, measure: Measure) -> Selected:
+def _best_of(snapshots: list[Snapshot], stream: ArrayStream, measure: Measure) -> Selected:
     """The best stage on the rows themselves, at its exact threshold."""
+    _require_some(snapshots)
     chosen = max(snapshots, key=lambda snapshot: snapshot.value)
     best = best_threshold(chosen.scores, stream.signed_weights, measure)
     return Selected(chosen.model, best.threshold, best.rates, (chosen.stage,))
@@ -212,6 +211,7 @@ def _best_of(snapshots: Iterator[Snapshot], stream: ArrayStream, measure: Measur
 
 def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: _Plan) -> Selected:
     """The mean of all stages that do about as well as the best one, cut where the pooled scores say."""
+    _require_some(candidates)
     weights = np.concatenate(candidates[0].signed_weights)
     pooled = [np.concatenate(candidate.scores) for candidate in candidates]
     values = [quick_threshold(scores, weights, measure).value for scores in pooled]
@@ -228,3 +228,11 @@ def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: _Pla
     threshold = steady_threshold(scores, weights, measure, tolerance)
     stages = tuple(candidates[k].stage for k in chosen)
     return Selected(model, threshold, rates_at(scores, weights, threshold), stages)
+
+
+def _require_some(candidates: Sequence[Any]) -> None:
+    if not candidates:
+        raise ValueError(
+            "No model could be learned: numbers beyond the range of float32 arose on every way tried. Bring the "
+            "columns of X to a common scale (standardize=True does)."
+        )

@@ -147,12 +147,12 @@ class Trajectory:
 
     def snapshots(self) -> Iterator[Snapshot]:
         """The models after 1, 2, 4, ... passes of each stage, and at its end."""
-        look = None
         for number, model in self._start():
             look = self._look(model, number)
+            if not math.isfinite(look.value):
+                return
             yield look.snapshot(f"{self._start_solver.label}, {number} passes")
-        if look is not None and math.isfinite(look.value):
-            yield from self._sharpen(look)
+        yield from self._sharpen(look)
 
     def _start(self) -> Iterator[tuple[int, LinearModel]]:
         """Models of the start with the passes they took, pass by pass where its solver learns point by point."""
