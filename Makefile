@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test lint types unit bench clean
+.PHONY: demo test lint types unit bench quality clean
 
 demo: .venv/made
 	$(BIN)/python examples/digits.py
@@ -21,8 +21,14 @@ types: .venv/made
 unit: .venv/made
 	$(ONE_THREAD) $(BIN)/pytest -n 2
 
+# Minutes, and a quiet machine; --data DIR is ../shared/data unless given in ARGS.
 bench: .venv/made
-	$(ONE_THREAD) $(BIN)/python benchmarks/core.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/core.py $(ARGS)
+	$(ONE_THREAD) $(BIN)/python benchmarks/fit_time.py $(ARGS)
+
+# An hour from nothing; what benchmarks/results/quality.json holds is not computed again.
+quality: .venv/made
+	$(ONE_THREAD) $(BIN)/python benchmarks/quality.py $(ARGS)
 
 .venv/made: pyproject.toml
 	$(PYTHON) -m venv .venv

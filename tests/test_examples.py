@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ARGUMENTS = {"digits.py": ["--digits", "8"]}
+ARGUMENTS = {"digits.py": ["--splits", "1"]}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
