@@ -1,6 +1,6 @@
 """Where points come from."""
 
-from .arrays import ArrayStream, squared_rows, summarize
+from .arrays import ArrayStream, summarize
 from .chunk import NOTHING_SEEN, Chunk, Summary
 from .reservoir import Reservoir
 from .standardize import Standardizer
@@ -16,6 +16,5 @@ __all__ = [
     "Summary",
     "Units",
     "Whitener",
-    "squared_rows",
     "summarize",
 ]
