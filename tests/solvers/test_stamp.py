@@ -59,6 +59,7 @@ def test_the_level_rises_from_zero_to_what_the_model_is_worth(level):
     levels = history.table()["level"]
     assert levels[-1] > 0.3
     assert levels[-1] > levels[0]
+    assert levels.max() <= 1.0, "a level is a mean over the stage's points, not a sum"
     if level == "actual":
         rates = rates_at(stream.scores(*run.model()), stream.signed_weights)
         assert run.challenge_level == pytest.approx(float(FBeta(1.0).value(*rates)))

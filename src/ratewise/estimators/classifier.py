@@ -101,7 +101,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     stages_ : tuple of str
         With sharpening: the stages whose mean the model is.
     history_ : dict of arrays
-        One row a checkpoint: pass, points, seconds, tpr, tnr, value, and the dual pair or the challenge level.
+        One row a checkpoint: pass, points, seconds, tpr, tnr, value, and the dual pair or the challenge level;
+        with sharpening also the run, one for each fold and start.
     measure_, solver_ : what the names stood for
 
     Examples
@@ -153,7 +154,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
                 f"warm_start=True, but X has {columns.number} features and the fit before had "
                 f"{self.n_features_in_}."
             )
-        solver.check(measure, summarize(rows.X, rows.signed_weights).prevalence)
+        solver.check(measure, float((rows.signed_weights > 0) @ rows.signed_weights) / rows.signed_weights.size)
 
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         history = History(verbose=bool(self.verbose))

@@ -36,9 +36,10 @@ class Stamp(Solver):
     growth : float
         Each epoch is this many times as long as the one before.
     level : "actual" or "fresh"
-        "actual" takes the measure itself, of the 0-1 predictions on all rows in memory, as the paper's
-        experiments did. "fresh" spends as many fresh points as the epoch had on the mean rewards and takes the
-        measure of those (Algorithm 3 to the letter).
+        "actual" takes the measure itself, of the 0-1 predictions on a sample of the rows in memory as long as
+        the epoch (10,000 rows at least, all of them in the end); the paper's experiments took all. "fresh" spends
+        as many fresh points as the epoch had on the mean rewards and takes the measure of those (Algorithm 3 to
+        the letter).
     reward : "hinge", "logistic" or a Reward
     step : float
         eta at t = 1; falls as 1 / sqrt(t) and starts again with each epoch.
