@@ -1,7 +1,7 @@
 """Where points come from."""
 
 from .arrays import ArrayStream, summarize
-from .chunk import NOTHING_SEEN, Chunk, Summary
+from .chunk import NOTHING_SEEN, Chunk, CSRRows, DenseRows, Summary
 from .reservoir import Reservoir
 from .standardize import Standardizer
 from .units import Units
@@ -10,7 +10,9 @@ from .whiten import Whitener
 __all__ = [
     "NOTHING_SEEN",
     "ArrayStream",
+    "CSRRows",
     "Chunk",
+    "DenseRows",
     "Reservoir",
     "Standardizer",
     "Summary",
