@@ -138,7 +138,7 @@ def _numbered(classifier: MeasureClassifier) -> Any:
 
 def _skl2onnx() -> Any:
     try:
-        import skl2onnx  # type: ignore[import-untyped]
+        import skl2onnx
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             'Export to ONNX needs skl2onnx: pip install "ratewise[onnx]"', name="skl2onnx"

@@ -106,7 +106,7 @@ def load_model(
     own = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
     with _clear_errors(name):
         _audit(data, name, {*OWN_TYPES, *own})
-        content = _skops().loads(data, trusted=[*OWN_TYPES, *own])
+        content = require_skops().loads(data, trusted=[*OWN_TYPES, *own])
         return _classifier_from(content, name)
 
 
@@ -171,7 +171,7 @@ def _classifier_from(content: Any, name: str) -> MeasureClassifier:
 
 
 def _survey_from(plain: dict[str, Any]) -> Any:
-    from .streams import Survey  # type: ignore[attr-defined]
+    from .streams import Survey
 
     counts = dict(zip(plain.pop("labels"), plain.pop("counts"), strict=True))
     return Survey(**plain, label_counts=counts)
@@ -210,17 +210,19 @@ def _is_array(value: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _dumps(content: dict[str, Any]) -> bytes:
-    skops = _skops()
     try:
-        data: bytes = skops.dumps(content, compression=zipfile.ZIP_DEFLATED)
+        data: bytes = require_skops().dumps(content, compression=zipfile.ZIP_DEFLATED)
+    except ModuleNotFoundError:
+        raise
     except Exception as error:
         raise ValueError(f"The model holds something that skops cannot save: {error}") from error
     return data
 
 
-def _skops() -> Any:
+def require_skops() -> Any:
+    """The skops package, or one sentence on how to get it: worth asking before a long fit."""
     try:
-        import skops.io  # type: ignore[import-untyped]
+        import skops.io
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             'Model files need skops: pip install "ratewise[persistence]"', name="skops"

@@ -1,0 +1,27 @@
+"""TO BE DELETED when MeasureClassifier.fit_stream is there: all rows in memory, then a plain fit.
+
+Only ``fit.py`` calls it, in one place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+def fit_in_memory(classifier: Any, stream: Any, *, passes: Any, progress: Any, **_unused: Any) -> Any:
+    survey = stream.survey(progress) if stream.repeatable else None
+    windows = list(stream.windows())
+    parts = [window.X for window in windows]
+    X = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+    y = np.concatenate([window.labels for window in windows])
+    weights = None if windows[0].weights is None else np.concatenate([window.weights for window in windows])
+    classifier.fit(X, y, sample_weight=weights)
+    classifier.encoder_ = stream.encoder
+    classifier.feature_names_in_ = np.array(stream.feature_names, dtype=object)
+    classifier.target_ = getattr(stream, "target", None)
+    if survey is not None:
+        classifier.survey_ = survey
+    return classifier
