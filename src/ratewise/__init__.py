@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .estimators import MeasureClassifier
     from .onnx import export_onnx
     from .persistence import load_model, save_model
+    from .streams import open_stream
 
 __version__ = "0.1.0"
 
@@ -17,6 +18,7 @@ _HOMES = {
     "MeasureClassifier": ".estimators",
     "export_onnx": ".onnx",
     "load_model": ".persistence",
+    "open_stream": ".streams",
     "save_model": ".persistence",
 }
 
@@ -33,4 +35,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})
 
 
-__all__ = ["MeasureClassifier", "__version__", "export_onnx", "load_model", "save_model"]
+__all__ = ["MeasureClassifier", "__version__", "export_onnx", "load_model", "open_stream", "save_model"]

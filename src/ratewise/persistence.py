@@ -64,7 +64,7 @@ _FITTED = (
     *("coef_", "intercept_", "classes_", "n_features_in_", "measure_", "solver_"),
     *("rates_", "stages_", "history_"),
 )
-_OF_FILES = ("encoder_", "target_")
+_OF_FILES = ("encoder_", "target_", "feature_spread_")
 
 
 def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:

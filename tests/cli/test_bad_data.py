@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from ratewise import MeasureClassifier, save_model
+from ratewise.measures import Measure
 
 
 def csv(*lines):
@@ -45,14 +48,17 @@ def folder_of_two(folder):
 BAD_DATA = {
     "truncated Parquet": (parquet_cut_short, ["rows.parquet"]),
     "ragged CSV": (file_of("rows.csv", csv(*GOOD, "1,2", *GOOD)), ["rows.csv", "42"]),
-    "text in a number column": (file_of("rows.csv", csv(*GOOD, "old,2,1", *GOOD)), ["rows.csv"]),
+    "text in a number column": (
+        file_of("rows.csv", csv(*GOOD, "old,2,1", *GOOD)),
+        ["rows.csv", "row 41", "age", "'old'"],
+    ),
     "svmlight bad index": (
         file_of("rows.svm", b"+1 1:0.5\n-1 2:1\n+1 0x:3\n"),
         ["rows.svm", "3"],
     ),
     "different columns": (folder_of_two, ["b.csv", "height"]),
     "missing target column": (file_of("rows.csv", b"age,height\n1,2\n3,4\n"), ["rows.csv", "label"]),
-    "missing target value": (file_of("rows.csv", csv(*GOOD, "1,2,", *GOOD)), ["rows.csv", "label"]),
+    "missing target value": (file_of("rows.csv", csv(*GOOD, "1,2,", *GOOD)), ["rows.csv", "row 41", "label"]),
     "constant target": (file_of("rows.csv", csv("1,2,1", "2,3,1")), ["rows.csv", "label"]),
     "three-valued target": (file_of("rows.csv", csv(*GOOD, "1,2,7")), ["rows.csv", "7"]),
     "empty file": (file_of("rows.csv", b""), ["rows.csv"]),
@@ -77,14 +83,17 @@ def test_fit_refuses(run, tmp_path, what):
     make, words = BAD_DATA[what]
     source = make(tmp_path)
     before = sorted(os.listdir(tmp_path))
-    told = one_sentence(run("fit", source, "--target", "label", "-o", tmp_path / "model.skops"))
+    target = [] if source.suffix == ".svm" else ["--target", "label"]
+    told = one_sentence(run("fit", source, *target, "-o", tmp_path / "model.skops"))
     for word in words:
         assert word in told
     assert sorted(os.listdir(tmp_path)) == before
 
 
 @pytest.mark.parametrize("command", ["evaluate", "predict", "convert"])
-@pytest.mark.parametrize("what", ["truncated Parquet", "ragged CSV", "empty file", "no such file", "different columns"])
+@pytest.mark.parametrize(
+    "what", ["truncated Parquet", "ragged CSV", "empty file", "no such file", "different columns"]
+)
 def test_other_commands_refuse_what_cannot_be_read(run, files, tmp_path, command, what):
     source = BAD_DATA[what][0](tmp_path)
     before = sorted(os.listdir(tmp_path))
@@ -133,11 +142,15 @@ def test_a_file_that_is_no_model_is_refused(run, files, tmp_path, command, conte
 
 
 def test_a_model_with_a_measure_of_the_users_own_is_refused_with_advice(run, tmp_path):
-    from test_persistence import OwnMeasure
-
     X = np.random.default_rng(0).normal(size=(60, 2))
     save_model(MeasureClassifier(OwnMeasure(), random_state=0).fit(X, X[:, 0] > 0), tmp_path / "model.skops")
     assert "OwnMeasure, which ratewise does not trust" in one_sentence(run("inspect", tmp_path / "model.skops"))
+
+
+@dataclass(frozen=True)
+class OwnMeasure(Measure):
+    def value(self, tpr, tnr, prevalence=None):
+        return tpr * tnr
 
 
 def no_space(descriptor):
@@ -170,8 +183,6 @@ def test_a_full_device_is_one_sentence(run, files):
 
 
 def test_a_missing_package_gives_the_pip_line(run, files, tmp_path, monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     told = one_sentence(run("export", files / "model.skops", tmp_path / "model.onnx"))
     assert 'pip install "ratewise[onnx]"' in told

@@ -14,7 +14,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from ratewise import MeasureClassifier, __version__, load_model, open_stream
+from ratewise import MeasureClassifier, __version__, load_model, open_stream, save_model
 from ratewise.measures import get_measure, measure_names
 
 
@@ -22,7 +22,8 @@ def labels_of(files, name="test.csv"):
     """What the model says in Python of the rows of a file."""
     model = load_model(files / "model.skops")
     X = np.concatenate([np.asarray(one.X) for one in open_stream(files / name, encoder=model.encoder_).windows()])
-    return model.predict(X), model.decision_function(X)
+    named = pd.DataFrame(X, columns=model.feature_names_in_)
+    return model.predict(named), model.decision_function(named)
 
 
 def test_fit_and_evaluate_as_in_the_handbook(run, files, tmp_path):
@@ -102,7 +103,9 @@ def test_the_order_of_columns_does_not_matter_and_more_columns_do_not_harm(run, 
 def test_a_model_goes_to_standard_output_and_comes_from_standard_input(run, files):
     fitted = run("fit", files / "train.csv", "--target", "label", "-o", "-")
     assert fitted.exit_code == 0
-    assert np.array_equal(load_model(io.BytesIO(fitted.stdout_bytes)).coef_, load_model(files / "model.skops").coef_)
+    assert np.array_equal(
+        load_model(io.BytesIO(fitted.stdout_bytes)).coef_, load_model(files / "model.skops").coef_
+    )
     assert "saved in standard output" in fitted.stderr
     told = run("evaluate", "-", files / "test.csv", "--json", input=fitted.stdout_bytes)
     assert told.stdout == run("evaluate", files / "model.skops", files / "test.csv", "--json").stdout
@@ -152,20 +155,31 @@ def test_quiet_says_nothing(run, files, tmp_path):
 
 def test_inspect_names_the_measure_the_columns_and_the_version(run, files):
     result = run("inspect", files / "model.skops")
-    for word in ("FBeta(beta=1.0)", "tpr", "age", "colour=red", __version__, "label", "height, noise, colour"):
+    for word in ("FBeta(beta=1.0)", "tpr", "age", "colour=red", __version__, "label", "height; noise; colour"):
         assert word in result.stdout
     report = json.loads(run("inspect", files / "model.skops", "--top", 2, "--json").stdout)
     model = load_model(files / "model.skops")
-    assert len(report["coefficients"]) == 2
-    assert report["coefficients"]["age"] == model.coef_[0, 0]
-    sizes = [abs(value) for value in report["coefficients"].values()]
-    assert sizes == sorted(np.abs(model.coef_[0]), reverse=True)[:2]
     assert report["threshold"] == -model.intercept_[0]
+    assert [one["column"] for one in report["coefficients"]] == ["age", "colour=red"]
+    assert report["coefficients"][0]["coefficient"] == model.coef_[0, 0]
+
+
+def test_coefficients_are_ranked_by_a_standard_deviation_of_their_column(run, files, tmp_path):
+    model = load_model(files / "model.skops")
+    model.coef_ = np.array([[1.0, -5.0, 0.0, 0.0, 3.0, 2.0]])
+    model.feature_spread_ = np.array([100.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    save_model(model, tmp_path / "spread.skops")
+    del model.feature_spread_
+    save_model(model, tmp_path / "plain.skops")
+    first = {}
+    for name in ("spread", "plain"):
+        report = json.loads(run("inspect", tmp_path / f"{name}.skops", "--json").stdout)
+        first[name] = report["coefficients"][0]
+    assert first["spread"] == {"column": "age", "coefficient": 1.0, "per_deviation": 100.0}
+    assert first["plain"] == {"column": "height", "coefficient": -5.0}
 
 
 def test_a_model_fitted_in_python_without_names_can_be_inspected_and_used(run, tmp_path):
-    from ratewise import save_model
-
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3)).astype(np.float32)
     model = MeasureClassifier("gmean", sharpen=False, random_state=0).fit(X, X[:, 1] > 0.5)
@@ -188,7 +202,8 @@ def test_an_exported_graph_gives_the_labels_of_predict(run, files, tmp_path):
     model = load_model(files / "model.skops")
     X = np.random.default_rng(0).normal(size=(1000, model.n_features_in_))
     session = onnxruntime.InferenceSession((tmp_path / "model.onnx").read_bytes())
-    assert np.array_equal(session.run(["label"], {"X": X})[0], model.predict(X))
+    named = pd.DataFrame(X, columns=model.feature_names_in_)
+    assert np.array_equal(session.run(["label"], {"X": X})[0], model.predict(named))
 
 
 def test_convert_keeps_every_row_and_mixes_them(run, files, tmp_path, rows_to_test):
@@ -202,7 +217,9 @@ def test_convert_keeps_every_row_and_mixes_them(run, files, tmp_path, rows_to_te
     assert not np.array_equal(before["age"], after["age"])
     order = ["age", "height", "noise"]
     pd.testing.assert_frame_equal(
-        before.sort_values(order, ignore_index=True), after.sort_values(order, ignore_index=True), check_dtype=False
+        before.sort_values(order, ignore_index=True),
+        after.sort_values(order, ignore_index=True),
+        check_dtype=False,
     )
     assert os.listdir(tmp_path) == ["train.feather"]
 
@@ -246,7 +263,12 @@ def test_warmup_compiles_every_measure_for_dense_and_sparse_rows(run, monkeypatc
     )
     result = run("warmup")
     assert result.exit_code == 0
-    kinds = [(name, is_sparse, sharpen) for is_sparse in (False, True) for name in measure_names() for sharpen in (False, "auto")]
+    kinds = [
+        (name, is_sparse, sharpen)
+        for is_sparse in (False, True)
+        for name in measure_names()
+        for sharpen in (False, "auto")
+    ]
     assert fits == kinds
     assert "Ready" in result.stdout
 

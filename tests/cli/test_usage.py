@@ -17,12 +17,21 @@ BAD_USAGE = [
     (["fit", "{f}/train.csv", "--target", "label"], "Missing option '-o'"),
     (["fit", "-o", "{t}/m.skops"], "Missing argument 'DATA...'"),
     (["fit", "{f}/train.csv", "--target", "label", "--measure", "f11", "-o", "{t}/m.skops"], "no measure 'f11'"),
-    (["fit", "{f}/train.csv", "--target", "label", "--solver", "spade", "-o", "{t}/m.skops"], "Spade maximises concave"),
-    (["fit", "{f}/train.csv", "--target", "label", "--passes", "0", "-o", "{t}/m.skops"], "a whole number above 0"),
+    (
+        ["fit", "{f}/train.csv", "--target", "label", "--solver", "spade", "-o", "{t}/m.skops"],
+        "Spade maximises concave",
+    ),
+    (
+        ["fit", "{f}/train.csv", "--target", "label", "--passes", "0", "-o", "{t}/m.skops"],
+        "a whole number above 0",
+    ),
     (["fit", "{f}/train.csv", "--target", "label", "--features", "a,,b", "-o", "{t}/m.skops"], "column names"),
     (["fit", "{f}/train.csv", "--target", "label", "-o", "{t}/no/m.skops"], "does not exist"),
     (["fit", "{f}/train.csv", "--target", "label", "-o", "{t}"], "is a folder"),
     (["fit", "{f}/train.csv", "--target", "label", "--json", "-o", "-"], "both want standard output"),
+    (["fit", "{f}/train.csv", "-o", "{t}/m.skops"], "Which column is to be predicted"),
+    (["fit", "{t}/a.svm", "--features", "a,b", "-o", "{t}/m.skops"], "takes the number of columns"),
+    (["predict", "{f}/model.skops", "-"], "Standard input is read as CSV or svmlight"),
     (["fit", "-", "{f}/train.csv", "--target", "label", "-o", "{t}/m.skops"], "cannot be mixed with files"),
     (["evaluate", "-", "-"], "cannot both be standard input"),
     (["predict", "{f}/model.skops", "{f}/new.csv", "-o", "{t}/labels.xls"], "must end in .csv"),
@@ -71,7 +80,9 @@ def test_a_full_standard_output_is_one_sentence(files):
     with open("/dev/full", "w") as full:
         environment = {**os.environ, "PYTHONPATH": str(Path(progress.__file__).parents[2])}
         words = [sys.executable, "-m", "ratewise", "predict", files / "model.skops", files / "new.csv"]
-        told = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, env=environment, timeout=120, check=False)
+        told = subprocess.run(
+            words, stdout=full, stderr=subprocess.PIPE, env=environment, timeout=120, check=False
+        )
     assert told.returncode == 1
     assert told.stderr.decode().strip() == "Error: No space left on device"
 

@@ -13,7 +13,6 @@ from .options import (
     json_option,
     quiet_option,
     seed_option,
-    source_of,
     sources_argument,
 )
 
@@ -50,13 +49,13 @@ def convert(
     """
     import numpy as np
 
-    from ..streams import open_stream
+    from .data import open_sources
     from .progress import Meter
     from .standard import written
 
     if as_json and output == "-":
         raise click.UsageError("--json and -o - both want standard output.")
-    stream = open_stream(source_of(sources), target=target, features=features, format=file_format)
+    stream = open_sources(sources, file_format, target=target, features=features)
     rng = np.random.default_rng(seed) if shuffle else None
     with Meter(quiet=quiet) as meter, written(output) as file:
         rows = _write(stream, rng, file, compression, meter)
@@ -72,12 +71,12 @@ def _write(stream: Any, rng: Any, file: Any, compression: str, meter: Any) -> in
     """Window by window; the first decides on the types of the columns."""
     import pyarrow as pa
 
-    from ..streams import raw_windows
+    from ..streams.raw import raw_windows
 
     options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
     writer, schema, done = None, None, 0
     for window in raw_windows(stream, rng, most_columns=_MOST_COLUMNS):
-        table = pa.Table.from_arrays(list(window.columns.values()), names=list(window.columns))
+        table = window.table
         if writer is None:
             schema = table.schema
             writer = pa.ipc.new_file(file, schema, options=options)

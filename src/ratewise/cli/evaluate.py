@@ -30,14 +30,14 @@ def evaluate(
 
     MODEL is a file that `ratewise fit` wrote; DATA are rows with labels. Either may be - for standard input.
     """
-    from .data import stream_for
+    from .data import labels_column, stream_for
     from .progress import Meter
     from .standard import load
 
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
     classifier = load(model)
-    target = target or getattr(classifier, "target_", None)
+    target = labels_column(classifier, target)
     stream = stream_for(classifier, sources, target=target, file_format=file_format)
     with Meter(quiet=quiet) as meter:
         confusion = _count(classifier, stream, meter)
@@ -53,14 +53,14 @@ def evaluate(
 def _count(classifier: Any, stream: Any, meter: Any) -> Any:
     from ..estimators.validation import positive_label
     from .confusion import Confusion
-    from .data import windows_with_progress
+    from .data import scores_of, windows_with_progress
 
     positive = positive_label(classifier.classes_, classifier.pos_label)
     speaks_for_positive = positive == classifier.classes_[1]
     confusion = Confusion()
     for window in windows_with_progress(stream, meter, "evaluating"):
         _check_labels(window, classifier.classes_)
-        above = classifier.decision_function(window.X) > 0
+        above = scores_of(classifier, window) > 0
         confusion = confusion.plus(window.labels == positive, above == speaks_for_positive)
     _require_both_classes(confusion, classifier)
     return confusion

@@ -20,7 +20,6 @@ from .options import (
     json_option,
     quiet_option,
     seed_option,
-    source_of,
     sources_argument,
 )
 
@@ -80,16 +79,17 @@ def fit(
     Ctrl-C keeps what was learned in the checkpoint; the same command goes on from there.
     """
     from ..persistence import require_skops
-    from ..streams import open_stream
+    from .data import is_table, open_sources
 
-    source = source_of(sources)
     if as_json and output == "-":
         raise click.UsageError("--json and -o - both want standard output.")
     require_skops()
-    columns = {"target": target, "features": features, "format": file_format}
-    stream = open_stream(source, weight=weight, **columns)
-    label = None if positive is None else _typed(positive, None if source == "-" else {"source": source, **columns})
-    classifier = _classifier(measure, solver, sharpen, seed, label)
+    if target is None and is_table(sources, file_format):
+        raise click.UsageError("Which column is to be predicted? Name it with --target.")
+    columns = {"target": target, "features": features, "weight": weight}
+    stream = open_sources(sources, file_format, **columns)
+    again = None if positive is None or not stream.repeatable else open_sources(sources, file_format, **columns)
+    classifier = _classifier(measure, solver, sharpen, seed, _typed(positive, again))
     place = _checkpoint_place(checkpoint, output, stream)
     if place is not None and not resume:
         place.unlink(missing_ok=True)
@@ -121,9 +121,9 @@ def _classifier(measure: str, solver: str, sharpen: bool, seed: int, positive: A
     return classifier
 
 
-def _typed(text: str, rows: dict[str, Any] | None) -> Any:
+def _typed(text: str | None, rows: Any) -> Any:
     """The label that is written so. Only the labels themselves tell whether a 1 is a number or a text."""
-    if rows is not None and _label_kind(rows) in ("U", "O"):
+    if text is None or (rows is not None and _label_kind(rows) in ("U", "O")):
         return text
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
@@ -133,10 +133,8 @@ def _typed(text: str, rows: dict[str, Any] | None) -> Any:
     return text
 
 
-def _label_kind(rows: dict[str, Any]) -> str | None:
-    from ..streams import open_stream
-
-    window = next(iter(open_stream(**rows).windows()), None)
+def _label_kind(rows: Any) -> str | None:
+    window = next(iter(rows.windows()), None)
     return None if window is None or window.labels is None else str(window.labels.dtype.kind)
 
 

@@ -8,6 +8,8 @@ import click
 
 from .options import json_option
 
+_SHOWN = 6
+
 
 @click.command()
 @click.argument("model")
@@ -27,11 +29,10 @@ def inspect(model: str, top: int, as_json: bool) -> None:
         return
     facts = [(name.replace("_", " "), value) for name, value in report.items() if name != "coefficients"]
     print_table(("", ""), [(name, _words(value)) for name, value in facts if value is not None])
-    print_table(
-        ("column", "coefficient"),
-        report["coefficients"].items(),
-        title=f"The largest {len(report['coefficients'])} of {classifier.n_features_in_:,} coefficients",
-    )
+    coefficients = report["coefficients"]
+    headings = list(coefficients[0]) if coefficients else []
+    print_table(headings, [tuple(one.values()) for one in coefficients])
+    click.echo(f"The {len(coefficients)} of {classifier.n_features_in_:,} coefficients that matter most.")
 
 
 def _report(classifier: Any, top: int) -> dict[str, Any]:
@@ -64,16 +65,26 @@ def _raw_columns(classifier: Any) -> list[str] | None:
     return list(encoder.columns) if encoder is not None and encoder.categories else None
 
 
-def _largest(classifier: Any, top: int) -> dict[str, float]:
+def _largest(classifier: Any, top: int) -> list[dict[str, Any]]:
+    """The largest coefficients: by what a standard deviation of the column does, where that is known."""
     import numpy as np
 
     coef = classifier.coef_[0]
     names = getattr(classifier, "feature_names_in_", None)
-    largest = np.argsort(-np.abs(coef), kind="stable")[:top]
-    return {str(names[j]) if names is not None else f"x{j}": float(coef[j]) for j in largest}
+    spread = getattr(classifier, "feature_spread_", None)
+    weight = np.abs(coef if spread is None else coef * spread)
+    found = []
+    for j in np.argsort(-weight, kind="stable")[:top]:
+        name = str(names[j]) if names is not None else f"x{j}"
+        one = {"column": name, "coefficient": float(coef[j])}
+        found.append(one if spread is None else one | {"per_deviation": float(coef[j] * spread[j])})
+    return found
 
 
 def _words(value: Any) -> str:
     from .output import shown
 
-    return ", ".join(map(str, value)) if isinstance(value, list) else shown(value)
+    if not isinstance(value, list):
+        return shown(value)
+    more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
+    return "; ".join(map(str, value[:_SHOWN])) + more

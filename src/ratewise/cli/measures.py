@@ -20,7 +20,8 @@ def measures(as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    print_table(("name", "family", "measure"), [(name, one["family"], one["says"]) for name, one in found.items()])
+    rows = [(name, one["measure"], one["family"], one["says"]) for name, one in found.items()]
+    print_table(("name", "class", "family", "what it is"), rows)
 
 
 def _facts(measure: Any) -> dict[str, str]:

@@ -83,10 +83,3 @@ class MeasureName(click.ParamType):  # type: ignore[type-arg]
         except ValueError as error:
             self.fail(str(error), param, ctx)
         return str(value)
-
-
-def source_of(sources: tuple[str, ...]) -> Any:
-    """What open_stream takes: one source, or a list."""
-    if "-" in sources and len(sources) > 1:
-        raise click.UsageError("Standard input (-) cannot be mixed with files.")
-    return sources[0] if len(sources) == 1 else list(sources)

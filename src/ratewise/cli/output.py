@@ -28,17 +28,15 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
-def print_table(
-    headings: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None, to_stderr: bool = False
-) -> None:
-    """A table whose numbers are set to the right."""
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]], *, to_stderr: bool = False) -> None:
+    """A table whose numbers are set to the right; empty headings are left out."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     rows = [tuple(row) for row in rows]
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=any(headings))
     for number, heading in enumerate(headings):
         numeric = bool(rows) and all(isinstance(row[number], (int, float)) for row in rows)
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold")

@@ -56,10 +56,10 @@ def predict(model: str, sources: tuple[str, ...], output: str, file_format: str 
 def _predictions(classifier: Any, stream: Any, meter: Any) -> Iterator[tuple[Any, Any]]:
     import numpy as np
 
-    from .data import windows_with_progress
+    from .data import scores_of, windows_with_progress
 
     for window in windows_with_progress(stream, meter, "predicting"):
-        scores = classifier.decision_function(window.X)
+        scores = scores_of(classifier, window)
         yield classifier.classes_[(scores > 0).astype(np.intp)], scores
 
 
