@@ -70,7 +70,9 @@ def as_column(values: Any) -> Any:
 def schema_of(table: Any, name: str) -> Schema:
     """The names and types of a table's columns."""
     columns = next(as_columns(table, name), {})
-    return {key: column.dtype if isinstance(column, np.ndarray) else column.type for key, column in columns.items()}
+    return {
+        key: column.dtype if isinstance(column, np.ndarray) else column.type for key, column in columns.items()
+    }
 
 
 def batch_rows(item: Any, name: str, plan: TablePlan | None = None) -> Iterator[Rows]:

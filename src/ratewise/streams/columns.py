@@ -53,7 +53,8 @@ def usable_kind(dtype: Any, name: str, file: str) -> str:
     kind = kind_of(dtype)
     if kind not in (NUMBER, BOOLEAN, CATEGORY):
         raise Place(file).error(
-            f"it holds {kind}, which cannot be a feature. Turn it into numbers first, or leave it out with features=.",
+            f"it holds {kind}, which cannot be a feature. Turn it into numbers first, or leave it out with "
+            "features=.",
             column=name,
         )
     return kind
@@ -133,17 +134,16 @@ def _without_none(codes: NDArray[np.int64], values: list[str | None]) -> tuple[N
 
 def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
     """The target column as an array of numbers, booleans or strings; none may be missing."""
-    if not isinstance(column, np.ndarray):
-        column = _labels_of_arrow(column, name, place)
-    if column.dtype.kind == "f":
-        absent = np.flatnonzero(np.isnan(column))
-    elif column.dtype.kind == "O":
-        absent = np.flatnonzero([value is None or value != value for value in column])
+    found: NDArray[Any] = column if isinstance(column, np.ndarray) else _labels_of_arrow(column, name, place)
+    if found.dtype.kind == "f":
+        absent = np.flatnonzero(np.isnan(found))
+    elif found.dtype.kind == "O":
+        absent = np.flatnonzero([value is None or value != value for value in found])
     else:
-        return column
+        return found
     if absent.size:
         raise place.error("the target is missing. Leave such rows out.", int(absent[0]), name)
-    return column
+    return found
 
 
 def _labels_of_arrow(column: Any, name: str, place: Place) -> NDArray[Any]:

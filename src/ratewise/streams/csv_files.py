@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
@@ -46,14 +45,16 @@ class CsvReader:
         self._lines: LinePieces | None = None
         plain = stream is None and not path.endswith(_COMPRESSED)
         if plain and not self._layout.line_breaks_in_values:
-            self._lines = LinePieces(path, self._layout.header_bytes, os.path.getsize(path), PIECE_BYTES)
+            self._lines = LinePieces(path, self._layout.header_bytes)
 
     def _read_layout(self) -> CsvLayout:
         with self._opened() as file:
             try:
                 head = file.read(HEAD_BYTES)
             except (OSError, ValueError) as error:
-                raise DataError(f"{self.name}: it cannot be unpacked; it may have been cut off. ({error})") from error
+                raise DataError(
+                    f"{self.name}: it cannot be unpacked; it may have been cut off. ({error})"
+                ) from error
         if self._stream is not None:
             self._stream.rewind(head)
         return read_layout(head, len(head) < HEAD_BYTES, self.name, self._fault_in)

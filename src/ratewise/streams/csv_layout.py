@@ -11,7 +11,23 @@ from .errors import DataError
 from .packages import need_pyarrow
 from .tables import Schema
 
-MISSING = ["", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "?", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
+MISSING = [
+    "",
+    "#N/A",
+    "#NA",
+    "-NaN",
+    "-nan",
+    "<NA>",
+    "?",
+    "N/A",
+    "NA",
+    "NULL",
+    "NaN",
+    "None",
+    "n/a",
+    "nan",
+    "null",
+]
 HEAD_BYTES = 4 << 20
 _DELIMITERS = (",", "\t", ";", "|")
 
@@ -33,7 +49,9 @@ class CsvLayout:
         return arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=breaks)
 
 
-def read_layout(head: bytes, whole: bool, name: str, fault: Callable[[CsvLayout, Exception], Exception]) -> CsvLayout:
+def read_layout(
+    head: bytes, whole: bool, name: str, fault: Callable[[CsvLayout, Exception], Exception]
+) -> CsvLayout:
     """The layout, from the first few megabytes. Types are those of these lines alone.
 
     Parameters

@@ -50,6 +50,7 @@ class Encoder:
         self.kinds = {} if kinds is None else {name: kind for name, kind in kinds.items() if kind != NUMBER}
         self.sparse_input = sparse_input
         self.elastic = elastic
+        self.zero_based: bool | None = None  # svmlight: the first column is called 0, not 1
         self.vocabularies: dict[str, list[str]] = {}
         self.buckets: dict[str, int] = {}
         self.missing_levels: list[str] = []
@@ -106,7 +107,7 @@ class Encoder:
         return titles + ([f"{name} is missing"] if name in self.missing_levels else [])
 
     def transform(self, table: Any) -> Any:
-        """The float32 matrix of a table (Arrow, pandas, polars, a dict of arrays) or of a matrix of raw columns."""
+        """The float32 matrix of raw columns: a table (Arrow, pandas, polars, a dict of arrays) or a matrix."""
         from .batches import batch_rows
         from .fill import Filler
 

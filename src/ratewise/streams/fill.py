@@ -42,7 +42,8 @@ class Filler:
         """Write dense rows into ``out``."""
         self._check_shape(features, place)
         if not isinstance(features, dict):
-            self._fill_matrix(np.asarray(features), out, place)
+            dense = features.toarray() if sparse.issparse(features) else np.asarray(features)
+            self._fill_matrix(dense, out, place)
             return
         columns, targets = [], []
         for position, name in enumerate(self.encoder.columns):
@@ -88,9 +89,7 @@ class Filler:
         if infinite.size:
             raise infinite_number(raw[infinite[0]], name, int(infinite[0]), place)
 
-    def _fill_category(
-        self, column: Any, name: str, out: NDArray[np.float32], start: int, place: Place
-    ) -> None:
+    def _fill_category(self, column: Any, name: str, out: NDArray[np.float32], start: int, place: Place) -> None:
         levels = self.levels(column, name, place)
         out[:, start : start + self.encoder.width(name)] = 0.0
         known = np.flatnonzero(levels >= 0)
@@ -112,7 +111,7 @@ class Filler:
         """The rows as a CSR matrix."""
         self._check_shape(features, place)
         if not isinstance(features, dict):
-            return _finite_csr(_of_width(features, self.n_features), place)
+            return _finite_csr(_of_width(sparse.csr_array(features), self.n_features), place)
         k = self.encoder.n_columns
         indices = np.empty((size, k), dtype=np.int32)
         data = np.ones((size, k), dtype=np.float32)

@@ -65,7 +65,7 @@ class Learner:
         for start in range(0, X.shape[0], _BLOCK_ROWS):
             block = X[start : start + _BLOCK_ROWS]
             sums = block.sum(axis=0, dtype=np.float64)
-            for j in np.flatnonzero(~np.isfinite(sums)):
+            for j in map(int, np.flatnonzero(~np.isfinite(sums))):
                 name = self.encoder.columns[j]
                 sums[j], self._missing[j] = self._without_missing(block[:, j], j, name, place.shifted(start))
             self._sums += sums
@@ -76,7 +76,7 @@ class Learner:
         if encoder.elastic:
             encoder.n_columns = self.width
         self.update_means()
-        for name, values in self._values.items():
+        for values in self._values.values():
             values.teach(encoder)
         encoder.fitted = True
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
+
 PIECE_BYTES = 4 << 20
 
 
 class LinePieces:
     """Runs of whole lines, each found without reading those before it.
 
-    A piece holds the lines that begin in its share of the bytes.
+    A piece holds the lines that begin in its share of the bytes. The bytes before ``begin`` belong to none. Lines
+    that begin with ``comment`` are no rows.
     """
 
-    def __init__(self, path: str, begin: int, size: int, piece_bytes: int):
+    def __init__(self, path: str, begin: int, piece_bytes: int = PIECE_BYTES, comment: bytes | None = None):
+        size = os.path.getsize(path)
         self._path = path
+        self._comment = comment
         self._begin = begin
         self._size = size
         self._piece_bytes = piece_bytes
@@ -55,7 +60,11 @@ class LinePieces:
             for line in file:
                 if at >= max(start, self._begin):
                     break
-                rows += at >= self._begin and bool(line.strip())
+                rows += at >= self._begin and self._is_row(line)
                 lines += 1
                 at += len(line)
         return rows, lines
+
+    def _is_row(self, line: bytes) -> bool:
+        text = line.strip()
+        return bool(text) and not (self._comment is not None and text.startswith(self._comment))

@@ -39,7 +39,9 @@ def plan_matrix(
     """The plan for a matrix with so many columns."""
     for name, number in (("target", target), ("weight", weight)):
         if number is not None and not -n_columns <= number < n_columns:
-            raise DataError(f"{file}: there is no column {number} for the {name}; there are {n_columns:,} columns.")
+            raise DataError(
+                f"{file}: there is no column {number} for the {name}; there are {n_columns:,} columns."
+            )
     taken = [number % n_columns for number in (target, weight) if number is not None]
     if features is None:
         chosen = [j for j in range(n_columns) if j not in taken] if taken else range(n_columns)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .errors import DataError
+from .mapped import MappedFile
 from .matrices import MatrixPlan, plan_matrix
 from .npz_files import NpzFile, PackedReader
 from .numpy_files import Arrays, CsrArrays, MappedReader, map_npy
@@ -36,9 +37,9 @@ def open_npy(
 
     def opened() -> Arrays:
         file, matrix = map_npy(path, name)
-        others = [None if isinstance(value, int | None) else map_npy(str(value), str(value)) for value in (target, weight)]
-        files = [file, *(other[0] for other in others if other is not None)]
-        return Arrays(matrix, *(None if other is None else _flat(other[1], name) for other in others), files)
+        target_file, labels = _other_array(target)
+        weight_file, weights = _other_array(weight)
+        return Arrays(matrix, labels, weights, [file, *target_file, *weight_file])
 
     reader = MappedReader(name, opened, plan, keep_open)
     return MatrixSource(reader, plan.n_features, None, False, target is not None)
@@ -49,19 +50,25 @@ def _column_number(value: Any) -> int | None:
         return value
     if value is None or str(value).endswith(".npy"):
         return None
-    raise TypeError(f"The columns of an npy file have no names: give a column number or an npy file, not {value!r}.")
+    raise TypeError(
+        f"The columns of an npy file have no names: give a column number or an npy file, not {value!r}."
+    )
 
 
-def _flat(array: Any, name: str) -> Any:
+def _other_array(path: Any) -> tuple[list[MappedFile], Any]:
+    """The array of a target or a weight that is a file of its own."""
+    if path is None or isinstance(path, int):
+        return [], None
+    file, array = map_npy(str(path), str(path))
     if array.ndim != 1 and array.size != array.shape[0]:
-        raise DataError(f"{name}: target and weight must have one dimension, not the shape {array.shape}.")
-    return array.reshape(-1)
+        raise DataError(f"{path}: target and weight must have one dimension, not the shape {array.shape}.")
+    return [file], array.reshape(-1)
 
 
 def open_npz(
     path: str, name: str, target: Any, features: Sequence[int] | None, weight: Any, keep_open: bool
 ) -> MatrixSource:
-    """A matrix in an npz file: X, or data, indices, indptr and shape. Target and weight are names of arrays in it."""
+    """A matrix in an npz file: X, or data, indices, indptr and shape. Target and weight name other arrays."""
     file = NpzFile(path, name)
     roles = _roles(file, name, target, weight)
     is_sparse = "X" not in roles
@@ -86,7 +93,9 @@ def _roles(file: NpzFile, name: str, target: Any, weight: Any) -> dict[str, str]
         target = "y"
     for role, key in (("target", target), ("weight", weight)):
         if key is not None and key not in file.headers:
-            raise DataError(f"{name}: there is no array {key!r} for the {role}; there are {', '.join(file.headers)}.")
+            raise DataError(
+                f"{name}: there is no array {key!r} for the {role}; there are {', '.join(file.headers)}."
+            )
         if key is not None:
             roles[role] = key
     return roles
@@ -118,7 +127,9 @@ def _npz_reader(
             files = [mapped]
         else:  # compressed, column by column: rows cannot be had without all of it
             files, arrays = [], {key: file.load(key) for key in roles.values()}
-        X = arrays["X"] if "X" in roles else CsrArrays(*(arrays[key] for key in _CSR), shape[1])
+        X: Any = arrays.get("X")
+        if X is None:
+            X = CsrArrays(arrays["data"], arrays["indices"], arrays["indptr"], shape[1])
         return Arrays(X, arrays.get(roles.get("target", "")), arrays.get(roles.get("weight", "")), files)
 
     return MappedReader(name, opened, plan, keep_open or in_columns)

@@ -68,7 +68,7 @@ class TablePlan:
 
 
 def fits(kind: str, found: str) -> bool:
-    """A column of this kind can be read where that kind is expected: a boolean is a number, all can be categories."""
+    """What was found can be read as this kind: a boolean is a number too, and anything can be a category."""
     return kind == CATEGORY or found in (NUMBER, BOOLEAN)
 
 
@@ -87,9 +87,7 @@ def make_plan(
     target_type = None if target is None else schema[target]
     if encoder is not None:
         _check_against_model(schema, file, encoder)
-        return TablePlan(
-            {name: encoder.kind(name) for name in encoder.columns}, target, weight, target_type, True
-        )
+        return TablePlan({name: encoder.kind(name) for name in encoder.columns}, target, weight, target_type, True)
     names = [name for name in schema if name not in (target, weight)] if features is None else list(features)
     for name in names:
         if name not in schema:
