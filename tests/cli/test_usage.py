@@ -147,4 +147,8 @@ def test_a_defect_of_ours_is_no_traceback_either(run, files, monkeypatch):
 
 def test_sentences_name_options_as_the_command_line_does():
     assert sentence(ValueError("leave it out with features=.")) == "leave it out with --features."
+    assert sentence(ValueError("say format='csv' here")) == "say --format csv here"
+    assert (
+        sentence(ModuleNotFoundError("No module", name="rich")) == 'This needs rich: pip install "ratewise[cli]"'
+    )
     assert sentence(OSError(28, "No space left on device", "a.csv")) == "a.csv: No space left on device"

@@ -83,7 +83,7 @@ def scores_of(model: Any, window: Any) -> Any:
 
     if window.X.shape[1] != model.n_features_in_:
         raise ValueError(
-            f"{window.where}: {window.X.shape[1]:,} columns, and the model was trained on {model.n_features_in_:,}."
+            f"{window.where}: {window.X.shape[1]:,} columns, where the model has {model.n_features_in_:,}."
         )
     return np.asarray(window.X @ model.coef_[0]) + model.intercept_[0]
 

@@ -12,8 +12,10 @@ import click
 
 INTERRUPTED = 130
 
+_EXTRAS = {"rich": "cli", "pyarrow": "files", "skops": "persistence", "onnx": "onnx", "skl2onnx": "onnx"}
+
 # What Python calls features= is --features here.
-_OPTION = re.compile(r"\b(features|target|format|weight)=(?=[\s.,:;)]|$)")
+_OPTION = re.compile(r"\b(features|target|format|weight)=(?:'(\w+)')?(?=[\s.,:;)]|$)")
 
 
 class Failure(click.ClickException):
@@ -55,8 +57,10 @@ def sentence(error: Exception) -> str:
         return f"{where}{error.strerror or error}"
     if isinstance(error, MemoryError):
         return f"There is not enough memory for this. {error}".strip()
+    if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS and "pip install" not in str(error):
+        return f'This needs {error.name}: pip install "ratewise[{_EXTRAS[error.name]}]"'
     if isinstance(error, (ValueError, ImportError)):
-        return _OPTION.sub(r"--\1", str(error))
+        return _OPTION.sub(lambda found: " ".join(["--" + found[1], *filter(None, [found[2]])]), str(error))
     return (
         f"Something went wrong inside ratewise ({type(error).__name__}: {error}). This is a defect of ours; "
         "RATEWISE_DEBUG=1 shows where it happened."

@@ -17,15 +17,13 @@ def fit_in_memory(classifier: Any, stream: Any, *, passes: Any, progress: Any, *
     if not windows or windows[0].labels is None:
         raise ValueError("There are no labels to learn from: name their column with --target.")
     parts = [window.X for window in windows]
-    X = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+    X: Any = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
     y = np.concatenate([window.labels for window in windows])
     weights = None if windows[0].weights is None else np.concatenate([window.weights for window in windows])
     classifier.fit(X, y, sample_weight=weights)
-    moments = (
-        np.asarray(X.mean(axis=0)).ravel(),
-        np.asarray(X.multiply(X).mean(axis=0) if sparse.issparse(X) else (X**2).mean(axis=0)).ravel(),
-    )
-    classifier.feature_spread_ = np.sqrt(np.maximum(moments[1] - moments[0] ** 2, 0.0))
+    squares = X.multiply(X) if sparse.issparse(X) else X * X
+    mean, mean_square = (np.asarray(one.mean(axis=0), dtype=np.float64).ravel() for one in (X, squares))
+    classifier.feature_spread_ = np.sqrt(np.maximum(mean_square - mean * mean, 0.0))
     classifier.encoder_ = stream.encoder
     classifier.feature_names_in_ = np.array(stream.feature_names, dtype=object)
     classifier.target_ = getattr(stream, "target", None)

@@ -36,7 +36,7 @@ def raw_windows(
     width = stream.encoder.n_columns
     if stream.encoder.sparse_input and width > most_columns:
         raise DataError(
-            f"{stream._readers[0].name}: sparse rows of {width:,} columns. Most of a table of them would be zeros; "
+            f"{stream._readers[0].name}: sparse rows of {width:,} columns. A table of them would be mostly zeros; "
             "leave them as they are."
         )
     return Prefetched(_windows(stream, rng))
