@@ -11,7 +11,7 @@ from ratewise.cli.progress import Meter
 
 def drawn(reports):
     out = io.StringIO()
-    console = Console(file=out, force_terminal=True, width=160, color_system=None)
+    console = Console(file=out, force_terminal=True, width=80, color_system=None)
     with Meter(console=console) as meter:
         for report in reports:
             meter(report)
@@ -26,7 +26,7 @@ def test_a_terminal_sees_the_stage_the_rows_the_measure_and_the_rates():
             {"stage": "pass 1", "done_rows": 3000, "total_rows": 4000, "tpr": 0.8, "tnr": 0.9, "value": 0.85},
         ]
     )
-    for word in ("survey", "500 rows", "pass 1", "3,000 rows", "/s", "measure 0.850", "TPR 0.800", "TNR 0.900"):
+    for word in ("survey", "500 rows", "pass 1", "3k rows", "/s", "measure 0.850", "TPR 0.800", "TNR 0.900"):
         assert word in text
 
 

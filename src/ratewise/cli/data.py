@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +88,12 @@ def scores_of(model: Any, window: Any) -> Any:
     return np.asarray(window.X @ model.coef_[0]) + model.intercept_[0]
 
 
-def windows_with_progress(stream: Any, meter: Meter, stage: str) -> Iterator[Any]:
-    """One pass in the order of the files, reported on."""
+def windows_with_progress(
+    stream: Any, meter: Meter, stage: str, so_far: Callable[[], dict[str, Any]] = dict
+) -> Iterator[Any]:
+    """One pass in the order of the files, reported on, with what the reader of the windows knows by then."""
     done = 0
     for window in stream.windows():
         yield window
         done += window.X.shape[0]
-        meter({"stage": stage, "done_rows": done, "total_rows": stream.n_rows})
+        meter({"stage": stage, "done_rows": done, "total_rows": stream.n_rows, **so_far()})

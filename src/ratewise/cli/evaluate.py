@@ -58,7 +58,12 @@ def _count(classifier: Any, stream: Any, meter: Any) -> Any:
     positive = positive_label(classifier.classes_, classifier.pos_label)
     speaks_for_positive = positive == classifier.classes_[1]
     confusion = Confusion()
-    for window in windows_with_progress(stream, meter, "evaluating"):
+
+    def so_far() -> dict[str, float]:
+        rates = confusion.rates
+        return {"tpr": rates.tpr, "tnr": rates.tnr, "value": float(classifier.measure_.value(*rates))}
+
+    for window in windows_with_progress(stream, meter, "evaluating", so_far):
         _check_labels(window, classifier.classes_)
         above = scores_of(classifier, window) > 0
         confusion = confusion.plus(window.labels == positive, above == speaks_for_positive)

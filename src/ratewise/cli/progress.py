@@ -50,7 +50,15 @@ class Meter:
 
 def _rates(report: dict[str, Any]) -> str:
     shown = {"value": "measure", "tpr": "TPR", "tnr": "TNR"}
-    return "  ".join(f"{label} {report[key]:.3f}" for key, label in shown.items() if report.get(key) is not None)
+    return " ".join(f"{label} {report[key]:.3f}" for key, label in shown.items() if report.get(key) is not None)
+
+
+def _short(number: float) -> str:
+    """Three digits and a letter: all of a line has to fit on 80 characters."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{letter}"
+    return f"{number:.0f}"
 
 
 def _bars(console: Any) -> Any:
@@ -61,15 +69,16 @@ def _bars(console: Any) -> Any:
     class RowsASecond(ProgressColumn):
         def render(self, task: Any) -> Text:
             speed = task.finished_speed or task.speed
-            rows = f"{int(task.completed):,} rows"
-            return Text(rows if not speed else f"{rows}, {int(speed):,}/s")
+            rows = f"{_short(task.completed)} rows"
+            return Text(rows if not speed else f"{rows} {_short(speed)}/s", no_wrap=True)
 
     return Progress(
         TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
+        BarColumn(bar_width=None),
         RowsASecond(),
         TextColumn("{task.fields[rates]}"),
         TimeRemainingColumn(),
         console=console or Console(stderr=True),
         transient=True,
+        expand=True,
     )
