@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ def _kind_of_numpy(dtype: np.dtype[Any]) -> str:
     return kinds.get(dtype.kind, {"M": "dates", "m": "durations"}.get(dtype.kind, str(dtype)))
 
 
+@functools.lru_cache(maxsize=256)
 def _kind_of_arrow(dtype: Any) -> str:
     from pyarrow import types
 

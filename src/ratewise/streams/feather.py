@@ -38,9 +38,13 @@ class FeatherReader:
         self._plan: TablePlan | None = None
         self._kept: _OpenFile | None = None
         file = _OpenFile(path, name)
-        self.schema: Schema = dict(zip(file.schema.names, file.schema.types, strict=True))
-        narrow = min(range(len(self.schema)), key=lambda i: _width(file.schema.types[i]), default=0)
-        self._pieces = _OpenFile(path, name, [narrow]).pieces() if self.schema else []
+        types = file.schema.types
+        self.schema: Schema = dict(zip(file.schema.names, types, strict=True))
+        # What is mapped is read when looked at. What is compressed is unpacked: only the columns that are needed.
+        self._packed = file.is_packed()
+        if self._packed:
+            file = _OpenFile(path, name, [min(range(len(types)), key=lambda i: _width(types[i]))])
+        self._pieces = file.pieces(self._packed)
         self._first_rows = np.cumsum([0, *(stop - start for _, start, stop in self._pieces)]).tolist()
 
     def follow(self, plan: TablePlan, keep_open: bool) -> None:
@@ -50,6 +54,8 @@ class FeatherReader:
 
     def _opened(self) -> _OpenFile:
         assert self._plan is not None
+        if not self._packed:
+            return _OpenFile(self._path, self.name)
         wanted = set(self._plan.columns)
         return _OpenFile(self._path, self.name, [i for i, name in enumerate(self.schema) if name in wanted])
 
@@ -59,8 +65,9 @@ class FeatherReader:
 
     @property
     def lane_bytes(self) -> int:
-        columns = 0 if self._plan is None else len(self._plan.columns)
-        return max((8 * columns * (stop - start) for _, start, stop in self._pieces), default=0)
+        if self._plan is None or not self._packed:
+            return 0
+        return max((8 * len(self._plan.columns) * (stop - start) for _, start, stop in self._pieces), default=0)
 
     def rows_of(self, piece: int) -> int:
         _, start, stop = self._pieces[piece]
@@ -73,7 +80,7 @@ class FeatherReader:
         file = self._kept or self._opened()
         batch = file.batch(number).slice(start, stop - start)
         yield self._plan.rows(batch, Place(self.name, first))
-        file.mapped.used(8 * batch.num_rows * batch.num_columns)
+        file.mapped.used(8 * batch.num_rows * len(self._plan.columns))
 
 
 class _OpenFile:
@@ -97,23 +104,25 @@ class _OpenFile:
         except (OSError, ValueError) as error:
             raise DataError(f"{self._name}, record batch {number + 1:,}: {_advice(error)}") from error
 
-    def pieces(self) -> list[tuple[int, int, int]]:
+    def pieces(self, packed: bool) -> list[tuple[int, int, int]]:
         """Runs of rows that can be read on their own: (record batch, start, stop).
 
         A compressed batch is one piece, since all of it has to be unpacked; any other is cut.
         """
         found = []
         for number in range(self._reader.num_record_batches):
-            batch = self.batch(number)
-            step = _PIECE_ROWS if self._is_mapped(batch) else max(batch.num_rows, 1)
-            found += [(number, at, min(at + step, batch.num_rows)) for at in range(0, batch.num_rows, step)]
+            rows = self.batch(number).num_rows
+            step = max(rows, 1) if packed else _PIECE_ROWS
+            found += [(number, at, min(at + step, rows)) for at in range(0, rows, step)]
         return found
 
-    def _is_mapped(self, batch: Any) -> bool:
-        """The batch lies in the mapped file itself, not in memory it was unpacked into."""
-        buffers = [buffer for buffer in batch.column(0).buffers() if buffer is not None and buffer.size]
+    def is_packed(self) -> bool:
+        """Columns do not lie in the mapped file itself, but in memory they are unpacked into."""
+        if not self._reader.num_record_batches or not self.schema.names:
+            return False
+        buffers = [part for column in self.batch(0).columns for part in column.buffers() if part is not None]
         first, last = self._buffer.address, self._buffer.address + self._buffer.size
-        return all(first <= buffer.address < last for buffer in buffers)
+        return any(part.size > 0 and not first <= part.address < last for part in buffers)
 
 
 class ArrowStreamReader:

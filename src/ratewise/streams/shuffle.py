@@ -15,7 +15,7 @@ import numpy as np
 from .rows import Reader, Rows
 
 _MOST_LANES = 8
-_LANE_MEMORY = 64 << 20
+_LANE_MEMORY = 128 << 20
 _SMALLEST_TAKE = 128
 _LARGEST_TAKE = 1 << 14
 

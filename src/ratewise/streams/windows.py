@@ -149,8 +149,8 @@ class _Heap:
 def where(spans: list[Span]) -> str:
     """The places of the rows, for people."""
     joined: list[Span] = []
-    for file, first, stop in sorted(spans, key=lambda span: (span[0], span[1] or 0)):
-        if joined and joined[-1][0] == file and (first is None or joined[-1][2] == first):
+    for file, first, stop in sorted(spans, key=lambda span: (span[0], -1 if span[1] is None else span[1])):
+        if joined and joined[-1][0] == file and joined[-1][2] == first:
             joined[-1] = (file, joined[-1][1], stop)
         else:
             joined.append((file, first, stop))
