@@ -64,6 +64,7 @@ def _short(number: float) -> str:
 def _bars(console: Any) -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
     from rich.text import Text
 
     class RowsASecond(ProgressColumn):
@@ -75,7 +76,7 @@ def _bars(console: Any) -> Any:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
-        RowsASecond(),
+        RowsASecond(table_column=Column(no_wrap=True, min_width=18)),
         TextColumn("{task.fields[rates]}"),
         TimeRemainingColumn(),
         console=console or Console(stderr=True),
