@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,7 +35,7 @@ class ParquetReader:
             groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
             self._group_rows = [group.num_rows for group in groups]
             self._column_bytes = _column_bytes(groups[0]) if groups else {}
-        self._first_rows = [sum(self._group_rows[:i]) for i in range(len(self._group_rows))]
+        self._first_rows = [0, *itertools.accumulate(self._group_rows)]
 
     def follow(self, plan: TablePlan, keep_open: bool) -> None:
         """Read what the plan says."""

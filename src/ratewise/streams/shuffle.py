@@ -16,7 +16,7 @@ from .rows import Reader, Rows
 
 _MOST_LANES = 8
 _LANE_MEMORY = 128 << 20
-_SMALLEST_TAKE = 128
+_SMALLEST_TAKE = 32
 _LARGEST_TAKE = 1 << 14
 
 
