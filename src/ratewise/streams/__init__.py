@@ -2,6 +2,7 @@
 
 from .arrays import ArrayStream, summarize
 from .chunk import NOTHING_SEEN, Chunk, Summary
+from .errors import DataError
 from .reservoir import Reservoir
 from .standardize import Standardizer
 from .units import Units
@@ -11,6 +12,7 @@ __all__ = [
     "NOTHING_SEEN",
     "ArrayStream",
     "Chunk",
+    "DataError",
     "Reservoir",
     "Standardizer",
     "Summary",

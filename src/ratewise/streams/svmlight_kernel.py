@@ -10,6 +10,7 @@ digits, the ends of the range, the words inf and nan) is put on a list for Pytho
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numba.extending import intrinsic
 # What stopped the loop.
 DONE, BAD_LABEL, BAD_VALUE, NO_COLON, NOT_AN_INDEX, BELOW_ZERO, BELOW_BASE, NOT_RISING, TOO_HIGH = range(9)
 
+PADDING = 8
 LARGEST_INDEX = 2**31 - 1
 _MOST_INDEX_DIGITS = 18  # more might overflow 64 bits before the comparison with the largest
 
@@ -35,7 +37,7 @@ _MOST_DIGITS = 19  # as many as 64 bits always hold
 def _power_of_five(exponent: int) -> int:
     """The leading 128 bits of 5**exponent, rounded down; rounded up from -27 to -1, as the proof asks."""
     if exponent >= 0:
-        power = 5**exponent
+        power: int = 5**exponent
         length = power.bit_length()
         return power << 128 - length if length <= 128 else power >> length - 128
     divisor: int = 5**-exponent
@@ -65,6 +67,35 @@ def _high_half(typing_context: Any, left: Any, right: Any) -> Any:
         return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), half)
 
     return types.uint64(types.uint64, types.uint64), code
+
+
+@intrinsic  # type: ignore[misc]
+def _eight_bytes(typing_context: Any, text: Any, at: Any) -> Any:
+    """Eight bytes of text as one number, the first the lowest; need not be aligned."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(64).as_pointer())
+        word = builder.load(place, align=1)
+        return word if sys.byteorder == "little" else builder.bswap(word)
+
+    return types.uint64(text, types.intp), code
+
+
+@njit(cache=True, nogil=True)
+def _are_digits(word: Any) -> Any:
+    upper = np.uint64(0xF0F0F0F0F0F0F0F0)
+    carried = (word + np.uint64(0x0606060606060606)) & upper  # moves 58 to 63 out of the digits' sixteen
+    return (word & upper) | (carried >> np.uint64(4)) == np.uint64(0x3333333333333333)
+
+
+@njit(cache=True, nogil=True)
+def _eight_digits(word: Any) -> Any:
+    """The number that eight digits make: neighbours are joined to pairs, pairs to fours, fours to eight."""
+    word -= np.uint64(0x3030303030303030)
+    word = (word * np.uint64(10) + (word >> np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
+    word = (word * np.uint64(100) + (word >> np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
+    return (word * np.uint64(10_000) + (word >> np.uint64(32))) & np.uint64(0x00000000FFFFFFFF)
 
 
 @njit(cache=True, nogil=True)
@@ -132,6 +163,8 @@ def _significant_digits(text: Any, at: int, end: int) -> int:
 def _number(text: Any, at: int) -> Any:
     """The number that begins here: its value, the end of its token, and what kind of token it is."""
     byte = text[at]
+    if 48 <= byte <= 57 and text[at + 1] == 32:  # most values of sparse files are a single 1
+        return np.float64(byte - 48), at + 1, _KNOWN
     negative = byte == 45
     if negative or byte == 43:
         at += 1
@@ -146,8 +179,13 @@ def _number(text: Any, at: int) -> Any:
     exponent = 0
     if byte == 46:
         at += 1
-        byte = text[at]
         point = at
+        word = _eight_bytes(text, at)
+        while _are_digits(word):
+            digits = digits * np.uint64(10**8) + _eight_digits(word)
+            at += 8
+            word = _eight_bytes(text, at)
+        byte = text[at]
         while 48 <= byte <= 57:
             digits = digits * np.uint64(10) + np.uint64(byte - 48)
             at += 1
@@ -219,7 +257,15 @@ def _why_wrong_index(index: int, digits: int, base: int, highest: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _entries(
-    text: Any, at: int, base: int, highest: int, indices: Any, values: Any, entries: int, for_python: Any, left: int
+    text: Any,
+    at: int,
+    base: int,
+    highest: int,
+    indices: Any,
+    values: Any,
+    entries: int,
+    for_python: Any,
+    left: int,
 ) -> Any:
     """Parse the index:value tokens of one line; stop at its newline, its '#' or a bad token.
 
@@ -286,7 +332,7 @@ def parse_lines(
     there is none).
 
     The arrays need room for the worst case, as nothing is checked here: an entry and a number for Python take
-    four bytes of text at least, a row two.
+    four bytes of text at least, a row two. ``text`` must go on for PADDING bytes of whatever content.
     """
     at, status = 0, DONE
     rows, entries, left, lines = 0, 0, 0, 0
