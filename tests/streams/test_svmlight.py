@@ -20,7 +20,7 @@ from ratewise.streams import DataError, svmlight_kernel
 from ratewise.streams import svmlight as svmlight_module
 from ratewise.streams.svmlight import load_svmlight, read_svmlight
 
-quick = settings(deadline=None, max_examples=100)
+quick = settings(deadline=None, max_examples=60)
 widths = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 NUMBER = re.compile(rb"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)", re.IGNORECASE)
