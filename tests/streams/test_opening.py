@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import TABLE_FORMATS, write_table
+from written import TABLE_FORMATS, write_table
 
 from ratewise.streams import DataError, open_stream
 
