@@ -91,6 +91,20 @@ def test_quoted_values_with_commas_and_line_breaks_are_read(write):
     assert matrix(stream)[0].tolist() == [[1, 1, 0], [2, 0, 1], [3, 1, 0]]
 
 
+def test_line_breaks_in_values_far_from_the_top_are_read_or_refused(write):
+    """A piece may end in the middle of such a value; it must never be read wrongly."""
+    outcomes = []
+    for rows_before in range(40, 80):
+        text = lines(*many(rows_before, "{i},red,{y}"), '2,"two\nlines",1', *many(5, "{i},red,{y}"))
+        try:
+            survey = open_stream(write(text), target="y").survey()
+        except DataError as error:
+            outcomes.append("a quoted value has line breaks in it" in str(error))
+        else:
+            outcomes.append(survey.rows == rows_before + 6)
+    assert all(outcomes)
+
+
 @pytest.mark.parametrize("delimiter", ["\t", ";", "|"])
 def test_other_delimiters_are_seen_in_the_header(write, delimiter):
     text = lines(*many(50)).replace(",", delimiter)

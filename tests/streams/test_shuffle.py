@@ -117,8 +117,9 @@ def test_lanes_are_as_many_as_memory_allows():
     assert lanes_at_once([reader]) == 1
 
 
-def test_each_lane_has_two_turns_in_a_window():
+def test_each_lane_has_two_turns_in_a_window_or_more():
     assert take_size(1 << 18, 8) == 1 << 14
     assert take_size(1600, 8) == 100
+    assert take_size(1600, 1) == 200  # raw rows and the window are in memory together
     assert take_size(100, 8) == 32
     assert take_size(5, 8) == 5

@@ -13,9 +13,9 @@ from .rows import Place, Rows
 from .tables import Schema, TablePlan
 
 # Buffers small enough that many columns can be read at once; the whole of a row group is never in memory.
-_ALL_BUFFERS = 4 << 20
+_ALL_BUFFERS = 16 << 20
 _LARGEST_BUFFER = 1 << 17
-_SMALLEST_BUFFER = 1 << 12
+_SMALLEST_BUFFER = 1 << 14
 _USUAL_PAGE = 1 << 18
 _USUAL_DICTIONARY = 1 << 20
 
