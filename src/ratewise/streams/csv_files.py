@@ -205,8 +205,8 @@ class CsvReader:
             source.read(layout.header_bytes)
         elif text.count(b'"') % 2 and before is not None:  # the piece begins or ends inside quotes
             return DataError(
-                f"{self.name}, after row {before[0]:,} (line {before[1]:,}): a quoted value has line breaks in it, "
-                "or no end. Remove them."
+                f"{self.name}, after row {before[0]:,} (line {before[1]:,}): a quoted value has line breaks "
+                "in it, or no end. Remove them."
             )
         else:
             source = io.BytesIO(text)
