@@ -50,7 +50,7 @@ def as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
         try:
             table = pa.Table.from_pandas(table, preserve_index=False)
         except (TypeError, ValueError) as error:
-            raise DataError(f"{name}: a column holds values of different types. ({error})") from error
+            raise DataError(f"{name}: a column holds values of different types. ({error.args[-1]})") from error
     elif library == "polars":
         table = table.to_arrow()
     for batch in table.to_batches() if isinstance(table, pa.Table) else [table]:

@@ -106,7 +106,7 @@ def categories(column: Any, name: str, place: Place) -> tuple[NDArray[np.int64],
 
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     dictionary = column.dictionary
     if len(dictionary) > _LARGE_DICTIONARY:  # most of it is not of these rows
         used, codes = np.unique(codes, return_inverse=True)

@@ -203,6 +203,11 @@ class CsvReader:
         if text is None:
             source, before = self._opened(), (0, 1)
             source.read(layout.header_bytes)
+        elif text.count(b'"') % 2 and before is not None:  # the piece begins or ends inside quotes
+            return DataError(
+                f"{self.name}, after row {before[0]:,} (line {before[1]:,}): a quoted value has line breaks "
+                "in it, or no end. Remove them."
+            )
         else:
             source = io.BytesIO(text)
         found = None

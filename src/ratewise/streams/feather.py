@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
-
-import numpy as np
 
 from .errors import DataError
 from .mapped import MappedFile
@@ -45,7 +44,7 @@ class FeatherReader:
         if self._packed:
             file = _OpenFile(path, name, [min(range(len(types)), key=lambda i: _width(types[i]))])
         self._pieces = file.pieces(self._packed)
-        self._first_rows = np.cumsum([0, *(stop - start for _, start, stop in self._pieces)]).tolist()
+        self._first_rows = [0, *itertools.accumulate(stop - start for _, start, stop in self._pieces)]
 
     def follow(self, plan: TablePlan, keep_open: bool) -> None:
         """Read what the plan says."""

@@ -15,8 +15,6 @@ from .source import Progress, Survey, Window
 from .survey import take_survey
 from .windows import WindowMaker, default_window_rows
 
-_SURVEY_ROWS = 1 << 14
-
 
 class FileStream:
     """Rows that need not fit in memory, read window by window. Made by ``open_stream``.
@@ -107,7 +105,7 @@ class FileStream:
         ``progress`` is called with a dict of stage, done_rows and total_rows.
         """
         self._use_up()
-        rows = Prefetched(in_order(self._readers, _SURVEY_ROWS), ahead=4)
+        rows = Prefetched(in_order(self._readers, take_size(self.window_rows, 1)), ahead=4)
         try:
             found = take_survey(rows, self.encoder, self.target, self.weight, self.n_rows, progress)
         finally:

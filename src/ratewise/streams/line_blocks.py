@@ -1,4 +1,4 @@
-"""Whole lines of a text file, block by block, in one reused buffer; gzip and bzip2 are seen by their first bytes."""
+"""Whole lines of a text file, plain or compressed, block by block in one reused buffer."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ Source = str | os.PathLike[str] | BinaryIO
 _GZIP_MAGIC, _BZIP2_MAGIC = b"\x1f\x8b", b"BZh"
 _LONGEST_LINE = 1 << 28
 _LONGEST_QUOTE = 40
+_PADDING = 9  # a newline that the file may lack at its end, and 8 bytes that a parser may look ahead
 
 
 class LineBlocks:
@@ -32,9 +33,11 @@ class LineBlocks:
     def __init__(self, source: Source, block_bytes: int):
         self.name = _name_of(source)
         self._to_close: list[Any] = []
+        self.size: int | None = None
+        """Bytes of text, if known before reading."""
         self._file = self._open(source)
         self._room = block_bytes
-        self._text = bytearray(block_bytes + 1)  # one more for a newline that the file may lack at its end
+        self._text = bytearray(block_bytes + _PADDING)
         self._begin = self._end = 0  # of what was read but not given out
         self.buffer: NDArray[np.uint8] = np.frombuffer(self._text, dtype=np.uint8)
         self.lines_before = 0
@@ -42,7 +45,7 @@ class LineBlocks:
 
     def _open(self, source: Any) -> Any:
         if not hasattr(source, "read"):
-            source = Path(source).open("rb")
+            source = Path(source).open("rb")  # noqa: SIM115 (closed by close)
             self._to_close.append(source)
         elif isinstance(source, io.TextIOBase):
             raise TypeError(f"{self.name} is open as text: open it in binary mode (of sys.stdin, take .buffer).")
@@ -52,6 +55,8 @@ class LineBlocks:
         elif first_bytes.startswith(_BZIP2_MAGIC):
             source = bz2.BZ2File(source, "rb")
         else:
+            if self._to_close:
+                self.size = os.fstat(source.fileno()).st_size
             return source
         self._to_close.append(source)
         return source
@@ -93,10 +98,10 @@ class LineBlocks:
         begin = end = at
         while begin > 0 and not self._text[begin - 1 : begin].isspace():
             begin -= 1
-        while end < len(self._text) and not self._text[end : end + 1].isspace():
+        while end <= begin + _LONGEST_QUOTE and not self._text[end : end + 1].isspace():
             end += 1
-        token = self._text[begin : min(end, begin + _LONGEST_QUOTE)].decode("utf-8", "replace")
-        return repr(token + "..." if end - begin > _LONGEST_QUOTE else token)
+        token = self._text[begin:end].decode("utf-8", "replace")
+        return repr(token if len(token) <= _LONGEST_QUOTE else token[:_LONGEST_QUOTE] + "...")
 
     def _last_block(self, kept: int) -> int:
         self._begin = self._end = 0
@@ -108,9 +113,9 @@ class LineBlocks:
     def _grow(self) -> None:
         if self._room >= _LONGEST_LINE:
             raise DataError(
-                f"{self.where(0)}: a line of more than {_LONGEST_LINE:,} bytes. Is this a text file of this format?"
+                f"{self.where(0)}: this line has more than {_LONGEST_LINE:,} bytes. Is the file really text?"
             )
-        text = bytearray(2 * self._room + 1)
+        text = bytearray(2 * self._room + _PADDING)
         text[: self._room] = self._text[: self._room]
         self._room, self._text = 2 * self._room, text
         self.buffer = np.frombuffer(text, dtype=np.uint8)
@@ -142,7 +147,7 @@ class LineBlocks:
 
 def _name_of(source: Any) -> str:
     if not hasattr(source, "read"):
-        return os.fspath(source)
+        return str(os.fspath(source))
     name = getattr(source, "name", None)
     if name == "<stdin>" or name == 0:
         return "standard input"

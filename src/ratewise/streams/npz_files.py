@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -26,6 +27,9 @@ class Member:
         self._stream = archive.open(f"{name}.npy")
         self._header = ArrayHeader(self._stream, f"{file}, array {name!r}")  # type: ignore[arg-type]
         self.shape = self._header.shape
+
+    def close(self) -> None:
+        self._stream.close()
 
     def take(self, rows: int) -> NDArray[Any]:
         """The next rows, or entries."""
@@ -59,8 +63,11 @@ class PackedReader:
         return self._shape[0]
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
-        with zipfile.ZipFile(self._path) as archive:
+        with contextlib.ExitStack() as stack:
+            archive = stack.enter_context(zipfile.ZipFile(self._path))
             members = {role: Member(archive, name, self.name) for role, name in self._arrays.items()}
+            for member in members.values():
+                stack.callback(member.close)
             if "indptr" in members:
                 members["indptr"].take(1)
             first, end = 0, 0

@@ -73,6 +73,7 @@ def open_npz(
     roles = _roles(file, name, target, weight)
     is_sparse = "X" not in roles
     shape = _shape(file, is_sparse, name)
+    _check_lengths(file, roles, shape[0], name)
     plan = plan_matrix(shape[1], name, None, features, None)
     names = None
     if "feature_names" in file.headers and len(loaded := file.load("feature_names")) == shape[1]:
@@ -99,6 +100,14 @@ def _roles(file: NpzFile, name: str, target: Any, weight: Any) -> dict[str, str]
         if key is not None:
             roles[role] = key
     return roles
+
+
+def _check_lengths(file: NpzFile, roles: dict[str, str], rows: int, name: str) -> None:
+    for role in ("target", "weight"):
+        if role in roles and file.headers[roles[role]].shape != (rows,):
+            raise DataError(
+                f"{name}: {rows:,} rows, and the shape of the {role} is {file.headers[roles[role]].shape}."
+            )
 
 
 def _shape(file: NpzFile, is_sparse: bool, name: str) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,9 +13,9 @@ from .rows import Place, Rows
 from .tables import Schema, TablePlan
 
 # Buffers small enough that many columns can be read at once; the whole of a row group is never in memory.
-_ALL_BUFFERS = 4 << 20
+_ALL_BUFFERS = 16 << 20
 _LARGEST_BUFFER = 1 << 17
-_SMALLEST_BUFFER = 1 << 12
+_SMALLEST_BUFFER = 1 << 14
 _USUAL_PAGE = 1 << 18
 _USUAL_DICTIONARY = 1 << 20
 
@@ -34,7 +35,7 @@ class ParquetReader:
             groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
             self._group_rows = [group.num_rows for group in groups]
             self._column_bytes = _column_bytes(groups[0]) if groups else {}
-        self._first_rows = [sum(self._group_rows[:i]) for i in range(len(self._group_rows))]
+        self._first_rows = [0, *itertools.accumulate(self._group_rows)]
 
     def follow(self, plan: TablePlan, keep_open: bool) -> None:
         """Read what the plan says."""

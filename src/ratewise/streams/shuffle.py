@@ -16,7 +16,8 @@ from .rows import Reader, Rows
 
 _MOST_LANES = 8
 _LANE_MEMORY = 128 << 20
-_SMALLEST_TAKE = 128
+_FEWEST_TURNS = 8  # in a window, so that raw rows are few beside it
+_SMALLEST_TAKE = 32
 _LARGEST_TAKE = 1 << 14
 
 
@@ -36,7 +37,8 @@ def lanes_at_once(readers: Sequence[Reader]) -> int:
 
 def take_size(window_rows: int, lanes: int) -> int:
     """How many rows to take from a piece before it is the next one's turn."""
-    return max(min(window_rows, _SMALLEST_TAKE), min(_LARGEST_TAKE, window_rows // (2 * lanes)))
+    turns = max(2 * lanes, _FEWEST_TURNS)
+    return max(min(window_rows, _SMALLEST_TAKE), min(_LARGEST_TAKE, window_rows // turns))
 
 
 class Lane:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,10 @@ from .learn import Learner
 from .rows import Place, Rows
 from .source import Progress, Survey
 
-_SORTED_SHARE = 0.1
-_FEWEST_CHANGES = 10.0
+_SORTED_SHARE = 0.1  # of the changes that mixed labels would show
+_FEWEST_CHANGES = 10.0  # fewer may be chance
+_SORTED_VARIANCE = 0.25  # of the labels, if blocks of rows account for so much of it
+_BLOCK_ROWS = 1024
 
 
 def take_survey(
@@ -41,7 +43,15 @@ def take_survey(
     tally.check()
     if not encoder.fitted:
         learner.finish()
-    return Survey(learner.rows, tally.counts, learner.missing, tally.sorted_by_label, dict(encoder.buckets))
+    counts = dict(sorted(tally.counts.items()))
+    return Survey(learner.rows, counts, learner.missing, tally.sorted_by_label, dict(encoder.buckets))
+
+
+class _Block(NamedTuple):
+    """A stretch of rows, and how many of them have the first label."""
+
+    rows: int = 0
+    first: int = 0
 
 
 class LabelTally:
@@ -54,7 +64,9 @@ class LabelTally:
         self._rows = 0
         self._changes = 0
         self._last: Any = None
-        self._between = 0.0  # of the blocks: rows times the square of the share of the first label
+        self._block = _Block()
+        self._blocked_rows = 0
+        self._between = 0.0  # of all blocks: rows times the square of the share of the first label
 
     def add(self, values: NDArray[Any], place: Place) -> None:
         if values.size == 0:
@@ -71,7 +83,15 @@ class LabelTally:
         if self._last is not None and self._last != bool(is_first[0]):
             self._changes += 1
         self._last = bool(is_first[-1])
-        self._between += values.size * float(is_first.mean()) ** 2
+        self._add_to_block(is_first)
+
+    def _add_to_block(self, is_first: NDArray[np.bool_]) -> None:
+        rows, first = self._block.rows + is_first.size, self._block.first + int(np.count_nonzero(is_first))
+        self._block = _Block(rows, first)
+        if rows >= _BLOCK_ROWS:
+            self._between += first**2 / rows
+            self._blocked_rows += rows
+            self._block = _Block()
 
     def _count(self, label: Any, values: NDArray[Any]) -> int:
         count = int(np.count_nonzero(values == label))
@@ -79,7 +99,8 @@ class LabelTally:
         return count
 
     def _add_new(self, values: NDArray[Any], place: Place) -> None:
-        for value in np.unique(values):
+        _, firsts = np.unique(values, return_index=True)
+        for value in values[np.sort(firsts)]:  # in the order of the rows
             label = value.item() if isinstance(value, np.generic) else value
             if label in self.counts:
                 continue
@@ -112,7 +133,7 @@ class LabelTally:
         variance = share * (1.0 - share)
         if self._changes < _SORTED_SHARE * 2.0 * self._rows * variance and self._few_changes_are_odd(variance):
             return True
-        return self._between / self._rows - share**2 > 0.25 * variance
+        return self._between / max(self._blocked_rows, 1) - share**2 > _SORTED_VARIANCE * variance
 
     def _few_changes_are_odd(self, variance: float) -> bool:
         return 2.0 * self._rows * variance >= _FEWEST_CHANGES

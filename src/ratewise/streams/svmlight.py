@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
+from .growing import GrowingArray
 from .line_blocks import Source
 from .svmlight_blocks import Numbering, SvmlightBlock, SvmlightBlocks
 
 DEFAULT_CHUNK_BYTES = 1 << 20
+# Smaller, so that all of a block stays in a core's cache; no matrix is made of it.
+_LOAD_BYTES = 1 << 18
 # How much text "auto" looks at before it decides where the file's numbering begins.
 _LOOK_BYTES = 1 << 20
 
@@ -74,21 +78,24 @@ def load_svmlight(
     Here "auto" looks at the whole file: it counts from 0 if an index 0 occurs anywhere. The other parameters are
     those of :func:`read_svmlight`.
     """
-    blocks = SvmlightBlocks(source, DEFAULT_CHUNK_BYTES, n_features, dtype, zero_based)
-    try:
-        parts = list(blocks)
-    finally:
-        blocks.close()
-    if blocks.zero_based is None:
-        blocks.settle(parts)
-    indptr = np.zeros(1 + sum(part.labels.size for part in parts), dtype=np.int64)
-    np.cumsum(_joined([np.diff(part.indptr) for part in parts], np.int32), out=indptr[1:])
-    values = _joined([part.values for part in parts], blocks.dtype)
-    indices = _joined([part.indices for part in parts], np.int32)
-    labels = _joined([part.labels for part in parts], np.float64)
-    if indptr[-1] <= np.iinfo(np.int32).max:
-        indptr = indptr.astype(np.int32)
-    return sparse.csr_matrix((values, indices, indptr), shape=(labels.size, blocks.width)), labels
+    blocks = SvmlightBlocks(source, _LOAD_BYTES, n_features, dtype, zero_based)
+    values, indices, labels = GrowingArray(blocks.dtype), GrowingArray(np.int32), GrowingArray(np.float64)
+    indptr = GrowingArray(np.int64)
+    indptr.append(np.zeros(1, dtype=np.int64))
+    with contextlib.closing(blocks):
+        for block in blocks:
+            share = blocks.share_read
+            indptr.append(block.indptr[1:] + np.int64(values.size), share)
+            values.append(block.values, share)
+            indices.append(block.indices, share)
+            labels.append(block.labels, share)
+    columns = indices.finish()
+    blocks.settle([columns])
+    row_ends = indptr.finish()
+    if row_ends[-1] <= np.iinfo(np.int32).max:
+        row_ends = row_ends.astype(np.int32)
+    y = labels.finish()
+    return sparse.csr_matrix((values.finish(), columns, row_ends), shape=(y.size, blocks.width)), y
 
 
 class SvmlightReader(Iterator[SvmlightChunk]):
@@ -128,7 +135,7 @@ class SvmlightReader(Iterator[SvmlightChunk]):
         waiting: list[SvmlightBlock] = []
         try:
             for block in blocks:
-                waiting.append(block)
+                waiting.append(block.copy())
                 if blocks.zero_based is None and blocks.smallest_index > 0 and blocks.bytes_read < _LOOK_BYTES:
                     continue
                 yield from self._chunks_of(waiting)
@@ -138,13 +145,8 @@ class SvmlightReader(Iterator[SvmlightChunk]):
             blocks.close()
 
     def _chunks_of(self, waiting: list[SvmlightBlock]) -> Iterator[SvmlightChunk]:
-        if self._blocks.zero_based is None:
-            self._blocks.settle(waiting)
+        self._blocks.settle([block.indices for block in waiting])
         for block in waiting:
             shape = (block.labels.size, self._blocks.width)
             X = sparse.csr_matrix((block.values, block.indices, block.indptr), shape=shape)
             yield SvmlightChunk(X, block.labels, block.first_line)
-
-
-def _joined(parts: list[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:
-    return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)

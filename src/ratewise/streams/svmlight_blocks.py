@@ -14,15 +14,30 @@ from .line_blocks import LineBlocks, Source
 
 Numbering = bool | Literal["auto"]
 
+_COMPLAINTS = {
+    kernel.BAD_LABEL: "the label {} is not a number. A line is a label, then index:value pairs.",
+    kernel.BAD_VALUE: "the value in {} is not a number.",
+    kernel.NO_COLON: "{} has no colon. After the label a line has index:value pairs only.",
+    kernel.NOT_AN_INDEX: "bad index in {}: it should be a whole number, then a colon.",
+    kernel.BELOW_ZERO: "bad index in {}: an index cannot be negative.",
+    kernel.BELOW_BASE: "bad index in {}: columns count from 1 here. Pass zero_based=True if they count from 0.",
+    kernel.NOT_RISING: "bad index in {}: indices must rise along a line, and none may come twice.",
+    kernel.TOO_HIGH: f"bad index in {{}}: the largest possible is {kernel.LARGEST_INDEX:,}.",
+}
+
 
 class SvmlightBlock(NamedTuple):
-    """Some rows as CSR arrays."""
+    """Some rows as CSR arrays, which the next block overwrites."""
 
     values: NDArray[np.floating[Any]]
     indices: NDArray[np.int32]
     indptr: NDArray[np.int32]
     labels: NDArray[np.float64]
     first_line: int
+
+    def copy(self) -> SvmlightBlock:
+        values, indices, indptr, labels, first_line = self
+        return SvmlightBlock(values.copy(), indices.copy(), indptr.copy(), labels.copy(), first_line)
 
 
 class SvmlightBlocks:
@@ -41,10 +56,15 @@ class SvmlightBlocks:
         self._guessed = False
         self._n_features = n_features
         self._lines = LineBlocks(source, block_bytes)
-        self._arrays = self._room_for(0)
+        self._arrays, self._arrays_fit = self._room_for(0), 0  # bytes of text
 
     def close(self) -> None:
         self._lines.close()
+
+    @property
+    def share_read(self) -> float:
+        """How much of the file has been read, from 0 to 1; 0 where that cannot be known."""
+        return self.bytes_read / self._lines.size if self._lines.size else 0.0
 
     @property
     def width(self) -> int:
@@ -58,13 +78,15 @@ class SvmlightBlocks:
             if block.labels.size:
                 yield block
 
-    def settle(self, blocks: list[SvmlightBlock]) -> None:
-        """Decide where the numbering begins by all that was read, and shift these blocks accordingly."""
+    def settle(self, indices: list[NDArray[np.int32]]) -> None:
+        """Unless it is known, decide where the numbering begins by all that was read, and shift these indices."""
+        if self.zero_based is not None:
+            return
         self.zero_based = self.smallest_index == 0
         self._guessed = True
         if not self.zero_based:
-            for block in blocks:
-                np.subtract(block.indices, 1, out=block.indices)
+            for written in indices:
+                np.subtract(written, 1, out=written)
         elif self._n_features is not None and self.largest_index >= self._n_features:
             raise DataError(
                 f"{self._lines.name}: bad index {self.largest_index}. With index 0, which occurs too, that makes "
@@ -84,41 +106,37 @@ class SvmlightBlocks:
 
     def _parsed(self, stop: int) -> SvmlightBlock:
         lines = self._lines
-        if self._arrays.labels.size < stop // 2:
-            self._arrays = self._room_for(lines.buffer.size)
+        if lines.buffer.size > self._arrays_fit:  # at first, and after a line that did not fit
+            self._arrays, self._arrays_fit = self._room_for(lines.buffer.size), lines.buffer.size
         indptr, indices, values, labels, for_python = arrays = self._arrays
         status, at, n_rows, n_entries, n_left, n_lines, first_row, smallest, largest = kernel.parse_lines(
             lines.buffer, stop, self._base, self._highest, *arrays
         )
         self._convert(for_python[:n_left])
         if status != kernel.DONE:
-            raise DataError(f"{lines.where(at)}: {self._complaint(status, lines.token(at))}")
+            raise self._error(status, at)
         first_line = lines.line(max(first_row, 0))
         lines.lines_before += n_lines
         self.smallest_index = min(self.smallest_index, smallest)
         self.largest_index = max(self.largest_index, largest)
         return SvmlightBlock(
-            values[:n_entries].copy(),
-            indices[:n_entries].copy(),
-            indptr[: n_rows + 1].copy(),
-            labels[:n_rows].copy(),
-            first_line,
+            values[:n_entries], indices[:n_entries], indptr[: n_rows + 1], labels[:n_rows], first_line
         )
 
     def _convert(self, for_python: NDArray[np.int64]) -> None:
         """Let Python read the numbers that the compiled loop left to it."""
-        for entry, begin, end in for_python.tolist():
-            try:
-                number = float(self._lines.text(begin, end))
-            except ValueError:
-                status = kernel.BAD_LABEL if entry < 0 else kernel.BAD_VALUE
-                complaint = self._complaint(status, self._lines.token(begin))
-                raise DataError(f"{self._lines.where(begin)}: {complaint}") from None
-            if entry < 0:
-                self._arrays.labels[-1 - entry] = number
-            else:
-                with np.errstate(over="ignore"):  # infinite in float32, as in scikit-learn
-                    self._arrays.values[entry] = number
+        values, labels = self._arrays.values, self._arrays.labels
+        with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, as in scikit-learn
+            for entry, begin, end in for_python.tolist():
+                try:
+                    number = float(self._lines.text(begin, end))
+                except ValueError:
+                    status = kernel.BAD_LABEL if entry < 0 else kernel.BAD_VALUE
+                    raise self._error(status, begin) from None
+                if entry < 0:
+                    labels[-1 - entry] = number
+                else:
+                    values[entry] = number
 
     def _room_for(self, size: int) -> _Arrays:
         """Arrays that no text of this many bytes can overflow; what is never written to takes no memory."""
@@ -131,29 +149,18 @@ class SvmlightBlocks:
             np.empty((entries, 3), dtype=np.int64),
         )
 
-    def _complaint(self, status: int, token: str) -> str:
-        if status == kernel.BAD_LABEL:
-            return f"the label {token} is not a number. A line is a label, then index:value pairs."
-        if status == kernel.BAD_VALUE:
-            return f"the value in {token} is not a number."
-        if status == kernel.NO_COLON:
-            return f"{token} has no colon. Write index:value."
-        if status == kernel.NOT_AN_INDEX:
-            return f"bad index in {token}: a whole number and a colon should come first."
-        if status == kernel.BELOW_ZERO:
-            return f"bad index in {token}: indices cannot be negative."
-        if status == kernel.NOT_RISING:
-            return f"bad index in {token}: indices must rise along a line, each at most once."
+    def _error(self, status: int, at: int) -> DataError:
+        return DataError(f"{self._lines.where(at)}: {self._complaint(status).format(self._lines.token(at))}")
+
+    def _complaint(self, status: int) -> str:
         if status == kernel.BELOW_BASE and self._guessed:
             return (
-                f"bad index in {token}: no line before had an index 0, so columns were taken to be counted from 1. "
-                "Pass zero_based=True."
+                "bad index in {}: the first lines had no index 0, so columns were taken to count from 1. "
+                "Pass zero_based=True if this file counts from 0."
             )
-        if status == kernel.BELOW_BASE:
-            return f"bad index in {token}: columns are counted from 1 here. Pass zero_based=True if from 0."
-        if self._highest < kernel.LARGEST_INDEX:
-            return f"bad index in {token}: beyond the {self._n_features:,} features that n_features asks for."
-        return f"bad index in {token}: the largest possible is {kernel.LARGEST_INDEX:,}."
+        if status == kernel.TOO_HIGH and self._highest < kernel.LARGEST_INDEX:
+            return f"bad index in {{}}: it is beyond the {self._n_features:,} columns that n_features allows."
+        return _COMPLAINTS[status]
 
 
 class _Arrays(NamedTuple):
@@ -166,9 +173,7 @@ class _Arrays(NamedTuple):
     for_python: NDArray[np.int64]
 
 
-def _checked(
-    block_bytes: int, n_features: int | None, dtype: DTypeLike, zero_based: Numbering
-) -> np.dtype[np.floating[Any]]:
+def _checked(block_bytes: int, n_features: int | None, dtype: DTypeLike, zero_based: Numbering) -> np.dtype[Any]:
     if block_bytes < 1:
         raise ValueError(f"chunk_bytes must be at least 1, not {block_bytes}.")
     if n_features is not None and n_features < 1:
