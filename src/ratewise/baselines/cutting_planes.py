@@ -14,10 +14,10 @@ from ..streams import ArrayStream
 from .labelling import most_violated_table, table_loss
 from .losses import table_loss_of
 
-# A plane that has held nothing up for so many rounds is dropped, as Joachims does.
-_IDLE_ROUNDS = 50
-# More planes than columns leave their Gram matrix singular; the solver wants it definite.
-_RIDGE = 1e-10
+# A plane that has held nothing up for so many rounds is dropped.
+_IDLE_ROUNDS = 20
+# More planes than columns leave their Gram matrix singular; the solver wants it definite, at times more so.
+_RIDGES = (1e-10, 1e-8, 1e-6)
 
 
 class Plane(NamedTuple):
@@ -28,6 +28,13 @@ class Plane(NamedTuple):
     loss: float
     true_positives: int
     true_negatives: int
+
+
+class Solution(NamedTuple):
+    """A model, and whether no labelling violates its bound by more than was allowed."""
+
+    model: LinearModel
+    converged: bool
 
 
 class CuttingPlanes:
@@ -58,10 +65,10 @@ class CuttingPlanes:
         max_planes: int,
         out_of_time: Callable[[], bool],
         on_round: Callable[[LinearModel], None],
-    ) -> LinearModel:
-        """The best model met until no labelling violates its bound by more than ``epsilon``.
+    ) -> Solution:
+        """The model whose slack no labelling exceeds by ``epsilon``; the best met if that takes too long.
 
-        ``on_round`` is told the best model of every round so far.
+        ``on_round`` is told, every round, the best model so far.
         """
         best, least = np.zeros(self._stream.n_features + 1), np.inf
         for _ in range(max_planes):
@@ -72,10 +79,12 @@ class CuttingPlanes:
             if objective < least:
                 best, least = model, objective
             on_round(_as_model(best))
-            if violation <= slack + epsilon or out_of_time():
+            if violation <= slack + epsilon:
+                return Solution(_as_model(model), True)
+            if out_of_time():
                 break
             self._add(plane)
-        return _as_model(best)
+        return Solution(_as_model(best), False)
 
     def most_violated(self, model: NDArray[np.float64]) -> Plane:
         """The labelling that bounds the slack of this model from below most."""
@@ -127,22 +136,23 @@ def plane_shares(gram: NDArray[np.float64], losses: NDArray[np.float64], C: floa
     The dual is: maximise ``shares . losses - C/2 shares . gram . shares``.
     """
     n = losses.size
-    hessian = C * gram
-    hessian[np.diag_indices(n)] += _RIDGE * (np.trace(hessian) / n) + 1e-300
-    upper, lower = np.append(np.full(n, np.inf), 1.0), np.append(np.zeros(n), -np.inf)
-    shares, _, flag, _ = _daqp().solve(hessian, -losses, np.ones((1, n)), upper, lower)
-    if flag < 1 or not np.isfinite(shares).all():
-        raise RuntimeError(
-            f"The quadratic program over {n} cutting planes was not solved (daqp's exit flag {flag}). Try a smaller C."
-        )
-    shares = np.maximum(shares, 0.0)
-    found: NDArray[np.float64] = np.where(shares > 1e-12, shares, 0.0)
-    return found
+    # In these units entries are about 1 in size, which daqp's absolute tolerances are made for.
+    unit = max(C * float(np.trace(gram)) / n, 1.0)
+    upper, lower = np.append(np.full(n, np.inf), unit), np.append(np.zeros(n), -np.inf)
+    for ridge in _RIDGES:
+        hessian = (C / unit) * gram
+        hessian[np.diag_indices(n)] += ridge * (float(np.trace(hessian)) / n + 1e-100)
+        shares, _, flag, _ = _daqp().solve(hessian, -losses, np.ones((1, n)), upper, lower)
+        if flag > 0 and np.isfinite(shares).all():
+            found: NDArray[np.float64] = np.where(shares > 1e-9 * shares.max(), shares, 0.0) / unit
+            return found
+    raise RuntimeError(
+        f"The quadratic program over {n} cutting planes was not solved (daqp's exit flag is {flag}). "
+        "Try a smaller C."
+    )
 
 
-def _lowest(
-    scores: NDArray[Any], among: NDArray[np.bool_], ordered: NDArray[Any], count: int
-) -> NDArray[np.intp]:
+def _lowest(scores: NDArray[Any], among: NDArray[np.bool_], ordered: NDArray[Any], count: int) -> NDArray[np.intp]:
     """Where the lowest so many scores of these points are; ``ordered`` are their scores, lowest first."""
     if count == 0:
         return np.empty(0, dtype=np.intp)
@@ -159,5 +169,7 @@ def _daqp() -> Any:
     try:
         import daqp
     except ImportError:
-        raise ImportError('SVMPerf needs daqp, a solver of small quadratic programs: pip install "ratewise[baselines]"') from None
+        raise ImportError(
+            'SVMPerf needs daqp, a solver of small quadratic programs: pip install "ratewise[baselines]"'
+        ) from None
     return daqp

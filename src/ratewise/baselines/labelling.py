@@ -15,13 +15,15 @@ TNR is -2 (B_N / B) times its slope, so with B_N <= 0 the measure is convex and 
 and Jaccard. If B_P <= 0 instead, the two classes change places.
 
 *Monotone columns.* If the loss's mixed difference, loss(i+1, j+1) - loss(i+1, j) - loss(i, j+1) + loss(i, j), has
-one sign, the best j moves one way as i grows: an i' > i that preferred to go back would contradict that sign. Find
-the best j of the middle i by looking at all, then each half of the rows needs its own side of the columns only:
-O((n_pos + n_neg) log n_pos). Where the measure is concave and scales with its arguments, Psi(cP, cN) = c Psi, its
-slope Psi_P does not change along a ray, P Psi_PP + N Psi_PN = 0, hence Psi_PN = -P Psi_PP / N >= 0, and best j
-falls as i grows. That covers Min, G-mean and H-mean whole, corners and all, and Q-mean as a function of the two miss
-rates. A ratio A/B with B_P, B_N > 0, such as Gower-Legendre, has
-Psi_PN = -(B_P Psi_N + B_N Psi_P) / B <= 0, and its best j grows.
+one sign, so has the value's, and the best j moves one way as i grows. Find the best j of the middle i by looking
+at all; then each half of the rows needs its own side of the columns only: O((n_pos + n_neg) log n_pos). The mixed
+difference of the measure Psi has the sign of Psi_PN:
+
+- Where Psi is concave and scales with its arguments, Psi(cP, cN) = c Psi(P, N), its slope Psi_P is the same all
+  along a ray, P Psi_PP + N Psi_PN = 0, hence Psi_PN = -P Psi_PP / N >= 0, and the best j falls. Such are Min
+  (whole, corner and all), G-mean and H-mean, and, as a function of the two miss rates, Q-mean less 1.
+- A ratio A/B with B_P, B_N > 0, such as Gower-Legendre, has Psi_PN = -(B_P Psi_N + B_N Psi_P) / B <= 0, and the
+  best j grows.
 
 Either way tables far from the scores' own labelling drop out first: a labelling gets every point wrong whose score
 already says so, and can give up no more score than the loss has to offer.
@@ -75,7 +77,7 @@ def table_loss(loss: Any, tpr: float, tnr: float) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy")
-def _loss_of_errors(loss: Any, row: int, column: int, n_rows: int, n_columns: int) -> float:
+def _loss_of_errors(loss: Any, row: int, column: int, n_rows: int, n_columns: int) -> Any:
     row_rate, column_rate = 1.0 - row / n_rows, 1.0 - column / n_columns
     if loss.transposed:
         return table_loss(loss, column_rate, row_rate)
@@ -85,7 +87,7 @@ def _loss_of_errors(loss: Any, row: int, column: int, n_rows: int, n_columns: in
 @njit(cache=True, nogil=True)
 def _reachable(sums: Any, reach: float) -> tuple[int, int]:
     """Where a concave sequence is past its peak, by no more than ``reach``: first and last place."""
-    first = np.argmax(sums)
+    first = int(np.argmax(sums))
     last = first
     while last + 1 < sums.size and sums[first] - sums[last + 1] <= reach:
         last += 1
@@ -94,7 +96,7 @@ def _reachable(sums: Any, reach: float) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy")
 def _window(loss: Any, rows: Any, columns: Any) -> tuple[int, int, int, int]:
-    """The tables that can be best, since the loss grows with both kinds of errors: first and last row and column."""
+    """The tables that can be best, since the loss grows with both kinds of errors: first and last row, column."""
     reach = (table_loss(loss, 0.0, 0.0) - table_loss(loss, 1.0, 1.0)) * (1.0 + 1e-9)
     top, bottom = _reachable(rows, reach)
     left, right = _reachable(columns, reach)
@@ -179,15 +181,6 @@ def most_violated_table(loss: Any, positives: Any, negatives: Any) -> tuple[int,
     return (column, row, value) if loss.transposed else (row, column, value)
 
 
-class BatchSettings(NamedTuple):
-    """What stays fixed during one call of :func:`learn_batches`."""
-
-    step: float
-    """At the first batch; it falls as one over the root of the number of batches."""
-    buffer: int
-    radius: float
-
-
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def learn_batches(
     rows: Any,
@@ -196,52 +189,35 @@ def learn_batches(
     stops: Any,
     model: Any,
     total: Any,
-    batches: int,
+    steps: Any,
+    radius: float,
     loss: Any,
-    settings: Any,
     kernels: Any,
-) -> int:
-    """One gradient step of 1PMB on each buffer of points of these ranges; returns the number of batches so far.
+) -> None:
+    """One step of 1PMB for each range of rows, along the gradient of the range's own structural SVM.
 
-    ``model`` (intercept last) and ``total``, the sum of all models, change. A buffer without points of both classes
-    has no measure and is passed over. ``kernels`` is any reward: its type names the state of the kernels' sources,
-    so that an edit there compiles this anew.
+    ``model`` (intercept last) and ``total``, the sum of the models after each step, change. A range without points
+    of both classes has no measure and is passed over. ``kernels`` is any reward: its type names the state of the
+    kernels' sources, so that an edit there compiles this anew.
     """
-    d = model.size - 1
+    weights = model[:-1]
     for k in range(starts.size):
-        for start in range(starts[k], stops[k], settings.buffer):
-            stop = min(start + settings.buffer, stops[k])
-            scores = np.empty(stop - start, dtype=model.dtype)
-            n_positive = 0
-            for i in range(start, stop):
-                scores[i - start] = dot(rows, i, model[:d]) + model[d]
-                n_positive += signed_weights[i] > 0
-            if n_positive == 0 or n_positive == scores.size:
-                continue
-            order = np.argsort(scores)
-            positives = np.empty(n_positive, dtype=np.int64)
-            negatives = np.empty(scores.size - n_positive, dtype=np.int64)
-            p, q = 0, negatives.size
-            for place in order:
-                if signed_weights[start + place] > 0:
-                    positives[p] = place
-                    p += 1
-                else:
-                    q -= 1
-                    negatives[q] = place
-            wrong_p, wrong_n, _ = most_violated_table(loss, scores[positives], scores[negatives])
-            batches += 1
-            push = settings.step / math.sqrt(batches) / scores.size
-            for place in positives[:wrong_p]:
-                add_row(rows, start + place, push, 0.0, model[:d], total)
-            for place in negatives[:wrong_n]:
-                add_row(rows, start + place, -push, 0.0, model[:d], total)
-            model[d] += push * (wrong_p - wrong_n)
-            squared = 0.0
-            for j in range(d + 1):
-                squared += model[j] * model[j]
-            shrink = min(1.0, settings.radius / math.sqrt(squared)) if squared > 0.0 else 1.0
-            for j in range(d + 1):
-                model[j] *= model.dtype.type(shrink)
-                total[j] += model[j]
-    return batches
+        start, size = starts[k], stops[k] - starts[k]
+        scores = np.empty(size, dtype=model.dtype)
+        for i in range(size):
+            scores[i] = dot(rows, start + i, weights) + model[-1]
+        order = np.argsort(scores)
+        positive = signed_weights[start : start + size][order] > 0
+        positives, negatives = order[positive], order[~positive][::-1]
+        if positives.size > 0 and negatives.size > 0:
+            missed, raised, _ = most_violated_table(loss, scores[positives], scores[negatives])
+            push = steps[k] / size
+            for i in positives[:missed]:
+                add_row(rows, start + i, push, 0.0, weights, weights)
+            for i in negatives[:raised]:
+                add_row(rows, start + i, -push, 0.0, weights, weights)
+            model[-1] += model.dtype.type(push * (missed - raised))
+            length = math.sqrt(np.dot(model, model))
+            if length > radius:
+                model *= model.dtype.type(radius / length)
+        total += model

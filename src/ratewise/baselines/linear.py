@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
@@ -28,6 +28,10 @@ class Cut(NamedTuple):
     value: float = float("nan")
     """The measure of the validation part, where it was asked for."""
 
+    def whatever_the_model(self, model: LinearModel) -> Cut:
+        """This cut: for checkpoints of a run that has yet to show that it does better."""
+        return self
+
 
 class Lesson(NamedTuple):
     """What a baseline learns from."""
@@ -38,6 +42,7 @@ class Lesson(NamedTuple):
     learning: ArrayStream
     validation: ArrayStream
     """The part held out; all rows again where none are held out, or too few for both classes."""
+    rng: np.random.Generator
     clock: Stopwatch
     report: Callable[[Callable[[], Cut]], None]
     """Tells the experiment what the fit would end with now."""
@@ -67,6 +72,14 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Refuse parameters out of range."""
+
+    def _check_validation(self) -> None:
+        """Refuse a threshold or a validation part that cannot be."""
+        threshold = getattr(self, "threshold", "tune")
+        if threshold not in ("tune", "zero"):
+            raise ValueError(f"threshold must be 'tune' or 'zero'; got {threshold!r}.")
+        fraction = getattr(self, "validation_fraction", 0.0)
+        require_number("validation_fraction", fraction, low=0, high=1, at_low=True)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows X and labels y."""
@@ -100,7 +113,7 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
             checkpoints.report(lambda: in_user_units(make_cut()))
 
         parts = split(stream, getattr(self, "validation_fraction", 0.0))
-        coef, intercept = in_user_units(self._learn(Lesson(measure, stream, *parts, clock, report)))
+        coef, intercept = in_user_units(self._learn(Lesson(measure, stream, *parts, rng, clock, report)))
         columns.store_on(self)
         self.measure_, self.classes_ = measure, rows.classes
         self.coef_, self.intercept_ = coef[np.newaxis, :], np.array([intercept])
@@ -147,8 +160,23 @@ def require_number(
 ) -> None:
     """Refuse anything but a number above ``low`` (or at it, if so said) and below ``high``."""
     kind = "a whole number" if whole else "a number"
-    fine = isinstance(value, Real) and not isinstance(value, bool) and (value > low or (at_low and value == low))
-    if not fine or not value < high or (whole and value != int(value)):
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else float("nan")
+    high_enough = number > low or (at_low and number == low)
+    if not high_enough or not number < high or (whole and number != int(number)):
         bound = f"of {low:g} or more" if at_low else f"above {low:g}"
         below = f" and below {high:g}" if high < np.inf else ""
         raise ValueError(f"{name} must be {kind} {bound}{below}; got {value!r}.")
+
+
+def candidates(name: str, value: Any, grid: tuple[float, ...]) -> tuple[float, ...]:
+    """The values to try for a parameter that is "tune", a number or several; smallest first."""
+    if isinstance(value, str):
+        if value != "tune":
+            raise ValueError(f"{name} must be 'tune', a number or several; got {value!r}.")
+        return grid
+    values = tuple(value) if isinstance(value, Iterable) else (value,)
+    if not values:
+        raise ValueError(f"{name} is empty: give at least one value to choose from.")
+    for one in values:
+        require_number(name, one, low=0)
+    return tuple(sorted(float(one) for one in values))

@@ -7,7 +7,7 @@ from typing import Any, Self
 from ..measures import Measure
 from ..solvers import LinearModel
 from .checkpoints import OnCheckpoint
-from .linear import Cut, Lesson, LinearBaseline, require_number
+from .linear import Cut, Lesson, LinearBaseline
 from .logistic import check_logistic_parameters, logistic_regression
 
 
@@ -15,8 +15,8 @@ class PlugIn(LinearBaseline):
     """Logistic regression, cut where the measure is best on rows held out. For any measure.
 
     The paper's protocol (after Koyejo and others, 2014) runs L-BFGS to convergence and tunes the threshold on a
-    validation set. It does not say whether the model is then fitted again on all rows; here it is, starting from the
-    first model, because that does better at little cost, and ``refit=False`` leaves it.
+    validation set. It does not say whether the model is then fitted again on all rows; here it is, starting from
+    the first model, because no row should be wasted and it costs little. ``refit=False`` leaves it.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class PlugIn(LinearBaseline):
 
     def _check_parameters(self) -> None:
         check_logistic_parameters(self.C, self.tol, self.max_iter)
-        require_number("validation_fraction", self.validation_fraction, low=0, high=1, at_low=True)
+        self._check_validation()
 
     def _learn(self, lesson: Lesson) -> Cut:
         settings: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_iter": self.max_iter}
