@@ -131,13 +131,10 @@ def monotone_search(loss: Any, rows: Any, columns: Any) -> tuple[int, int, float
     """The best table where the best column is monotone in the row: (row, column, value)."""
     n_rows, n_columns = rows.size - 1, columns.size - 1
     best_row, best_column, best = 0, 0, -np.inf
-    # Open pieces of the table: first and last row, first and last column. Halving leaves one open piece a level.
-    pieces = np.empty((130, 4), dtype=np.int64)
-    pieces[0] = _window(loss, rows, columns)
-    count = 1
-    while count > 0:
-        count -= 1
-        first, last, left, right = pieces[count]
+    # Open pieces of the table, as first and last row and column. Halving leaves one open piece a level.
+    pieces = [_window(loss, rows, columns)]
+    while len(pieces) > 0:
+        first, last, left, right = pieces.pop()
         middle = (first + last) // 2
         here, highest = left, -np.inf
         for column in range(left, right + 1):
@@ -147,11 +144,9 @@ def monotone_search(loss: Any, rows: Any, columns: Any) -> tuple[int, int, float
         if highest + rows[middle] > best:
             best_row, best_column, best = middle, here, highest + rows[middle]
         if first < middle:
-            pieces[count] = (first, middle - 1, left, here) if loss.rising else (first, middle - 1, here, right)
-            count += 1
+            pieces.append((first, middle - 1, left, here) if loss.rising else (first, middle - 1, here, right))
         if middle < last:
-            pieces[count] = (middle + 1, last, here, right) if loss.rising else (middle + 1, last, left, here)
-            count += 1
+            pieces.append((middle + 1, last, here, right) if loss.rising else (middle + 1, last, left, here))
     return best_row, best_column, best
 
 
