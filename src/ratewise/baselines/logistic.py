@@ -27,8 +27,8 @@ def logistic_regression(
     max_iter: int,
     start: LinearModel | None = None,
     on_round: Callable[[LinearModel], None],
-) -> LinearModel:
-    """The minimiser of log loss and L2 penalty by scipy's L-BFGS; ``C`` as in scikit-learn."""
+) -> tuple[LinearModel, int]:
+    """The minimiser of log loss and L2 penalty by scipy's L-BFGS, and its rounds; ``C`` as in scikit-learn."""
     seen = stream.summary
     objective = MeanReward(stream, Logistic(), seen.prevalence, 1.0 - seen.prevalence)
     # scikit-learn sums natural log losses; here they are to base 2 and averaged.
@@ -47,7 +47,7 @@ def logistic_regression(
         callback=lambda vector: on_round(_as_model(vector)),
         options={"maxiter": max_iter, "gtol": tol, "ftol": 1e-4 * tol},
     )
-    return _as_model(found.x)
+    return _as_model(found.x), int(found.nit)
 
 
 def _as_model(vector: NDArray[np.float64]) -> LinearModel:
@@ -74,6 +74,11 @@ class LogisticBaseline(LinearBaseline):
         Decides the order in which rows are added up.
     on_checkpoint : function of (cpu_seconds, coef, intercept), optional
         Called during the fit, with its clock stopped, with the model it would end with at that moment.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Rounds of L-BFGS.
     """
 
     def __init__(
@@ -106,9 +111,10 @@ class LogisticBaseline(LinearBaseline):
         def on_round(model: LinearModel) -> None:
             lesson.report(lambda: Cut(model))
 
-        return Cut(
-            logistic_regression(lesson.stream, C=self.C, tol=self.tol, max_iter=self.max_iter, on_round=on_round)
+        model, self.n_iter_ = logistic_regression(
+            lesson.stream, C=self.C, tol=self.tol, max_iter=self.max_iter, on_round=on_round
         )
+        return Cut(model)
 
 
 def check_logistic_parameters(C: Any, tol: Any, max_iter: Any) -> None:

@@ -37,6 +37,11 @@ class PlugIn(LinearBaseline):
         Decides which rows are held out.
     on_checkpoint : function of (cpu_seconds, coef, intercept), optional
         Called during the fit, with its clock stopped, with the model it would end with at that moment.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Rounds of L-BFGS, those of the refit included.
     """
 
     def __init__(
@@ -76,14 +81,14 @@ class PlugIn(LinearBaseline):
         def with_its_threshold(model: LinearModel) -> None:
             lesson.report(lambda: lesson.tuned(model))
 
-        cut = lesson.tuned(logistic_regression(lesson.learning, on_round=with_its_threshold, **settings))
+        first, self.n_iter_ = logistic_regression(lesson.learning, on_round=with_its_threshold, **settings)
+        cut = lesson.tuned(first)
         if not self.refit or lesson.learning is lesson.stream:
             return cut
 
         def with_the_threshold(model: LinearModel) -> None:
             lesson.report(lambda: Cut(model, cut.threshold))
 
-        return Cut(
-            logistic_regression(lesson.stream, start=cut.model, on_round=with_the_threshold, **settings),
-            cut.threshold,
-        )
+        model, rounds = logistic_regression(lesson.stream, start=first, on_round=with_the_threshold, **settings)
+        self.n_iter_ += rounds
+        return Cut(model, cut.threshold)
