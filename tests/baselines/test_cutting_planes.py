@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_problems import two_clouds
 
-from ratewise.baselines.cutting_planes import CuttingPlanes, plane_shares
+from ratewise.baselines.cutting_planes import CuttingPlanes, _lowest, plane_shares
 from ratewise.measures import get_measure
 from ratewise.streams import ArrayStream, Standardizer
 
@@ -96,12 +96,16 @@ def test_a_plane_bounds_the_slack_as_its_labelling_says():
     assert plane.loss == pytest.approx(1.0 - f1)
 
 
-def test_equal_scores_are_told_apart_by_number_alone():
-    X, positive = two_clouds(40, 0.5)
-    planes = CuttingPlanes(stream_of(X, positive), get_measure("qmean"))
-    plane = planes.most_violated(np.array([0.0, 0.0, 0.0, 0.0, 3.0]))  # every score is 3
-    wrong_p, wrong_n = positive.sum() - plane.true_positives, (~positive).sum() - plane.true_negatives
-    assert plane.direction[-1] == pytest.approx((wrong_p - wrong_n) / 40)
+@quick
+@given(rows=st.lists(st.tuples(st.integers(-2, 2), st.booleans()), min_size=1, max_size=20), data=st.data())
+def test_exactly_so_many_lowest_scores_are_taken_ties_or_not(rows, data):
+    scores, among = np.array([float(score) for score, _ in rows]), np.array([is_one for _, is_one in rows])
+    count = data.draw(st.integers(0, int(among.sum())))
+    ordered = np.sort(scores[among])
+    chosen = _lowest(scores, among, ordered, count)
+    assert np.unique(chosen).size == chosen.size == count
+    assert among[chosen].all()
+    assert np.array_equal(np.sort(scores[chosen]), ordered[:count])
 
 
 def test_a_tighter_tolerance_comes_closer():
@@ -135,6 +139,15 @@ def test_planes_that_hold_nothing_up_are_dropped():
     assert planes._gram.shape == (len(planes._kept), len(planes._kept))
     directions = np.array([plane.direction for plane in planes._kept])
     assert planes._gram == pytest.approx(directions @ directions.T)
+
+
+def test_planes_that_hold_the_model_up_are_not_idle():
+    X, positive = two_clouds(600, distance=1.0)
+    planes = CuttingPlanes(stream_of(X, positive), get_measure("qmean"))
+    solve(planes, 1e4, epsilon=1e-5)
+    shares = plane_shares(planes._gram, np.array([plane.loss for plane in planes._kept]), 1e4)
+    assert (planes._idle[shares > 0] == 0).all()
+    assert (planes._idle > 0).any()
 
 
 def test_out_of_rounds_the_best_model_met_is_returned():
