@@ -44,7 +44,7 @@ class SVMPerf(LinearBaseline):
         CPU seconds for the whole fit, tuning included; half of them for tuning where a refit follows. The best
         model so far is taken when they are over.
     threshold : {"tune", "zero"}, default="tune"
-        "tune" cuts the scores where the validation part's measure is best; "zero" is Joachims' own, and mostly worse.
+        "tune" cuts the scores where the validation part's measure is best; "zero" is Joachims' own, mostly worse.
     validation_fraction : float, default=0.2
         The share of rows held out for C and the threshold. 0 uses the training rows for it.
     refit : bool, default=True
