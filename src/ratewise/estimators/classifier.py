@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -87,6 +88,12 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         Decides the order of the points. The same int gives the same model, bit for bit.
     warm_start : bool, default=False
         Begin from the coefficients of the fit before.
+    low_memory : bool, default=False
+        Learn from the rows where they lie, instead of from one float32 copy in random order: a fit takes a few
+        times as long, and next to no memory above the data.
+    n_jobs : int or None, default=None
+        Folds and starts learned side by side, in threads; -1 for as many as there are cores. It pays on data small
+        enough for folds; the outcome does not depend on it.
     verbose : int, default=0
         Above 0: a line to stderr at each checkpoint of the fit.
 
@@ -128,6 +135,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         pos_label: Any = None,
         random_state: Any = None,
         warm_start: bool = False,
+        low_memory: bool = False,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ):
         self.measure = measure
@@ -140,6 +149,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self.pos_label = pos_label
         self.random_state = random_state
         self.warm_start = warm_start
+        self.low_memory = low_memory
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -154,7 +165,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
                 f"warm_start=True, but X has {columns.number} features and the fit before had "
                 f"{self.n_features_in_}."
             )
-        solver.check(measure, float((rows.signed_weights > 0) @ rows.signed_weights) / rows.signed_weights.size)
+        solver.check(measure, _share_of_positives(rows))
 
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         history = History(verbose=bool(self.verbose))
@@ -173,9 +184,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     ) -> _Fitted:
         """The paper's algorithm, and the best threshold on the training scores."""
         units = Standardizer(rows.X.shape[1], active=self.standardize).update(rows.X)
-        stream = ArrayStream(rows.X, rows.signed_weights, units, rng)
+        stream = ArrayStream(rows.X, rows.signed_weights, units, rng, low_memory=bool(self.low_memory))
         initial = self._initial_model(units) if self.warm_start else None
-        task = Task(measure, stream.n_features, stream.X.dtype, l2=self.alpha, initial=initial, history=history)
+        task = Task(measure, stream.n_features, stream.dtype, l2=self.alpha, initial=initial, history=history)
         model = solve_with_care(solver, task, stream)
         threshold, rates = self._choose_threshold(stream.scores(*model), stream.signed_weights, measure)
         return _Fitted(units, model, threshold, rates, ())
@@ -193,7 +204,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
             and n_features <= _WHITENED_COLUMNS
         )
         units = Whitener(standardizer, rows.X, rng) if whitened else standardizer
-        stream = ArrayStream(rows.X, rows.signed_weights, units, rng)
+        stream = ArrayStream(rows.X, rows.signed_weights, units, rng, low_memory=bool(self.low_memory))
         selected = sharpen_and_select(
             stream,
             measure,
@@ -205,6 +216,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
             held_out_share=None if self.validation_fraction == "auto" else float(self.validation_fraction),
             rng=rng,
             history=history,
+            threads=effective_n_jobs(self.n_jobs),
         )
         return _Fitted(units, selected.model, selected.threshold, selected.rates, selected.stages)
 
@@ -371,6 +383,7 @@ class _OnlineFit:
         self._refresh_units(X)
         stream = ArrayStream(X, rows.signed_weights, self.standardizer, self._rng)
         self._seen = self._seen.merge(stream.summary)
+        self.run.begin_pass()
         self.run.feed(stream, stream.n_points, self._seen)
         self.reservoir.add(X, rows.signed_weights)
 
@@ -390,13 +403,19 @@ class _OnlineFit:
 
 
 def _with_mean_weight_one(rows: TrainingSet) -> TrainingSet:
-    total = np.abs(rows.signed_weights).sum()
+    total = float(np.abs(rows.signed_weights).sum(dtype=np.float64))
     if total == 0:
         raise ValueError("sample_weight is 0 everywhere: there is nothing to learn from.")
+    if total == rows.signed_weights.size:
+        return rows
     return rows._replace(signed_weights=rows.signed_weights * (rows.signed_weights.size / total))
 
 
+def _share_of_positives(rows: TrainingSet) -> float:
+    positive = rows.signed_weights.sum(where=rows.signed_weights > 0, dtype=np.float64)
+    return float(positive) / rows.signed_weights.size
+
+
 def _require_both_classes(rows: TrainingSet) -> None:
-    signs = np.sign(rows.signed_weights)
-    if signs.min() == signs.max():
+    if rows.signed_weights.min() >= 0 or rows.signed_weights.max() <= 0:
         raise ValueError("All rows of one class have sample_weight 0: a classifier needs rows of both classes.")

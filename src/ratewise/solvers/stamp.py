@@ -170,7 +170,7 @@ class StampRun(StreamingRun):
         total = np.zeros(2)
         weight = np.zeros(2)
         for chunk in stream.take(points):
-            scores, signed_weights = stream.scored(chunk, *model)
+            scores, signed_weights = chunk.scores(*model), chunk.weights
             weights = np.abs(signed_weights, dtype=np.float64)
             rewards = weights * self._reward.value(np.sign(signed_weights) * scores)
             for side, mine in enumerate((signed_weights > 0, signed_weights < 0)):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-_BLOCK_ROWS = 256
+_BLOCK_ROWS = 32
 
 
 @njit(cache=True, nogil=True)
