@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..measures import Measure, Rates, get_measure
 from ..solvers import (
+    MANY_ROWS,
     History,
     LinearModel,
     Sharpen,
     Solver,
     StreamingRun,
+    StreamPlan,
     Task,
     best_threshold,
     get_solver,
@@ -28,7 +30,26 @@ from ..solvers import (
     sharpen_and_select,
     solve_with_care,
 )
-from ..streams import NOTHING_SEEN, ArrayStream, Reservoir, Standardizer, Summary, Units, Whitener, summarize
+from ..streams import (
+    NOTHING_SEEN,
+    ArrayStream,
+    Reservoir,
+    Standardizer,
+    Stream,
+    Summary,
+    Survey,
+    Units,
+    Whitener,
+    summarize,
+)
+from .from_stream import (
+    Labels,
+    Progress,
+    fits_in_memory,
+    learn_from,
+    rows_in_memory,
+    windows_with_both_classes,
+)
 from .validation import (
     Columns,
     TrainingSet,
@@ -209,7 +230,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
             stream,
             measure,
             None if self.solver == "auto" else solver,
-            self.sharpen if isinstance(self.sharpen, Sharpen) else Sharpen(),
+            self._sharpen_settings(),
             whitened=whitened,
             initial=self._initial_model(units) if self.warm_start else None,
             l2=self.alpha,
@@ -257,6 +278,113 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self._store(_Fitted(online.standardizer, model, threshold, rates, ()))
         return self
 
+    def fit_stream(
+        self,
+        stream: Stream,
+        passes: int | str = "auto",
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: int | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from a stream of rows that need not fit in memory; see :func:`ratewise.open_stream`.
+
+        Besides the passes over the rows to learn from them, one surveys them, one takes statistics and one chooses
+        the threshold. A stream that can be read only once is learned from as by ``partial_fit``; a solver that
+        needs all rows at once (AMP) learns from a fair sample.
+
+        Parameters
+        ----------
+        stream : Stream
+        passes : int or "auto"
+            Passes to learn in.
+        checkpoint : path, optional
+            Where to keep work in progress. If the file is there, the fit goes on from it, to the same model bit
+            for bit (given a ``random_state``). It is left in place when the fit is done.
+        checkpoint_every : int, optional
+            Rows between checkpoints; 20 million unless given, and after every pass.
+        progress : function, optional
+            Called after every window with a dict of stage, done_rows, total_rows and, while learning, tpr, tnr and
+            value.
+        """
+        measure, solver = self._checked_parameters()
+        if passes != "auto" and (not isinstance(passes, Integral) or isinstance(passes, bool) or passes < 1):
+            raise ValueError(f"passes must be 'auto' or a whole number above 0; got {passes!r}.")
+        if not hasattr(stream, "windows"):
+            raise TypeError(
+                f"fit_stream takes what open_stream returns; got {type(stream).__name__}. Rows in memory go to fit."
+            )
+        if not stream.repeatable:
+            return self._fit_stream_once(stream, progress)
+        survey = stream.survey(progress)
+        labels = Labels.of(survey, self.pos_label)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        small = self._sharpens() and survey.rows < MANY_ROWS and fits_in_memory(stream, survey)
+        if small or not solver.streaming:
+            X, y, weights = rows_in_memory(stream, labels, seed)
+            fitted = clone(self).fit(X, y, sample_weight=weights)
+            self.__dict__.update(vars(fitted))
+        else:
+            self._fit_windows(
+                stream,
+                survey,
+                labels,
+                StreamPlan(
+                    measure,
+                    None if self._sharpens() and self.solver == "auto" else solver,
+                    self._sharpen_settings() if self._sharpens() else None,
+                    None if passes == "auto" else int(passes),
+                    self.threshold == "tune",
+                    self.standardize,
+                    _WHITENED_ROWS,
+                    _WHITENED_COLUMNS,
+                    float(self.alpha),
+                    seed,
+                ),
+                solver,
+                checkpoint=checkpoint,
+                checkpoint_every=checkpoint_every,
+                progress=progress,
+            )
+        self._remember_stream(stream, survey)
+        return self
+
+    def _fit_windows(
+        self, stream: Stream, survey: Survey, labels: Labels, plan: StreamPlan, solver: Solver, **how: Any
+    ) -> None:
+        solver.check(plan.measure, survey.label_counts[labels.positive] / survey.rows)
+        history = History(verbose=bool(self.verbose))
+        result, history = learn_from(stream, survey, labels, plan, history, **how)
+        self.n_features_in_ = len(stream.feature_names)
+        self.measure_, self.solver_, self.classes_ = plan.measure, solver, labels.classes
+        self.history_ = history.table()
+        self._online = None
+        self._store(_Fitted(*result))
+
+    def _fit_stream_once(self, stream: Stream, progress: Progress | None) -> Self:
+        fitted, rows = clone(self), 0
+        for classes, window in windows_with_both_classes(stream.windows()):
+            fitted.partial_fit(window.X, window.labels, classes=classes, sample_weight=window.weights)
+            rows += window.X.shape[0]
+            if progress is not None:
+                value = float(fitted.measure_.value(*fitted.rates_))
+                told = {"tpr": fitted.rates_.tpr, "tnr": fitted.rates_.tnr, "value": value}
+                progress({"stage": "learning", "done_rows": rows, "total_rows": stream.n_rows} | told)
+        self.__dict__.update(vars(fitted))
+        self._remember_stream(stream, None)
+        return self
+
+    def _remember_stream(self, stream: Stream, survey: Survey | None) -> None:
+        """What a model needs to read other files as it read these."""
+        self.encoder_ = stream.encoder
+        self.target_ = getattr(stream, "target", None)
+        if survey is not None:
+            self.survey_ = survey
+        if stream.encoder.named:
+            self.feature_names_in_ = np.array(stream.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Signed scores: above 0 for ``classes_[1]``."""
         check_is_fitted(self)
@@ -302,6 +430,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
 
     def _sharpens(self) -> bool:
         return self.threshold == "tune" if self.sharpen == "auto" else bool(self.sharpen)
+
+    def _sharpen_settings(self) -> Sharpen:
+        return self.sharpen if isinstance(self.sharpen, Sharpen) else Sharpen()
 
     def _choose_threshold(
         self, scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure

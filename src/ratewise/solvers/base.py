@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels import LearnSettings
-from ..measures import Measure
+from ..measures import Measure, Rates
 from ..rewards import Reward, get_reward
 from ..streams import ArrayStream, Summary
 from .history import History
@@ -54,6 +54,10 @@ class StreamingRun(Run):
     @abstractmethod
     def feed(self, stream: ArrayStream, points: int, seen: Summary) -> None:
         """Learn from the next points of the stream; ``seen`` sums up all points so far, these included."""
+
+    @abstractmethod
+    def rates_met(self) -> Rates:
+        """The rates on the points since the last call, each met before it was learned from."""
 
     @abstractmethod
     def change_units(self, change: Any) -> None:

@@ -22,11 +22,11 @@ from .sharpen import Sharpen, Trajectory
 from .threshold import best_threshold, quick_threshold, rates_at, steady_threshold
 from .weighted import WeightedLogistic
 
-_MANY_ROWS = 50_000
+MANY_ROWS = 50_000
 _MANY_VALUES = 20_000_000
 _FEW_ROWS = 20_000
 _FEW_POINTS_OF_A_CLASS = 1_000
-_PLENTY_PER_COLUMN = 50
+PLENTY_PER_COLUMN = 50
 _START_POINTS = 800_000
 
 _T = TypeVar("_T")
@@ -189,13 +189,13 @@ class _Plan(NamedTuple):
     def of(cls, stream: ArrayStream, held_out_share: float | None) -> _Plan:
         rows = stream.n_points
         rarer = int(min((stream.signed_weights > 0).sum(), (stream.signed_weights < 0).sum()))
-        small = rows < _MANY_ROWS and stream.n_values < _MANY_VALUES
+        small = rows < MANY_ROWS and stream.n_values < _MANY_VALUES
         if held_out_share is not None:
             folds = round(1.0 / held_out_share)
         elif small:
             folds = 5
         else:
-            folds = 1 if rarer >= _PLENTY_PER_COLUMN * (stream.n_features + 1) else 2
+            folds = 1 if rarer >= PLENTY_PER_COLUMN * (stream.n_features + 1) else 2
         repeats = 3 if rows < _FEW_ROWS and rarer < _FEW_POINTS_OF_A_CLASS else 1
         return cls(max(min(folds, rarer), 1), repeats, small)
 
@@ -216,9 +216,14 @@ def _starts(measure: Measure, stream: ArrayStream, plan: _Plan, *, whitened: boo
         stochastic = [WeightedLogistic(emphasis, 2 if whitened else 8) for emphasis in (0.5, 1.0, 0.0)]
         penalised = [BatchLogistic(emphasis, C) for emphasis in (0.0, 1.0) for C in (0.03, 1.0)]
         return [*stochastic, *penalised]
-    emphasis = natural_emphasis(measure, stream.summary.prevalence)
-    passes = 2 if whitened else min(max(round(_START_POINTS / stream.n_points), 4), 8)
-    return [WeightedLogistic(emphasis, passes // 2 if emphasis > 0.5 else passes)]
+    return [start_for(measure, stream.summary.prevalence, stream.n_points, whitened=whitened)]
+
+
+def start_for(measure: Measure, prevalence: float, points: int, *, whitened: bool) -> WeightedLogistic:
+    """The one start that many rows need."""
+    emphasis = natural_emphasis(measure, prevalence)
+    passes = 2 if whitened else min(max(round(_START_POINTS / points), 4), 8)
+    return WeightedLogistic(emphasis, passes // 2 if emphasis > 0.5 else passes)
 
 
 def natural_emphasis(measure: Measure, prevalence: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..measures import Measure
+from ..measures import Measure, Rates
 from ..rewards import Logistic
 from ..streams import ArrayStream, Summary
 from .base import Solver, StreamingRun, Task, leverage_settings, require_number
@@ -91,6 +91,9 @@ class WeightedLogisticRun(StreamingRun):
 
     def model(self) -> LinearModel:
         return self._learner.mean()
+
+    def rates_met(self) -> Rates:
+        return self._learner.rates_met()
 
     def change_units(self, change: Any) -> None:
         self._learner.change_units(change)
