@@ -37,7 +37,7 @@ def best_threshold(scores: NDArray[Any], signed_weights: NDArray[Any], measure: 
     O(n log n), for any measure. The threshold lies midway between the scores it parts; of cuts that do equally
     well, the one nearest zero is taken, where the model itself would have drawn the line.
     """
-    cuts = _Cuts(scores, signed_weights, measure)
+    cuts = Cuts(scores, signed_weights, measure)
     ties = np.flatnonzero(cuts.values >= cuts.values.max() - 1e-12)
     thresholds = cuts.thresholds(ties)
     nearest = int(np.argmin(np.abs(thresholds)))
@@ -81,7 +81,7 @@ def steady_threshold(
     """
     if tolerance <= 0.0:
         return best_threshold(scores, signed_weights, measure).threshold
-    cuts = _Cuts(scores, signed_weights, measure)
+    cuts = Cuts(scores, signed_weights, measure)
     merit = np.maximum(cuts.values - (cuts.values.max() - tolerance), 0.0)
     merit *= np.diff(cuts.tpr, prepend=0.0)  # a threshold counts as often as positives lie at it
     near = np.flatnonzero(merit > 0)
@@ -90,8 +90,12 @@ def steady_threshold(
     return float(np.average(cuts.thresholds(near), weights=merit[near]))
 
 
-class _Cuts:
-    """All cuts between different scores, highest first, with the rates and the measure at each."""
+class Cuts:
+    """All cuts between different scores, highest first, with the rates and the measure at each.
+
+    ``tpr``, ``tnr`` and ``values`` have an entry a cut; the first cut calls nothing, the last everything. Where the
+    measure is not defined its value is -inf.
+    """
 
     def __init__(self, scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure):
         order = np.argsort(scores)[::-1]

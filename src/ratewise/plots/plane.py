@@ -1,0 +1,269 @@
+"""The plane of the two rates, which every measure is a landscape over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measures import Measure, Rates, get_measure
+from ..solvers import Cuts, best_threshold, rates_at
+from .history import checked_history, split_runs
+from .rows import innermost, measure_of, rows_from_estimator, rows_from_predictions
+from .style import (
+    BLACK,
+    BLUE,
+    DARK_GREY,
+    GREY,
+    LINES,
+    VERMILLION,
+    axes_for,
+    legend_below,
+    measure_name,
+    model_name,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_GRID = 241
+
+
+class Frontier(NamedTuple):
+    """The rates at every threshold of a model's scores."""
+
+    tpr: NDArray[np.float64]
+    tnr: NDArray[np.float64]
+
+
+class RatesPlaneDisplay:
+    """A fit in the plane of TPR and TNR, over the level curves of its measure.
+
+    The frontier is what moving the threshold can reach: the ROC curve. A model is as good as its measure lets it
+    be where its chosen point lies on the highest level curve that the frontier touches.
+
+    Parameters
+    ----------
+    measure : str or Measure
+    prevalence : float
+        The share of positives, which the level curves of F1 and the like depend on.
+    history : dict of arrays, optional
+        The ``history_`` of a fit; its path is drawn, one line a run. Its rates are those of training rows.
+    frontier : Frontier, optional
+        The rates (tpr, tnr) at every threshold.
+    chosen : Rates, optional
+        Where the model stands.
+    name : str, optional
+        Of the model.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib's axes and figure
+    level_curves_ : QuadContourSet
+    frontier_line_, chosen_mark_ : Line2D or None
+    path_lines_ : list of Line2D
+        One a run.
+
+    Examples
+    --------
+    >>> from ratewise.plots import RatesPlaneDisplay
+    >>> display = RatesPlaneDisplay.from_predictions([0, 1, 0, 1], [0.1, 0.2, 0.6, 0.9], measure="gmean")
+    >>> display.ax_.get_xlabel()
+    'TPR'
+    """
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure,
+        prevalence: float,
+        history: Mapping[str, Any] | None = None,
+        frontier: Frontier | None = None,
+        chosen: Rates | None = None,
+        name: str | None = None,
+    ):
+        self.measure = get_measure(measure)
+        if not 0.0 < prevalence < 1.0:
+            raise ValueError(f"prevalence must be a share between 0 and 1; got {prevalence!r}.")
+        self.prevalence = prevalence
+        self.history = None if history is None else checked_history(history, "tpr", "tnr", "value")
+        self.frontier = frontier
+        self.chosen = chosen
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        measure: str | Measure | None = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        runs: Iterable[int] | None = None,
+        zoom: bool = True,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw a fitted classifier: its frontier and its chosen point on these rows, and the path of its fit.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, of two classes, with ``predict_proba`` or ``decision_function``. There is a path where it is,
+            or holds, a MeasureClassifier.
+        X, y : rows and labels
+        measure : str or Measure, optional
+            What a MeasureClassifier was trained for unless given.
+        sample_weight : array, optional
+        pos_label : label, optional
+            The class whose rate is the TPR: the estimator's own choice, or ``classes_[1]``, unless given.
+        runs : iterable of int, optional
+            The runs whose paths to draw; all unless given.
+        zoom : bool
+            See :meth:`plot`.
+        name : str, optional
+        ax : matplotlib Axes, optional
+        """
+        measure = measure_of(estimator, measure)
+        rows, called, _ = rows_from_estimator(estimator, X, y, sample_weight, pos_label)
+        cuts = Cuts(*rows, measure)
+        display = cls(
+            measure=measure,
+            prevalence=cuts.prevalence,
+            history=getattr(innermost(estimator), "history_", None),
+            frontier=Frontier(cuts.tpr, cuts.tnr),
+            chosen=rates_at(called.astype(np.float64), rows.signed_weights, 0.5),
+            name=model_name(estimator, name),
+        )
+        return display.plot(ax, runs=runs, zoom=zoom)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        scores: Any,
+        *,
+        measure: str | Measure,
+        threshold: float | None = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        zoom: bool = True,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the frontier of scores, with the point at the threshold given or else at the best one."""
+        rows = rows_from_predictions(y_true, scores, sample_weight, pos_label)
+        measure = get_measure(measure)
+        cuts = Cuts(*rows, measure)
+        best = best_threshold(*rows, measure)
+        display = cls(
+            measure=measure,
+            prevalence=cuts.prevalence,
+            frontier=Frontier(cuts.tpr, cuts.tnr),
+            chosen=best.rates if threshold is None else rates_at(*rows, threshold),
+            name=name,
+        )
+        return display.plot(ax, zoom=zoom)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        levels: int = 8,
+        runs: Iterable[int] | None = None,
+        zoom: bool = True,
+    ) -> Self:
+        """Draw on these axes, or on new ones.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        levels : int
+            About how many level curves to draw.
+        runs : iterable of int, optional
+            The runs whose paths to draw; all unless given.
+        zoom : bool
+            Whether to show only the corner that holds the path and the chosen point, or the whole plane.
+        """
+        paths = {} if self.history is None else split_runs(self.history, runs)
+        ax = axes_for(ax, (6.4, 6.4))
+        low_tpr, low_tnr = self._corner(paths) if zoom else (0.0, 0.0)
+        self._draw_level_curves(ax, low_tpr, low_tnr, levels)
+        self._draw_frontier(ax)
+        self._draw_paths(ax, paths)
+        self._draw_chosen(ax)
+        ax.set_xlim(low_tpr, 1.0 + 0.02 * (1.0 - low_tpr))
+        ax.set_ylim(low_tnr, 1.0 + 0.02 * (1.0 - low_tnr))
+        ax.set_box_aspect(1)
+        ax.set(xlabel="TPR", ylabel="TNR", title=self.name)
+        legend_below(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _corner(self, paths: Mapping[int, NDArray[np.intp]]) -> tuple[float, float]:
+        """The lower left corner of what there is to see; the upper right one is perfection."""
+        points = [] if self.chosen is None else [(self.chosen.tpr, self.chosen.tnr)]
+        for rows in paths.values():
+            assert self.history is not None
+            points += list(zip(self.history["tpr"][rows], self.history["tnr"][rows], strict=True))
+        if not points:
+            return 0.0, 0.0
+        lowest = np.min(points, axis=0)
+        corner = np.maximum(1.0 - 1.25 * np.maximum(1.0 - lowest, 0.01), 0.0)
+        return float(corner[0]), float(corner[1])
+
+    def _draw_level_curves(self, ax: Axes, low_tpr: float, low_tnr: float, levels: int) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        tpr, tnr = np.meshgrid(np.linspace(low_tpr, 1.0, _GRID), np.linspace(low_tnr, 1.0, _GRID))
+        values = np.ma.masked_invalid(np.asarray(self.measure.value(tpr, tnr, self.prevalence), dtype=np.float64))
+        found = np.asarray(MaxNLocator(levels).tick_values(values.min(), values.max()))
+        inside = found[(found > values.min()) & (found < values.max())]
+        self.level_curves_ = ax.contour(tpr, tnr, values, levels=inside, colors=GREY, linewidths=0.8)
+        ax.clabel(self.level_curves_, fontsize="small", colors=DARK_GREY)
+        ax.plot([], [], color=GREY, linewidth=0.8, label=f"levels of {measure_name(self.measure)}")
+
+    def _draw_frontier(self, ax: Axes) -> None:
+        self.frontier_line_ = None
+        if self.frontier is not None:
+            self.frontier_line_ = ax.plot(
+                self.frontier.tpr, self.frontier.tnr, color=BLACK, linewidth=1.8, label="ROC frontier"
+            )[0]
+
+    def _draw_paths(self, ax: Axes, paths: Mapping[int, NDArray[np.intp]]) -> None:
+        self.path_lines_ = []
+        few = len(paths) <= len(LINES)
+        for place, rows in enumerate(paths.values()):
+            assert self.history is not None
+            tpr, tnr = self.history["tpr"][rows], self.history["tnr"][rows]
+            label = "path of the fit" + (f", {len(paths)} runs" if len(paths) > 1 else "")
+            self.path_lines_ += ax.plot(
+                tpr,
+                tnr,
+                color=BLUE,
+                alpha=0.9 if few else 0.3,
+                linewidth=1.2,
+                marker="o",
+                markersize=3.5 if few else 2.5,
+                label=label if place == 0 else None,
+            )
+
+    def _draw_chosen(self, ax: Axes) -> None:
+        self.chosen_mark_ = None
+        if self.chosen is not None:
+            value = float(self.measure.value(*self.chosen))
+            self.chosen_mark_ = ax.plot(
+                [self.chosen.tpr],
+                [self.chosen.tnr],
+                color=VERMILLION,
+                marker="*",
+                markersize=15,
+                markeredgecolor="white",
+                linestyle="none",
+                zorder=5,
+                label=f"chosen: {measure_name(self.measure)} {value:.3f}",
+            )[0]
