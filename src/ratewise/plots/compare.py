@@ -129,7 +129,7 @@ class ComparisonDisplay:
                     fontsize="small", fontweight="bold" if key == "measure" else "normal",
                 )  # fmt: skip
         self._frame(ax, min(float(numbers.min()) for numbers, *_ in columns.values()))
-        legend_below(ax, columns=3)
+        legend_below(ax, list(self.marks_.values()))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

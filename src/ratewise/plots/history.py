@@ -10,25 +10,24 @@ from numpy.typing import NDArray
 
 from ..measures import Measure, get_measure
 from .rows import innermost, measure_of
-from .style import BLUE, LINES, axes_for, legend_below, measure_name, model_name
+from .runs import FEW_RUNS, Runs, checked_history, long_runs, median_of_runs, seconds_in_run, split_runs
+from .style import BLUE, GREY, LINES, axes_for, legend_below, measure_name, model_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
-_AXIS_LABELS = {
-    "points": "points seen in a run",
-    "seconds": "seconds since the fit began",
-    "pass": "passes in a run",
-}
-_FEW_RUNS = len(LINES)
+_AXIS_LABELS = {"points": "points seen in", "seconds": "seconds since the beginning of", "pass": "passes of"}
+_MARKERS = "os^Dv<>"
+_FAR_APART = 100.0
 
 
 class HistoryDisplay:
     """How the measure grew with the points seen, or with time.
 
-    A default fit makes many runs, one for each fold and start, and each is a line; a start that is not sharpened
-    is a dot. The values are those of ``history_``: on the rows the fit learned from, so above what to expect on
-    new rows.
+    A default fit makes many runs, one for each fold and start. Each is a line, or a cross if it was looked at but
+    once; more than a few are drawn faintly, with their median. The values are those of ``history_``: on the rows
+    the fit learned from, so above what to expect on new rows.
 
     Parameters
     ----------
@@ -44,6 +43,8 @@ class HistoryDisplay:
     ax_, figure_ : matplotlib's axes and figure
     lines_ : list of Line2D
         One a run.
+    median_line_ : Line2D or None
+        Where there are more runs than can be told apart.
 
     Examples
     --------
@@ -91,63 +92,73 @@ class HistoryDisplay:
         ----------
         ax : matplotlib Axes, optional
         against : {"points", "seconds", "pass"}
-            The horizontal axis.
+            The horizontal axis. Where a fit made several runs, each is counted from its own beginning. The axis is
+            logarithmic where the checkpoints of a run lie far apart.
         runs : iterable of int, optional
             The runs to draw, by their numbers in the history; all unless given.
         """
         if against not in _AXIS_LABELS:
             raise ValueError(f"against must be one of {', '.join(map(repr, _AXIS_LABELS))}; got {against!r}.")
-        across = checked_history(self.history, against)[against]
-        chosen = split_runs(self.history, runs)
+        checked_history(self.history, against)
+        drawn = split_runs(self.history, runs)
+        across = seconds_in_run(self.history, drawn) if against == "seconds" else self.history[against]
         ax = axes_for(ax, (6.4, 4.6))
-        few = len(chosen) <= _FEW_RUNS
+        self.median_line_: Line2D | None = None
+        if len(drawn) <= FEW_RUNS:
+            self._draw_each(ax, across, drawn)
+        else:
+            self._draw_many(ax, across, drawn)
+        name = "value" if self.measure is None else measure_name(self.measure)
+        whose = "the fit" if len(drawn) == 1 else "a run"
+        ax.set(xlabel=f"{_AXIS_LABELS[against]} {whose}", ylabel=f"{name} on the training rows", title=self.name)
+        _scale(ax, across, drawn, whole=against != "seconds")
+        ax.grid(alpha=0.3)
+        if len(drawn) > 1:
+            labelled = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
+            legend_below(ax, labelled[:4], labelled[4:])
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_each(self, ax: Axes, across: NDArray[np.float64], runs: Runs) -> None:
         self.lines_ = [
             ax.plot(
                 across[rows],
                 self.history["value"][rows],
-                color=LINES[place] if few else BLUE,
-                alpha=1.0 if few else 0.35,
-                linewidth=1.6 if few else 0.9,
-                marker="os^Dv<>"[place] if few else "o",
-                markersize=4 if few else 2.5,
-                label=f"run {number}" if few else (f"{len(chosen)} runs" if place == 0 else None),
+                color=LINES[place],
+                linewidth=1.6,
+                marker=_MARKERS[place],
+                markersize=4.5,
+                label=f"run {number}",
             )[0]
-            for place, (number, rows) in enumerate(chosen.items())
+            for place, (number, rows) in enumerate(runs.items())
         ]
-        name = "value" if self.measure is None else measure_name(self.measure)
-        ax.set(xlabel=_AXIS_LABELS[against], ylabel=f"{name} on the training rows", title=self.name)
-        ax.grid(alpha=0.3)
-        if len(chosen) > 1:
-            legend_below(ax, columns=min(len(chosen), 4))
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+
+    def _draw_many(self, ax: Axes, across: NDArray[np.float64], runs: Runs) -> None:
+        """Every run faintly, and their median."""
+        value, longer = self.history["value"], long_runs(runs)
+        labels = {"line": f"{len(longer)} runs", "dot": f"{len(runs) - len(longer)} runs of one checkpoint"}
+        self.lines_ = []
+        for rows in runs.values():
+            kind = "line" if rows.size > 1 else "dot"
+            look = (
+                {"alpha": 0.35, "linewidth": 0.8}
+                if kind == "line"
+                else {"marker": "x", "markersize": 4, "linestyle": "none"}
+            )
+            self.lines_ += ax.plot(across[rows], value[rows], color=GREY, label=labels.pop(kind, None), **look)
+        if longer and "pass" in self.history:
+            middle = median_of_runs(self.history["pass"], longer, across, value)
+            self.median_line_ = ax.plot(
+                *middle, color=BLUE, linewidth=2.0, marker="o", markersize=4.5, label="median of the runs"
+            )[0]
 
 
-def checked_history(history: Mapping[str, Any], *needed: str) -> dict[str, NDArray[np.float64]]:
-    """A history as equally long arrays, with the columns that are needed."""
-    missing = [name for name in needed if name not in history]
-    if missing:
-        raise ValueError(f"The history has no column {missing[0]!r}; it has {', '.join(map(repr, history))}.")
-    table = {name: np.asarray(column, dtype=np.float64) for name, column in history.items()}
-    lengths = {name: column.shape for name, column in table.items()}
-    if len(set(lengths.values())) != 1 or any(len(shape) != 1 for shape in lengths.values()):
-        raise ValueError(f"The columns of a history must be equally long; they have the shapes {lengths}.")
-    if table[next(iter(table))].size == 0:
-        raise ValueError("The history is empty: there is nothing to draw.")
-    return table
+def _scale(ax: Axes, across: NDArray[np.float64], runs: Runs, *, whole: bool) -> None:
+    """Logarithmic for epochs that double; otherwise in plain figures."""
+    from matplotlib.ticker import StrMethodFormatter
 
-
-def split_runs(
-    history: Mapping[str, NDArray[np.float64]], wanted: Iterable[int] | None = None
-) -> dict[int, NDArray[np.intp]]:
-    """The rows of each run, in the order they were written; a fit without runs is run 0."""
-    run = history.get("run")
-    numbers = np.zeros(len(history["value"])) if run is None else run
-    known = {int(number): np.flatnonzero(numbers == number) for number in np.unique(numbers)}
-    if wanted is None:
-        return known
-    wanted = list(wanted)
-    strangers = [number for number in wanted if number not in known]
-    if strangers or not wanted:
-        raise ValueError(f"runs={wanted} must name runs of the history: {min(known)} to {max(known)}.")
-    return {number: known[number] for number in wanted}
+    shown = across[np.concatenate(list(runs.values()))]
+    if shown.min() > 0 and shown.max() > _FAR_APART * shown.min():
+        ax.set_xscale("log")
+    elif whole:
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

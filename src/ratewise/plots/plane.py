@@ -10,25 +10,15 @@ from numpy.typing import NDArray
 
 from ..measures import Measure, Rates, get_measure
 from ..solvers import Cuts, best_threshold, rates_at
-from .history import checked_history, split_runs
+from .levels import Window, draw_level_curves
 from .rows import innermost, measure_of, rows_from_estimator, rows_from_predictions
-from .style import (
-    BLACK,
-    BLUE,
-    DARK_GREY,
-    GREY,
-    LINES,
-    VERMILLION,
-    axes_for,
-    legend_below,
-    measure_name,
-    model_name,
-)
+from .runs import FEW_RUNS, Runs, checked_history, long_runs, median_of_runs, split_runs
+from .style import BLACK, BLUE, SKY, VERMILLION, axes_for, legend_below, measure_name, model_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_GRID = 241
+_RING = "\N{WHITE CIRCLE}"
 
 
 class Frontier(NamedTuple):
@@ -65,6 +55,8 @@ class RatesPlaneDisplay:
     frontier_line_, chosen_mark_ : Line2D or None
     path_lines_ : list of Line2D
         One a run.
+    median_path_ : Line2D or None
+        Where there are more runs than can be told apart.
 
     Examples
     --------
@@ -173,7 +165,7 @@ class RatesPlaneDisplay:
         self,
         ax: Axes | None = None,
         *,
-        levels: int = 8,
+        levels: int = 10,
         runs: Iterable[int] | None = None,
         zoom: bool = True,
     ) -> Self:
@@ -187,45 +179,35 @@ class RatesPlaneDisplay:
         runs : iterable of int, optional
             The runs whose paths to draw; all unless given.
         zoom : bool
-            Whether to show only the corner that holds the path and the chosen point, or the whole plane.
+            Whether to show only the part that holds the path and the chosen point, or the whole plane.
         """
         paths = {} if self.history is None else split_runs(self.history, runs)
         ax = axes_for(ax, (6.4, 6.4))
-        low_tpr, low_tnr = self._corner(paths) if zoom else (0.0, 0.0)
-        self._draw_level_curves(ax, low_tpr, low_tnr, levels)
+        window = self._window(paths) if zoom else Window(0.0, 1.0, 0.0, 1.0)
+        ax.set_xlim(window.low_tpr, window.high_tpr + _beyond(window.low_tpr, window.high_tpr))
+        ax.set_ylim(window.low_tnr, window.high_tnr + _beyond(window.low_tnr, window.high_tnr))
+        self.level_curves_ = draw_level_curves(ax, self.measure, self.prevalence, window, levels)
         self._draw_frontier(ax)
         self._draw_paths(ax, paths)
         self._draw_chosen(ax)
-        ax.set_xlim(low_tpr, 1.0 + 0.02 * (1.0 - low_tpr))
-        ax.set_ylim(low_tnr, 1.0 + 0.02 * (1.0 - low_tnr))
         ax.set_box_aspect(1)
         ax.set(xlabel="TPR", ylabel="TNR", title=self.name)
-        legend_below(ax)
+        labelled = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
+        legend_below(ax, labelled[:2], labelled[2:4], labelled[4:])
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _corner(self, paths: Mapping[int, NDArray[np.intp]]) -> tuple[float, float]:
-        """The lower left corner of what there is to see; the upper right one is perfection."""
-        points = [] if self.chosen is None else [(self.chosen.tpr, self.chosen.tnr)]
+    def _window(self, paths: Runs) -> Window:
+        """The part of the plane that holds the paths and the chosen point, with room around them."""
+        tpr = [] if self.chosen is None else [self.chosen.tpr]
+        tnr = [] if self.chosen is None else [self.chosen.tnr]
         for rows in paths.values():
             assert self.history is not None
-            points += list(zip(self.history["tpr"][rows], self.history["tnr"][rows], strict=True))
-        if not points:
-            return 0.0, 0.0
-        lowest = np.min(points, axis=0)
-        corner = np.maximum(1.0 - 1.25 * np.maximum(1.0 - lowest, 0.01), 0.0)
-        return float(corner[0]), float(corner[1])
-
-    def _draw_level_curves(self, ax: Axes, low_tpr: float, low_tnr: float, levels: int) -> None:
-        from matplotlib.ticker import MaxNLocator
-
-        tpr, tnr = np.meshgrid(np.linspace(low_tpr, 1.0, _GRID), np.linspace(low_tnr, 1.0, _GRID))
-        values = np.ma.masked_invalid(np.asarray(self.measure.value(tpr, tnr, self.prevalence), dtype=np.float64))
-        found = np.asarray(MaxNLocator(levels).tick_values(values.min(), values.max()))
-        inside = found[(found > values.min()) & (found < values.max())]
-        self.level_curves_ = ax.contour(tpr, tnr, values, levels=inside, colors=GREY, linewidths=0.8)
-        ax.clabel(self.level_curves_, fontsize="small", colors=DARK_GREY)
-        ax.plot([], [], color=GREY, linewidth=0.8, label=f"levels of {measure_name(self.measure)}")
+            tpr += self.history["tpr"][rows].tolist()
+            tnr += self.history["tnr"][rows].tolist()
+        if not tpr:
+            return Window(0.0, 1.0, 0.0, 1.0)
+        return Window(*_widened(min(tpr), max(tpr)), *_widened(min(tnr), max(tnr)))
 
     def _draw_frontier(self, ax: Axes) -> None:
         self.frontier_line_ = None
@@ -234,23 +216,28 @@ class RatesPlaneDisplay:
                 self.frontier.tpr, self.frontier.tnr, color=BLACK, linewidth=1.8, label="ROC frontier"
             )[0]
 
-    def _draw_paths(self, ax: Axes, paths: Mapping[int, NDArray[np.intp]]) -> None:
-        self.path_lines_ = []
-        few = len(paths) <= len(LINES)
-        for place, rows in enumerate(paths.values()):
-            assert self.history is not None
-            tpr, tnr = self.history["tpr"][rows], self.history["tnr"][rows]
-            label = "path of the fit" + (f", {len(paths)} runs" if len(paths) > 1 else "")
-            self.path_lines_ += ax.plot(
-                tpr,
-                tnr,
-                color=BLUE,
-                alpha=0.9 if few else 0.3,
-                linewidth=1.2,
-                marker="o",
-                markersize=3.5 if few else 2.5,
-                label=label if place == 0 else None,
-            )
+    def _draw_paths(self, ax: Axes, paths: Runs) -> None:
+        """Each run's path; where there are many, faintly, with their median."""
+        self.path_lines_, self.median_path_ = [], None
+        if self.history is None:
+            return
+        tpr, tnr = self.history["tpr"], self.history["tnr"]
+        few = len(paths) <= FEW_RUNS
+        longer = long_runs(paths)
+        strong: dict[str, Any] = {"color": BLUE, "linewidth": 1.6, "marker": "o", "markersize": 4}
+        faint: dict[str, Any] = {"color": SKY, "linewidth": 0.7, "alpha": 0.35, "marker": ".", "markersize": 2}
+        label: str | None = f"path from {_RING} (training rows)" if few else f"paths of {len(paths)} runs"
+        for rows in paths.values():
+            self.path_lines_ += ax.plot(tpr[rows], tnr[rows], label=label, **(strong if few else faint))
+            label = None
+        strong_paths = self.path_lines_ if few else []
+        if not few and longer and "pass" in self.history:
+            middle = median_of_runs(self.history["pass"], longer, tpr, tnr)
+            self.median_path_ = ax.plot(*middle, label=f"median path from {_RING} (training rows)", **strong)[0]
+            strong_paths = [self.median_path_]
+        for line in strong_paths:
+            first = np.asarray(line.get_xydata())[0]
+            ax.plot(*first, marker="o", markersize=9, color=BLUE, markerfacecolor="white", zorder=3)
 
     def _draw_chosen(self, ax: Axes) -> None:
         self.chosen_mark_ = None
@@ -261,9 +248,19 @@ class RatesPlaneDisplay:
                 [self.chosen.tnr],
                 color=VERMILLION,
                 marker="*",
-                markersize=15,
+                markersize=16,
                 markeredgecolor="white",
                 linestyle="none",
                 zorder=5,
                 label=f"chosen: {measure_name(self.measure)} {value:.3f}",
             )[0]
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    room = max(0.2 * (high - low), 0.02)
+    return max(low - room, 0.0), min(high + room, 1.0)
+
+
+def _beyond(low: float, high: float) -> float:
+    """Room for a mark at the very edge of the plane."""
+    return 0.02 * (high - low) if high == 1.0 else 0.0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..measures import Measure, get_measure, measure_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
 
 # Okabe and Ito's colours, which readers of every kind of colour vision tell apart. Markers and dashes differ too.
 BLACK = "#000000"
@@ -22,7 +23,8 @@ LINES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 GREY = "#8C8C8C"
 DARK_GREY = "#595959"
 
-_LEGEND_DROP = 42.0  # points below the axes: clear of tick labels and the axis label
+_LEGEND_DROP = 40.0  # points below the axes: clear of tick labels and the axis label
+_LEGEND_ROW = 17.0
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -38,21 +40,30 @@ def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return plt.subplots(figsize=size, layout="constrained")[1]
 
 
-def legend_below(ax: Axes, columns: int = 2) -> Legend:
-    """A legend under the axes, where it hides nothing."""
+def legend_below(ax: Axes, *rows: Sequence[Line2D]) -> None:
+    """A legend under the axes, where it hides nothing: rows of labelled lines, each row centred."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = ax.get_figure(root=True)
     assert figure is not None
-    below = ax.transAxes + ScaledTranslation(0.0, -_LEGEND_DROP / 72.0, figure.dpi_scale_trans)
-    return ax.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        bbox_transform=below,
-        ncols=columns,
-        frameon=False,
-        borderaxespad=0.0,
-    )
+    filled = [row for row in rows if row]
+    for place, row in enumerate(filled):
+        drop = _LEGEND_DROP + place * _LEGEND_ROW
+        below = ax.transAxes + ScaledTranslation(0.0, -drop / 72.0, figure.dpi_scale_trans)
+        legend = ax.legend(
+            handles=row,
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            bbox_transform=below,
+            ncols=len(row),
+            frameon=False,
+            borderaxespad=0.0,
+        )
+        for handle in legend.legend_handles:
+            if handle is not None:
+                handle.set_alpha(1.0)  # what is faint in the picture must be readable here
+        if place + 1 < len(filled):
+            ax.add_artist(legend)  # the next legend would take its place
 
 
 def measure_name(measure: Measure) -> str:
@@ -64,4 +75,6 @@ def measure_name(measure: Measure) -> str:
 
 
 def model_name(estimator: Any, name: str | None) -> str:
-    return type(estimator).__name__ if name is None else name
+    """The name given, or the class of the classifier, the last step of a pipeline."""
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    return type(last).__name__ if name is None else name

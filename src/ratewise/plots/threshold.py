@@ -153,47 +153,56 @@ class ThresholdDisplay:
         ax = axes_for(ax, (6.4, 4.8))
         shown = self._shown()
         low, high = self._limits()
+        name = measure_name(self.measure)
+        values = np.where(np.isfinite(self.values), self.values, np.nan)
+        self.curve_ = self._steps(ax, values, shown, color=BLUE, linewidth=2.0, zorder=2.5, label=name)
         self.tpr_curve_ = self.tnr_curve_ = None
         if rates:
             self.tpr_curve_ = self._steps(ax, self.tpr, shown, color=SKY, linestyle="--", label="TPR")
             self.tnr_curve_ = self._steps(ax, self.tnr, shown, color=ORANGE, linestyle="-.", label="TNR")
-        name = measure_name(self.measure)
-        values = np.where(np.isfinite(self.values), self.values, np.nan)
-        self.curve_ = self._steps(ax, values, shown, color=BLUE, linewidth=2.0, label=name)
-        self._mark(ax)
+        self._mark_chosen(ax)
+        self._mark_best(ax)
         ax.set(xlabel="threshold on the score", ylabel=f"{name}, TPR, TNR" if rates else name, title=self.name)
         ax.set_xlim(low, high)
         ax.grid(alpha=0.3)
-        legend_below(ax, columns=3 if rates else 2)
+        curves = [self.curve_, self.tpr_curve_, self.tnr_curve_]
+        marks = [self.chosen_mark_, self.best_mark_]
+        legend_below(ax, *([line for line in row if line is not None] for row in (curves, marks)))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _mark(self, ax: Axes) -> None:
-        chosen, best = self.chosen, self.best
-        is_best = chosen.value >= best.value - 1e-12
-        ax.axvline(chosen.threshold, color=VERMILLION, linewidth=1.2, linestyle=":")
+    def _mark_chosen(self, ax: Axes) -> None:
+        ax.axvline(self.chosen.threshold, color=VERMILLION, linewidth=1.2, linestyle=":")
         self.chosen_mark_ = ax.plot(
-            [chosen.threshold],
-            [chosen.value],
+            [self.chosen.threshold],
+            [self.chosen.value],
             color=VERMILLION,
             marker="o",
             markersize=8,
             linestyle="none",
-            label=_told("chosen, the best here" if is_best else "chosen", chosen),
+            zorder=3,
+            label=_told("chosen, the best here" if self._chosen_is_best() else "chosen", self.chosen),
         )[0]
+
+    def _mark_best(self, ax: Axes) -> None:
         self.best_mark_ = None
-        if not is_best:
-            self.best_mark_ = ax.plot(
-                [best.threshold],
-                [best.value],
-                color=GREEN,
-                marker="D",
-                markersize=8,
-                markerfacecolor="none",
-                markeredgewidth=1.8,
-                linestyle="none",
-                label=_told("best here", best),
-            )[0]
+        if self._chosen_is_best():
+            return
+        self.best_mark_ = ax.plot(
+            [self.best.threshold],
+            [self.best.value],
+            color=GREEN,
+            marker="D",
+            markersize=9,
+            markerfacecolor="none",
+            markeredgewidth=1.8,
+            linestyle="none",
+            zorder=3,
+            label=_told("best here", self.best),
+        )[0]
+
+    def _chosen_is_best(self) -> bool:
+        return self.chosen.value >= self.best.value - 1e-12
 
     def _steps(self, ax: Axes, values: NDArray[Any], shown: NDArray[np.intp], **look: Any) -> Any:
         """A line that is flat from each threshold to the next, and beyond the last."""
