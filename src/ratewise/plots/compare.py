@@ -135,7 +135,7 @@ class ComparisonDisplay:
 
     def _frame(self, ax: Axes, lowest: float) -> None:
         """Models from top to bottom, and room to the right of 1 for the numbers beside the marks."""
-        low = lowest - 0.08 * max(1.0 - lowest, 0.05)
+        low = min(lowest - 0.08 * (1.0 - lowest), 0.95)
         ax.set_xlim(low, 1.0 + 0.14 * (1.0 - low))
         ax.set_xticks([tick for tick in ax.get_xticks() if low <= tick <= 1.0 + 1e-9])
         ax.set_yticks(np.arange(len(self.names)), self.names)

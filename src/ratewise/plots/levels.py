@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.contour import QuadContourSet
 
 _GRID = 241
-_CLOSEST_LABELS = 0.08  # of the width of the axes
+_LABEL_HEIGHT = 14.0  # in points, as the two that follow
+_CHARACTER_WIDTH = 5.3
+_GAP = 6.0
 
 
 class Window(NamedTuple):
@@ -28,9 +30,12 @@ class Window(NamedTuple):
 
 
 def draw_level_curves(
-    ax: Axes, measure: Measure, prevalence: float, window: Window, number: int
+    ax: Axes, measure: Measure, prevalence: float, window: Window, *, number: int, avoid: float | None
 ) -> QuadContourSet:
-    """About so many level curves, with their levels written at the edges, where they hide nothing."""
+    """About so many level curves, with their levels written at the edges, where they hide nothing.
+
+    ``avoid`` is the TPR at which something else crosses the lower edge.
+    """
     from matplotlib.ticker import MaxNLocator
 
     tpr = np.linspace(window.low_tpr, window.high_tpr, _GRID)
@@ -50,7 +55,7 @@ def draw_level_curves(
     masked = np.ma.masked_invalid(values)
     curves = ax.contour(across, up, masked, levels=levels, colors=GREY, linewidths=0.8)
     ax.plot([], [], color=GREY, linewidth=0.8, label=f"levels of {measure_name(measure)}")
-    _write_levels(ax, levels, tpr, tnr, values)
+    _write_levels(ax, levels, tpr, tnr, values, avoid)
     return curves
 
 
@@ -60,6 +65,7 @@ def _write_levels(
     tpr: NDArray[np.float64],
     tnr: NDArray[np.float64],
     values: NDArray[np.float64],
+    avoid: float | None,
 ) -> None:
     """Each level above the axes if its curve ends there, else to the right of them, else inside at the bottom."""
     digits = max(len(f"{level:.6f}".rstrip("0").split(".")[1]) for level in levels)
@@ -72,12 +78,23 @@ def _write_levels(
             at_right[place] = text
         elif (place := _crossing(tpr, values[0], level)) is not None:
             at_bottom[place] = text
-    _write_outside(ax, _well_apart(at_top, tpr), top=True)
-    _write_outside(ax, _well_apart(at_right, tnr), top=False)
-    room = tpr[0] + _CLOSEST_LABELS * (tpr[-1] - tpr[0])  # to the left of the curve
-    for place, text in _well_apart(at_bottom, tpr).items():
-        if place > room:
+    point_across, point_up = _size_of_a_point(ax, tpr, tnr)
+    width = point_across * (_CHARACTER_WIDTH * (digits + 2) + _GAP)
+    _write_outside(ax, _well_apart(at_top, width), top=True)
+    _write_outside(ax, _well_apart(at_right, point_up * _LABEL_HEIGHT), top=False)
+    for place, text in _well_apart(at_bottom, width).items():
+        crossed = avoid is not None and place - width < avoid < place + point_across * _GAP
+        if place - width > tpr[0] and not crossed:
             _write_at_the_bottom(ax, place, text)
+
+
+def _size_of_a_point(ax: Axes, tpr: NDArray[np.float64], tnr: NDArray[np.float64]) -> tuple[float, float]:
+    """A typographer's point in the units of the axes; about, since laying out the figure shrinks them yet."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    extent = ax.get_window_extent()
+    points = 0.75 * min(extent.width, extent.height) * 72.0 / figure.dpi
+    return (tpr[-1] - tpr[0]) / points, (tnr[-1] - tnr[0]) / points
 
 
 def _crossing(places: NDArray[np.float64], values: NDArray[np.float64], level: float) -> float | None:
@@ -91,11 +108,11 @@ def _crossing(places: NDArray[np.float64], values: NDArray[np.float64], level: f
     return float(places[k] + share * (places[k + 1] - places[k]))
 
 
-def _well_apart(texts: dict[float, str], edge: NDArray[np.float64]) -> dict[float, str]:
+def _well_apart(texts: dict[float, str], least: float) -> dict[float, str]:
     """Without labels that would touch their neighbour."""
     kept: dict[float, str] = {}
     for place in sorted(texts, reverse=True):
-        if not kept or min(kept) - place >= _CLOSEST_LABELS * (edge[-1] - edge[0]):
+        if not kept or min(kept) - place >= least:
             kept[place] = texts[place]
     return kept
 

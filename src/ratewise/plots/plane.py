@@ -186,7 +186,9 @@ class RatesPlaneDisplay:
         window = self._window(paths) if zoom else Window(0.0, 1.0, 0.0, 1.0)
         ax.set_xlim(window.low_tpr, window.high_tpr + _beyond(window.low_tpr, window.high_tpr))
         ax.set_ylim(window.low_tnr, window.high_tnr + _beyond(window.low_tnr, window.high_tnr))
-        self.level_curves_ = draw_level_curves(ax, self.measure, self.prevalence, window, levels)
+        self.level_curves_ = draw_level_curves(
+            ax, self.measure, self.prevalence, window, number=levels, avoid=self._frontier_at(window.low_tnr)
+        )
         self._draw_frontier(ax)
         self._draw_paths(ax, paths)
         self._draw_chosen(ax)
@@ -208,6 +210,12 @@ class RatesPlaneDisplay:
         if not tpr:
             return Window(0.0, 1.0, 0.0, 1.0)
         return Window(*_widened(min(tpr), max(tpr)), *_widened(min(tnr), max(tnr)))
+
+    def _frontier_at(self, tnr: float) -> float | None:
+        """The highest TPR that the frontier has at this TNR."""
+        if self.frontier is None:
+            return None
+        return float(np.max(self.frontier.tpr[self.frontier.tnr >= tnr], initial=0.0))
 
     def _draw_frontier(self, ax: Axes) -> None:
         self.frontier_line_ = None
@@ -257,7 +265,8 @@ class RatesPlaneDisplay:
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:
-    room = max(0.2 * (high - low), 0.02)
+    room = 0.2 * (high - low) if high > low else 0.5 * (1.0 - low)  # a single point: half the way to perfection
+    room = max(room, 0.01)
     return max(low - room, 0.0), min(high + room, 1.0)
 
 

@@ -228,11 +228,11 @@ class ThresholdDisplay:
         """Where something happens: without the outermost scores of either class, which may lie far out."""
         all_called = (self.tnr < _EDGE_SHARE) & (self.tpr > 1.0 - _EDGE_SHARE)
         none_called = (self.tpr < _EDGE_SHARE) & (self.tnr > 1.0 - _EDGE_SHARE)
-        inside = self.thresholds[~all_called & ~none_called]
-        inside = inside[np.isfinite(inside)]
-        marks = [self.chosen.threshold, self.best.threshold]
-        ends = np.concatenate([inside, marks])
-        low, high = float(ends.min()), float(ends.max())
+        ends = [self.chosen.threshold, self.best.threshold, *self.thresholds[~all_called & ~none_called]]
+        if none_called.any():
+            ends.append(self.thresholds[none_called].min())
+        ends = [end for end in ends if np.isfinite(end)]
+        low, high = float(min(ends)), float(max(ends))
         margin = 0.05 * (high - low) or 1.0
         return low - margin, high + margin
 
