@@ -23,8 +23,10 @@ LINES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 GREY = "#8C8C8C"
 DARK_GREY = "#595959"
 
-_LEGEND_DROP = 40.0  # points below the axes: clear of tick labels and the axis label
-_LEGEND_ROW = 17.0
+# In font sizes: the legend begins so far below the axes, clear of tick labels and the axis label, and its rows are
+# so far apart.
+_LEGEND_DROP = 4.2
+_LEGEND_ROW = 1.7
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -42,13 +44,16 @@ def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 def legend_below(ax: Axes, *rows: Sequence[Line2D]) -> None:
     """A legend under the axes, where it hides nothing: rows of labelled lines, each row centred."""
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties
     from matplotlib.transforms import ScaledTranslation
 
+    font_size = FontProperties(size=rcParams["legend.fontsize"]).get_size_in_points()
     figure = ax.get_figure(root=True)
     assert figure is not None
     filled = [row for row in rows if row]
     for place, row in enumerate(filled):
-        drop = _LEGEND_DROP + place * _LEGEND_ROW
+        drop = font_size * (_LEGEND_DROP + place * _LEGEND_ROW)
         below = ax.transAxes + ScaledTranslation(0.0, -drop / 72.0, figure.dpi_scale_trans)
         legend = ax.legend(
             handles=row,
@@ -57,6 +62,7 @@ def legend_below(ax: Axes, *rows: Sequence[Line2D]) -> None:
             bbox_transform=below,
             ncols=len(row),
             frameon=False,
+            borderpad=0.0,
             borderaxespad=0.0,
         )
         for handle in legend.legend_handles:

@@ -93,8 +93,8 @@ def steady_threshold(
 class Cuts:
     """All cuts between different scores, highest first, with the rates and the measure at each.
 
-    ``tpr``, ``tnr`` and ``values`` have an entry a cut; the first cut calls nothing, the last everything. Where the
-    measure is not defined its value is -inf.
+    ``tpr``, ``tnr`` and ``values`` have an entry a cut; the first cut calls nothing, the last everything. Where
+    the measure is not defined its value is -inf.
     """
 
     def __init__(self, scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure):
