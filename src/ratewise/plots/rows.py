@@ -15,7 +15,7 @@ from ..measures import Measure, get_measure
 class ScoredRows(NamedTuple):
     """Scores speak for the positive class; signed weights are negative for rows of the negative class."""
 
-    scores: NDArray[np.floating[Any]]
+    scores: NDArray[np.float64]
     signed_weights: NDArray[np.float64]
 
 
@@ -29,7 +29,7 @@ def rows_from_predictions(y_true: Any, scores: Any, sample_weight: Any, pos_labe
         )
     if scores.dtype.kind not in "fiub":
         raise ValueError(f"scores must be numbers; got {scores.dtype}. ThresholdDisplay and the like need scores.")
-    scores = scores.astype(np.result_type(scores.dtype, np.float32), copy=False)
+    scores = np.ascontiguousarray(scores, dtype=np.float64)  # other forms would be compiled for anew
     if not np.isfinite(scores).all():
         raise ValueError(f"scores contain {int((~np.isfinite(scores)).sum())} value(s) that are not finite.")
     return ScoredRows(scores, signed_weights(y_true, scores.size, sample_weight, pos_label))

@@ -154,8 +154,8 @@ class _Histogram:
 class Cuts:
     """All cuts between different scores of a stretch, highest first, with the rates and the measure at each.
 
-    ``tpr``, ``tnr`` and ``values`` have an entry a cut. Of all scores, which is the stretch unless given, the first
-    cut calls nothing and the last everything. Where the measure is not defined its value is -inf.
+    ``tpr``, ``tnr`` and ``values`` have an entry a cut. Of all scores, which is the stretch unless given, the
+    first cut calls nothing and the last everything. Where the measure is not defined its value is -inf.
     """
 
     def __init__(
