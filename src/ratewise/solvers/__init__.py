@@ -15,7 +15,7 @@ from .sharpen import Sharpen
 from .spade import Spade
 from .stamp import Stamp
 from .stream_fit import StreamFit, StreamPlan, StreamResult
-from .threshold import BestThreshold, best_threshold, rates_at, steady_threshold
+from .threshold import BestThreshold, Cuts, best_threshold, rates_at, steady_threshold
 from .weighted import WeightedLogistic
 
 _SOLVERS: dict[str, type[Solver]] = {"spade": Spade, "stamp": Stamp, "amp": Amp}
@@ -47,6 +47,7 @@ __all__ = [
     "Amp",
     "BatchLogistic",
     "BestThreshold",
+    "Cuts",
     "History",
     "LinearModel",
     "Run",

@@ -41,7 +41,7 @@ def best_threshold(scores: NDArray[Any], signed_weights: NDArray[Any], measure: 
     stretches = [_EVERYTHING]
     if measure.monotone and scores.size >= _MANY_SCORES:
         stretches = _Histogram(scores, signed_weights).where_the_best_may_lie(measure)
-    found = [_Cuts(scores, signed_weights, measure, stretch).best() for stretch in stretches]
+    found = [Cuts(scores, signed_weights, measure, stretch).best() for stretch in stretches]
     highest = max(best.value for best in found)
     return min((best for best in found if best.value >= highest - _TIE), key=lambda best: abs(best.threshold))
 
@@ -71,7 +71,7 @@ def steady_threshold(
     """
     if tolerance <= 0.0:
         return best_threshold(scores, signed_weights, measure).threshold
-    cuts = _Cuts(scores, signed_weights, measure)
+    cuts = Cuts(scores, signed_weights, measure)
     merit = np.maximum(cuts.values - (cuts.values.max() - tolerance), 0.0)
     merit *= np.diff(cuts.tpr, prepend=0.0)  # a threshold counts as often as positives lie at it
     near = np.flatnonzero(merit > 0)
@@ -151,8 +151,12 @@ class _Histogram:
         ]
 
 
-class _Cuts:
-    """All cuts between different scores of a stretch, highest first, with the rates and the measure at each."""
+class Cuts:
+    """All cuts between different scores of a stretch, highest first, with the rates and the measure at each.
+
+    ``tpr``, ``tnr`` and ``values`` have an entry a cut. Of all scores, which is the stretch unless given, the
+    first cut calls nothing and the last everything. Where the measure is not defined its value is -inf.
+    """
 
     def __init__(
         self,
