@@ -40,6 +40,7 @@ from ..streams import (
     Survey,
     Units,
     Whitener,
+    class_weights,
     summarize,
 )
 from .from_stream import (
@@ -546,8 +547,8 @@ def _with_mean_weight_one(rows: TrainingSet) -> TrainingSet:
 
 
 def _share_of_positives(rows: TrainingSet) -> float:
-    positive = rows.signed_weights.sum(where=rows.signed_weights > 0, dtype=np.float64)
-    return float(positive) / rows.signed_weights.size
+    positive, negative = class_weights(rows.signed_weights)
+    return positive / (positive + negative)
 
 
 def _require_both_classes(rows: TrainingSet) -> None:

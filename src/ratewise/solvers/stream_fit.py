@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ..kernels import bin_scores, hash_csr_rows, hash_dense_rows
 from ..measures import Measure, Rates
-from ..streams import ArrayStream, Reservoir, Standardizer, Summary, Units, Whitener
+from ..streams import ArrayStream, Reservoir, Standardizer, Summary, Units, Whitener, class_weights
 from .base import Solver, StreamingRun, Task
 from .history import History
 from .learner import LinearModel
@@ -123,8 +123,9 @@ class StreamFit:
         self._standardizer.update(X)
         self._reservoir.add(X, signed_weights)
         self.rows += X.shape[0]
-        self._weight[0] += float(signed_weights.sum(where=signed_weights > 0, dtype=np.float64))
-        self._weight[1] -= float(signed_weights.sum(where=signed_weights < 0, dtype=np.float64))
+        positive, negative = class_weights(signed_weights)
+        self._weight[0] += positive
+        self._weight[1] += negative
 
     def _fix_units(self) -> None:
         assert self._standardizer is not None

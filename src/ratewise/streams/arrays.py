@@ -12,6 +12,7 @@ from scipy import sparse
 
 from .chunk import Chunk, CSRRows, DenseRows, Summary, rows_for_kernels
 from .holding import CopiedRows, GatheredRows, Holding
+from .mixing import evenly_mixed_order
 from .units import Units
 
 # A kernel call sums models in the width of the data; solvers fold that into float64 between calls.
@@ -70,9 +71,11 @@ class ArrayStream:
         sample = list(self._held.pieces([(0, min(self._held.shape[0], _SAMPLED_ROWS))]))
         rows = max(sum(piece.shape[0] for piece in sample), 1)
         squares = sum(_sum_of_squares(piece) for piece in sample)
-        nonzeros = sum(np.count_nonzero(piece.data if sparse.issparse(piece) else piece) for piece in sample)
         self._squared_row = squares / rows
-        self._entry_square = 1.0 if self._unit_scale or squares == 0 else squares / max(nonzeros, 1)
+        self._entry_square = 1.0
+        if not self._unit_scale and squares > 0:
+            nonzeros = sum(np.count_nonzero(piece.data if sparse.issparse(piece) else piece) for piece in sample)
+            self._entry_square = squares / nonzeros
 
     def _restart(self) -> None:
         """Begin a new pass over the rows of this stream, and sum them up."""
@@ -80,8 +83,7 @@ class ArrayStream:
         self.n_points = int(self.signed_weights.size)
         self.summary = Summary(
             self.n_points,
-            float(self.signed_weights.sum(where=self.signed_weights > 0, dtype=np.float64)),
-            -float(self.signed_weights.sum(where=self.signed_weights < 0, dtype=np.float64)),
+            *class_weights(self.signed_weights),
             self._squared_row * self.n_points,
             self._entry_square,
         )
@@ -205,30 +207,16 @@ class ArrayStream:
         return total
 
 
-def evenly_mixed_order(positive: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.signedinteger[Any]]:
-    """A random order in which every stretch of rows has its share of both classes."""
-    whole: Any = np.int32 if positive.size <= np.iinfo(np.int32).max else np.int64
-    rare, common = (np.flatnonzero(mine).astype(whole) for mine in (positive, ~positive))
-    if rare.size > common.size:
-        rare, common = common, rare
-    # The k-th row of the rarer class goes to a random place in the k-th of as many equal stretches.
-    edges = np.arange(rare.size + 1) * positive.size // max(rare.size, 1)
-    places = edges[:-1] + (rng.random(rare.size) * np.diff(edges)).astype(np.int64)
-    rng.shuffle(rare)
-    rng.shuffle(common)
-    order = np.empty(positive.size, dtype=whole)
-    free = np.ones(positive.size, dtype=bool)
-    free[places] = False
-    order[places] = rare
-    order[free] = common
-    return order
-
-
 def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
     """Count points, class weights and squared row lengths."""
-    positive = float(signed_weights[signed_weights > 0].sum(dtype=np.float64))
-    negative = -float(signed_weights[signed_weights < 0].sum(dtype=np.float64))
-    return Summary(int(X.shape[0]), positive, negative, _sum_of_squares(X))
+    return Summary(int(X.shape[0]), *class_weights(signed_weights), _sum_of_squares(X))
+
+
+def class_weights(signed_weights: NDArray[Any]) -> tuple[float, float]:
+    """The weight of all positives and of all negatives; by two plain sums, which take a tenth of masked ones."""
+    both = float(np.abs(signed_weights).sum(dtype=np.float64))
+    surplus = float(signed_weights.sum(dtype=np.float64))
+    return 0.5 * (both + surplus), 0.5 * (both - surplus)
 
 
 def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
