@@ -75,10 +75,9 @@ class GMean(ConcaveMeasure):
             moved = x - error / slope if slope > 0.0 else low
             if moved <= low or moved >= high:
                 moved = 0.5 * (low + high)
-            change = abs(moved - x)
-            x = moved
-            if change <= 1e-9 * x:  # the next step would be of the order of its square
+            if abs(moved - x) <= 1e-13 * x:
                 break
+            x = moved
         return x
 
     def stability(self, epsilon: float) -> float:
