@@ -103,15 +103,19 @@ def our_fits(measure_name: str) -> Iterator[Fit]:
         return Fit(curve, at, learn)
 
     for k in PASSES:
-        yield fit(PLAIN, f"{k} passes", solver=kind(passes=k), sharpen=False)
+        yield fit(PLAIN, passes(k), solver=kind(passes=k), sharpen=False)
     if "low_memory" in inspect.signature(MeasureClassifier).parameters:
         for k in PASSES:
             settings = {"solver": kind(passes=k), "sharpen": False, "low_memory": True}
-            yield fit(LOW_MEMORY, f"{k} passes", **settings)
+            yield fit(LOW_MEMORY, passes(k), **settings)
     for k in SHARPENING_PASSES:
         settings = {"solver": kind(passes=1), "sharpen": Sharpen(passes=k)}
         yield fit(SHARPENED, f"1 + {k} passes", **settings)
     yield fit(DEFAULT, "")
+
+
+def passes(number: int) -> str:
+    return "1 pass" if number == 1 else f"{number} passes"
 
 
 def plug_in_fits(measure_name: str) -> Iterator[Fit]:
