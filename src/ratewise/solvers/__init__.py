@@ -10,10 +10,11 @@ from .base import Run, Solver, StreamingRun, Task, solve_with_care
 from .batch import BatchLogistic
 from .history import History
 from .learner import LinearModel
-from .selection import Selected, sharpen_and_select
+from .selection import MANY_ROWS, Selected, sharpen_and_select
 from .sharpen import Sharpen
 from .spade import Spade
 from .stamp import Stamp
+from .stream_fit import StreamFit, StreamPlan, StreamResult
 from .threshold import BestThreshold, best_threshold, rates_at, steady_threshold
 from .weighted import WeightedLogistic
 
@@ -42,6 +43,7 @@ def get_solver(solver: str | Solver, measure: Measure) -> Solver:
 
 
 __all__ = [
+    "MANY_ROWS",
     "Amp",
     "BatchLogistic",
     "BestThreshold",
@@ -53,6 +55,9 @@ __all__ = [
     "Solver",
     "Spade",
     "Stamp",
+    "StreamFit",
+    "StreamPlan",
+    "StreamResult",
     "StreamingRun",
     "Task",
     "WeightedLogistic",
