@@ -123,6 +123,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     coef_ : array of shape (1, n_features)
     intercept_ : array of shape (1,)
     classes_ : array of shape (2,)
+    feature_spread_ : array of shape (n_features,)
+        What each column was divided by: a coefficient times it tells how much the column moves scores.
     rates_ : Rates
         (tpr, tnr, prevalence): with sharpening, of rows scored by models that have not seen them where rows are
         held out; otherwise of the training rows.
@@ -312,7 +314,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"passes must be 'auto' or a whole number above 0; got {passes!r}.")
         if not hasattr(stream, "windows"):
             raise TypeError(
-                f"fit_stream takes what open_stream returns; got {type(stream).__name__}. Rows in memory go to fit."
+                f"fit_stream takes what open_stream returns; got {type(stream).__name__}. Rows in memory: fit."
             )
         if not stream.repeatable:
             return self._fit_stream_once(stream, progress)
@@ -453,6 +455,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         sign = self._positive_sign()
         self.coef_ = sign * coef[np.newaxis, :]
         self.intercept_ = np.array([sign * (intercept - fitted.threshold)])
+        self.feature_spread_ = fitted.units.scale
         self.rates_ = fitted.rates
         self.stages_ = fitted.stages
 

@@ -15,6 +15,10 @@ class Units(Protocol):
     def unit_scale(self) -> bool:
         """Whether entries in the new units are about 1 in size."""
 
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """How much each of the user's columns varies."""
+
     def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any) -> Any:
         """The rows of X in this order, in the new units."""
 

@@ -48,6 +48,10 @@ class Whitener:
 
     unit_scale = True
 
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        return self._standardizer.scale
+
     def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any) -> Any:
         turn = self._turn.astype(dtype)
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
