@@ -7,7 +7,6 @@ only: the peak is the kernel's own mark of the process (VmHWM), set back before 
 from __future__ import annotations
 
 import gc
-import inspect
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -41,11 +40,9 @@ def measure(folder: Path) -> list[dict[str, Any]]:
     if not STATUS.exists():
         print("  Peak memory is read from /proc, which this system has not.")
         return []
-    known = inspect.signature(MeasureClassifier).parameters
-    fits = {name: settings for name, settings in FITS.items() if set(settings) <= set(known)}
     found = []
     for label, shape in SHAPES.items():
-        above = {name: in_a_process_of_its_own(shape, settings) for name, settings in fits.items()}
+        above = {name: in_a_process_of_its_own(shape, settings) for name, settings in FITS.items()}
         found.append({"data": label, "float32 copy, MB": size_of_a_copy(shape), "peak above the data, MB": above})
         shown = "  ".join(f"{name} {peak:.0f}" for name, peak in above.items())
         print(f"  {label:30s} copy {found[-1]['float32 copy, MB']:.0f} MB   peak above: {shown}", flush=True)

@@ -22,7 +22,7 @@ GUARD = """
 
 `python benchmarks/instructions.py` counts the instructions each compiled loop spends on a point, under valgrind,
 compiled for one fixed processor whatever the machine has. It fails where a count is 5% above the one in
-benchmarks/results/instructions.json; `--update` accepts new counts. It is the first step of `make bench`.
+benchmarks/results/instructions.json; `--update` accepts new counts. It is the last step of `make bench`.
 """
 
 

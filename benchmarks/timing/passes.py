@@ -58,16 +58,17 @@ def sparse_rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def solve(solver: Solver, measure_name: str, stream: ArrayStream) -> None:
-    task = Task(get_measure(measure_name), stream.n_features, stream.X.dtype)
+    task = Task(get_measure(measure_name), stream.n_features, stream.dtype)
     solver.start(task).solve(stream)
 
 
 def cost_of_a_pass(label: str, stream: ArrayStream) -> dict[str, Any]:
-    w = np.random.default_rng(1).standard_normal(stream.n_features).astype(stream.X.dtype)
+    X = stream.X
+    w = np.random.default_rng(1).standard_normal(stream.n_features).astype(X.dtype)
 
     def multiply() -> None:
         for _ in range(PASSES):
-            stream.X @ w
+            X @ w
 
     ratios, products = {}, []
     for name, (solver, measure_name) in SOLVERS.items():

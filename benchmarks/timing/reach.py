@@ -8,7 +8,6 @@ of the times, means of the test values.
 
 from __future__ import annotations
 
-import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -104,13 +103,10 @@ def our_fits(measure_name: str) -> Iterator[Fit]:
 
     for k in PASSES:
         yield fit(PLAIN, passes(k), solver=kind(passes=k), sharpen=False)
-    if "low_memory" in inspect.signature(MeasureClassifier).parameters:
-        for k in PASSES:
-            settings = {"solver": kind(passes=k), "sharpen": False, "low_memory": True}
-            yield fit(LOW_MEMORY, passes(k), **settings)
+    for k in PASSES:
+        yield fit(LOW_MEMORY, passes(k), solver=kind(passes=k), sharpen=False, low_memory=True)
     for k in SHARPENING_PASSES:
-        settings = {"solver": kind(passes=1), "sharpen": Sharpen(passes=k)}
-        yield fit(SHARPENED, f"1 + {k} passes", **settings)
+        yield fit(SHARPENED, f"1 + {k} passes", solver=kind(passes=1), sharpen=Sharpen(passes=k))
     yield fit(DEFAULT, "")
 
 

@@ -6,22 +6,24 @@ checks and Python cancel out. Every count begins from the same fresh state, sinc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ratewise.kernels import bin_scores, count_called
+from ratewise.kernels import LearnSettings, bin_scores, count_called
+from ratewise.kernels.hashes import hash_dense_rows
 from ratewise.measures import get_measure
 from ratewise.rewards import Hinge, Logistic, Reward, Sigmoid
-from ratewise.solvers.base import leverage_settings, primal_settings
 from ratewise.solvers.learner import Learner
 from ratewise.streams import ArrayStream, Chunk, Standardizer
+from ratewise.streams.arrays import evenly_mixed_order
 from ratewise.streams.gather import gather_standardized
 from ratewise.streams.moments import add_column_moments, merge_column_moments
 
 from .callgrind import Callgrind
-from .points import made_up_dense, made_up_sparse, stream_of
+from .points import SHARE_OF_POSITIVES, made_up_dense, made_up_sparse, stream_of
 
 POINTS = 4096
 
@@ -35,18 +37,31 @@ class Workload(NamedTuple):
 def learning(label: str, stream: ArrayStream, reward: Reward, measure_name: str | None) -> Workload:
     """The one loop that learns: with hinge as SPADE and STAMP use it, with smooth rewards as sharpening does."""
     measure = None if measure_name is None else get_measure(measure_name)
-    if isinstance(reward, Hinge):
-        settings = primal_settings(stream.summary, (0.5, 0.5), step=1.0, dual_step=1.0, radius=np.inf, l2=0.0)
-    else:
-        settings = leverage_settings(stream, step=1.0, leverage=stream.summary.leverage, l2=0.0)
+    settings = fixed_settings(stream, smooth=not isinstance(reward, Hinge))
 
     def prepare(points: int) -> Callable[[], Any]:
-        learner = Learner(stream.n_features, stream.X.dtype)
+        learner = Learner(stream.n_features, stream.dtype)
         learner.pair = (0.5, 0.5)
         chunk = Chunk(stream.rows, stream.signed_weights, np.array([0]), np.array([points]))
         return lambda: learner.learn(chunk, settings, reward, measure)
 
     return Workload(label, prepare)
+
+
+def fixed_settings(stream: ArrayStream, *, smooth: bool) -> LearnSettings:
+    """About what the solvers would set, but fixed here: other step sizes are not another loop."""
+    p, values_a_row = SHARE_OF_POSITIVES, stream.n_values / stream.n_points
+    return LearnSettings(
+        step=64.0 / values_a_row if smooth else 0.4 / math.sqrt(values_a_row),
+        dual_step=0.0 if smooth else 0.2,
+        conjugate_sign=1.0,
+        per_positive=1.0 if smooth else 1.0 / p,
+        per_negative=1.0 if smooth else 1.0 / (1.0 - p),
+        l2=0.0,
+        radius=math.inf,
+        average_every=max(16, stream.n_features // 50) if smooth else 0,
+        intercept_gain=1.0,
+    )
 
 
 def learning_workloads() -> list[Workload]:
@@ -72,7 +87,7 @@ def other_workloads() -> list[Workload]:
     S, _ = made_up_sparse(POINTS, 30)
     units = Standardizer(54).update(X)
     centre, inverse = units.centre.astype(np.float32), (1.0 / units.scale).astype(np.float32)
-    order = np.random.default_rng(0).permutation(POINTS)
+    order = evenly_mixed_order(y, np.random.default_rng(0))
     scores, signs = X[:, 0].copy(), np.where(y, 1.0, -1.0).astype(np.float32)
 
     def dense_moments(n: int) -> Callable[[], Any]:
@@ -89,6 +104,9 @@ def other_workloads() -> list[Workload]:
     def binning(n: int) -> Callable[[], Any]:
         return lambda: bin_scores(scores[:n], signs[:n], -6.0, 12.0 / 8192, np.zeros((2, 8192)))
 
+    def hashing(n: int) -> Callable[[], Any]:
+        return lambda: hash_dense_rows(X[:n].view(np.uint32), np.empty(n, dtype=np.uint64))
+
     def counting(n: int) -> Callable[[], Any]:
         return lambda: count_called(scores[:n], signs[:n], 0.5)
 
@@ -96,6 +114,7 @@ def other_workloads() -> list[Workload]:
         Workload("column moments, 54 columns", dense_moments),
         Workload("column moments, CSR, 30 a row", sparse_moments),
         Workload("standardised gather, 54 columns", gather),
+        Workload("row hashes, 54 columns", hashing),
         Workload("bin_scores", binning),
         Workload("count_called", counting),
     ]
