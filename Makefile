@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test lint types unit bench quality clean
+.PHONY: demo test lint types unit bench speed quality clean
 
 demo: .venv/made
 	$(BIN)/python examples/digits.py
@@ -26,6 +26,12 @@ bench: .venv/made
 	$(ONE_THREAD) $(BIN)/python benchmarks/core.py $(ARGS)
 	$(ONE_THREAD) $(BIN)/python benchmarks/fit_time.py $(ARGS)
 	$(ONE_THREAD) $(BIN)/python benchmarks/svmlight.py $(ARGS)
+	$(ONE_THREAD) $(BIN)/python benchmarks/speed.py $(ARGS)
+	$(ONE_THREAD) $(BIN)/python benchmarks/instructions.py
+
+# Some sections of the speed benchmark: make speed ARGS="--only passes sgd"
+speed: .venv/made
+	$(ONE_THREAD) $(BIN)/python benchmarks/speed.py $(ARGS)
 
 # An hour from nothing; what benchmarks/results/quality.json holds is not computed again.
 quality: .venv/made
