@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
@@ -13,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..measures import Measure, Rates, get_measure
+from ..measures import ConstraintWarning, Measure, Rates, get_measure
 from ..solvers import (
     History,
     LinearModel,
@@ -22,6 +23,7 @@ from ..solvers import (
     StreamingRun,
     Task,
     best_threshold,
+    constraint_slack,
     get_solver,
     rates_at,
     sharpen_and_select,
@@ -98,6 +100,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     rates_ : Rates
         (tpr, tnr, prevalence): with sharpening, of rows scored by models that have not seen them where rows are
         held out; otherwise of the training rows.
+    constraints_met_ : bool
+        Whether ``rates_`` keep the measure's constraints, if it has any, by their margins. ``fit`` warns where
+        they do not (:class:`~ratewise.ConstraintWarning`).
     stages_ : tuple of str
         With sharpening: the stages whose mean the model is.
     history_ : dict of arrays
@@ -166,6 +171,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self.history_ = history.table()
         self._online: _OnlineFit | None = None
         self._store(fitted)
+        self._check_constraints(rows.signed_weights)
+        if not self.constraints_met_:
+            warnings.warn(_constraint_sentence(measure, fitted.rates), ConstraintWarning, stacklevel=2)
         return self
 
     def _fit_plain(
@@ -243,6 +251,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         scores = np.asarray(sample @ coef) + intercept
         threshold, rates = self._choose_threshold(scores, signed_weights, measure)
         self._store(_Fitted(online.standardizer, model, threshold, rates, ()))
+        self._check_constraints(signed_weights)
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -312,6 +321,10 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self.intercept_ = np.array([sign * (intercept - fitted.threshold)])
         self.rates_ = fitted.rates
         self.stages_ = fitted.stages
+
+    def _check_constraints(self, signed_weights: NDArray[Any]) -> None:
+        slack = constraint_slack(self.measure_, *self.rates_, signed_weights)
+        self.constraints_met_ = slack is None or bool(slack > -1e-6)  # rates of a mean of folds are rounded
 
     def _positive_sign(self) -> float:
         """Scores speak for the positive class, scikit-learn's decision function for ``classes_[1]``."""
@@ -394,6 +407,20 @@ def _with_mean_weight_one(rows: TrainingSet) -> TrainingSet:
     if total == 0:
         raise ValueError("sample_weight is 0 everywhere: there is nothing to learn from.")
     return rows._replace(signed_weights=rows.signed_weights * (rows.signed_weights.size / total))
+
+
+def _constraint_sentence(measure: Measure, rates: Rates) -> str:
+    tpr, tnr, p = rates
+    called = p * tpr + (1.0 - p) * (1.0 - tnr)
+    precision = f"{p * tpr / called:.3g}" if called > 0 else "not defined"
+    wanted = " and ".join(
+        f"{constraint.label} (by {constraint.margin:g} standard errors)" for constraint in measure.constraints(p)
+    )
+    return (
+        f"{measure.label}: no threshold of the fitted model keeps {wanted}. The one that comes nearest was taken; "
+        f"expect a TPR of {tpr:.3g}, a TNR of {tnr:.4g} and a precision of {precision}. Ask for less, or give the "
+        "model more rows or better columns."
+    )
 
 
 def _require_both_classes(rows: TrainingSet) -> None:

@@ -14,7 +14,7 @@ from .selection import Selected, sharpen_and_select
 from .sharpen import Sharpen
 from .spade import Spade
 from .stamp import Stamp
-from .threshold import BestThreshold, best_threshold, rates_at, steady_threshold
+from .threshold import BestThreshold, best_threshold, constraint_slack, rates_at, steady_threshold
 from .weighted import WeightedLogistic
 
 _SOLVERS: dict[str, type[Solver]] = {"spade": Spade, "stamp": Stamp, "amp": Amp}
@@ -57,6 +57,7 @@ __all__ = [
     "Task",
     "WeightedLogistic",
     "best_threshold",
+    "constraint_slack",
     "get_solver",
     "rates_at",
     "sharpen_and_select",

@@ -213,21 +213,29 @@ def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: _Pla
     """The mean of all stages that do about as well as the best one, cut where the pooled scores say."""
     _require_some(candidates)
     weights = np.concatenate(candidates[0].signed_weights)
+    prevalence = float(weights[weights > 0].sum() / np.abs(weights).sum())
     pooled = [np.concatenate(candidate.scores) for candidate in candidates]
-    values = [quick_threshold(scores, weights, measure).value for scores in pooled]
+    caution = math.sqrt(plan.repeats)  # a row scored three times over tells no more than once
+    values = [quick_threshold(scores, weights, measure, caution=caution).value for scores in pooled]
     best = max(values)
     rarer = min((weights > 0).sum(), (weights < 0).sum()) / plan.repeats
-    # Half the noise in a value estimated from so many points: stages closer than that cannot be told apart.
-    tolerance = 0.5 * math.sqrt(max(best * (1.0 - best), 1e-6) / rarer)
+    tolerance = _half_the_noise(measure, best, prevalence, rarer)
     chosen = [k for k, value in enumerate(values) if value >= best - tolerance]
     scores = np.mean([pooled[k] for k in chosen], axis=0)
     models = [candidates[k].model() for k in chosen]
     model = LinearModel(
         np.mean([one.weights for one in models], axis=0), float(np.mean([one.intercept for one in models]))
     )
-    threshold = steady_threshold(scores, weights, measure, tolerance)
+    threshold = steady_threshold(scores, weights, measure, tolerance, caution=caution)
     stages = tuple(candidates[k].stage for k in chosen)
     return Selected(model, threshold, rates_at(scores, weights, threshold), stages)
+
+
+def _half_the_noise(measure: Measure, value: float, prevalence: float, rarer: float) -> float:
+    """Half the noise in a value estimated from so many points: stages closer than that cannot be told apart."""
+    useless, perfect = measure.scale(prevalence)
+    share = (value - useless) / (perfect - useless)
+    return 0.5 * (perfect - useless) * math.sqrt(max(share * (1.0 - share), 1e-6) / rarer)
 
 
 def _require_some(candidates: Sequence[Any]) -> None:

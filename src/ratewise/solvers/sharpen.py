@@ -181,10 +181,11 @@ class Trajectory:
         learner.pair = self._pair_at(look, width)
         step = self._settings.step
         best, best_model = look.value, learner.current()
+        useless, _ = self._measure.scale(look.best.rates.prevalence)
         for number in range(1, self._passes + 1):
             self._learn_one_pass(learner, step)
             look = self._look(learner.mean(), self._start_passes + number, learner.pair)
-            if not look.value >= 0.8 * best:  # NaN included: the steps were too long
+            if not look.value >= best - 0.2 * abs(best - useless):  # NaN included: the steps were too long
                 step /= 4.0
                 learner.set_model(best_model)
                 continue
@@ -224,7 +225,9 @@ class Trajectory:
         """What a positive and a negative weigh in the next pass: the measure's slopes, shared out per point."""
         rates = look.best.rates
         slopes = self._measure.slopes(*rates) if self._measure.smooth else self._balance_at_the_cut(look, width)
-        weights = (max(slopes[0], 1e-3) / rates.prevalence, max(slopes[1], 1e-3) / (1.0 - rates.prevalence))
+        useless, perfect = self._measure.scale(rates.prevalence)
+        least = 1e-3 * (perfect - useless)
+        weights = (max(slopes[0], least) / rates.prevalence, max(slopes[1], least) / (1.0 - rates.prevalence))
         return weights[0] / max(weights), weights[1] / max(weights)
 
     def _balance_at_the_cut(self, look: _Look, width: float) -> tuple[float, float]:
@@ -237,7 +240,10 @@ class Trajectory:
         scores, weights = _thinned_out(look.scores, self._stream.signed_weights)
         window = Sigmoid(1.0).slope((scores - look.best.threshold) / width)
         on_positives, on_negatives = _class_means(window, weights)
-        share = min(max(on_negatives / max(on_positives + on_negatives, 1e-300), 0.05), 0.95)
+        # A constraint may ask for a cut where hardly a negative is left and TNR is dear; a corner of Min does not.
+        p = look.best.rates.prevalence
+        least = 0.1 * min(p, 1.0 - p) if self._measure.constraints(p) else 0.05
+        share = min(max(on_negatives / max(on_positives + on_negatives, 1e-300), least), 1.0 - least)
         return share, 1.0 - share
 
     def _sigmoid_width(self, look: _Look) -> float:
@@ -245,10 +251,11 @@ class Trajectory:
         scores, weights = _thinned_out(look.scores, self._stream.signed_weights)
         margins = np.sign(weights) * (scores - look.best.threshold)
         width = 2.0 * float(scores.std()) + 1e-30
+        useless, _ = self._measure.scale(look.best.rates.prevalence)
         for _ in range(24):
             soft_rates = _class_means(Sigmoid(1.0).value(margins / width), weights)
             soft = float(self._measure.value(*soft_rates, look.best.rates.prevalence))
-            if soft >= (1.0 - self._settings.softness) * look.value:
+            if soft >= look.value - self._settings.softness * abs(look.value - useless):
                 break
             width /= 1.4
         return width

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..measures import ConcaveMeasure, Measure
+from ..measures import ConcaveMeasure, Measure, RecallAtPrecision
 from ..rewards import Reward
 from ..streams import ArrayStream, Summary
 from .base import Solver, StreamingRun, Task, checked_reward, primal_settings, require_number
@@ -54,6 +54,11 @@ class Spade(Solver):
         checked_reward(self.reward, "Spade")
 
     def check(self, measure: Measure, prevalence: float) -> None:
+        if isinstance(measure, RecallAtPrecision):
+            raise ValueError(
+                f"{measure.label} is concave at a known share of positives only: give Spade "
+                f"measure.at_prevalence(p), here p = {prevalence:.3g}, or use solver='auto'."
+            )
         if not isinstance(measure, ConcaveMeasure):
             raise ValueError(
                 f"Spade maximises concave measures, and {measure.label} is not one: use solver='stamp', 'amp' or "

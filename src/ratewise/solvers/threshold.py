@@ -31,14 +31,20 @@ def rates_at(scores: NDArray[Any], signed_weights: NDArray[Any], threshold: floa
     return Rates(float(tpr), float(tnr), float(all_positive / (all_positive + all_negative)))
 
 
-def best_threshold(scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure) -> BestThreshold:
+def best_threshold(
+    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, *, caution: float = 1.0
+) -> BestThreshold:
     """The exact best threshold for a measure: every cut between two different scores is tried.
 
     O(n log n), for any measure. The threshold lies midway between the scores it parts; of cuts that do equally
     well, the one nearest zero is taken, where the model itself would have drawn the line.
+
+    Cuts that keep the measure's constraints come first, if it has any; ``caution`` multiplies the margins by which
+    they must be kept, and 0 takes the rows at their word. If no cut keeps them, the one that comes nearest is
+    taken.
     """
-    cuts = _Cuts(scores, signed_weights, measure)
-    ties = np.flatnonzero(cuts.values >= cuts.values.max() - 1e-12)
+    cuts = _Cuts(scores, signed_weights, measure, caution)
+    ties = np.flatnonzero(cuts.ranks >= cuts.ranks.max() - 1e-12)
     thresholds = cuts.thresholds(ties)
     nearest = int(np.argmin(np.abs(thresholds)))
     chosen = int(ties[nearest])
@@ -46,13 +52,15 @@ def best_threshold(scores: NDArray[Any], signed_weights: NDArray[Any], measure: 
     return BestThreshold(float(thresholds[nearest]), float(cuts.values[chosen]), rates)
 
 
-def quick_threshold(scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure) -> BestThreshold:
+def quick_threshold(
+    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, *, caution: float = 1.0
+) -> BestThreshold:
     """The best threshold to a 700th of the scores' spread, without sorting; exact where rows are few.
 
     For looks on the way, which the steps to come make out of date at once.
     """
     if scores.size < 4 * _BINS:
-        return best_threshold(scores, signed_weights, measure)
+        return best_threshold(scores, signed_weights, measure, caution=caution)
     middle, spread = float(scores.mean()), float(scores.std()) + 1e-30
     low, width = middle - 6.0 * spread, 12.0 * spread / _BINS
     places = (scores - scores.dtype.type(low)) * scores.dtype.type(1.0 / width)
@@ -65,24 +73,30 @@ def quick_threshold(scores: NDArray[Any], signed_weights: NDArray[Any], measure:
     tpr, tnr = hits / hits[-1], 1.0 - alarms / alarms[-1]
     prevalence = float(hits[-1] / (hits[-1] + alarms[-1]))
     values = np.asarray(measure.value(tpr, tnr, prevalence), dtype=np.float64)
-    best = int(np.argmax(np.where(np.isfinite(values), values, -np.inf)))
+    slack = constraint_slack(measure, tpr, tnr, prevalence, signed_weights, caution)
+    best = int(np.argmax(_ranks(np.where(np.isfinite(values), values, -np.inf), slack)))
     rates = Rates(float(tpr[best]), float(tnr[best]), prevalence)
     return BestThreshold(low + width * (_BINS - 1 - best), float(values[best]), rates)
 
 
 def steady_threshold(
-    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, tolerance: float
+    scores: NDArray[Any],
+    signed_weights: NDArray[Any],
+    measure: Measure,
+    tolerance: float,
+    *,
+    caution: float = 1.0,
 ) -> float:
     """The mean of all thresholds that do nearly as well as the best, weighted by how well they do.
 
     With few points of a class the exact best cut is an accident of one or two points; its neighbours know better.
     ``tolerance`` is how much worse than the best a threshold may be and still have a say; at 0 the best one has
-    all of it.
+    all of it, and under constraints too: a mean of thresholds that keep them need not keep them.
     """
-    if tolerance <= 0.0:
-        return best_threshold(scores, signed_weights, measure).threshold
-    cuts = _Cuts(scores, signed_weights, measure)
-    merit = np.maximum(cuts.values - (cuts.values.max() - tolerance), 0.0)
+    if tolerance <= 0.0 or measure.constraints(0.5):
+        return best_threshold(scores, signed_weights, measure, caution=caution).threshold
+    cuts = _Cuts(scores, signed_weights, measure, caution)
+    merit = np.maximum(cuts.ranks - (cuts.ranks.max() - tolerance), 0.0)
     merit *= np.diff(cuts.tpr, prepend=0.0)  # a threshold counts as often as positives lie at it
     near = np.flatnonzero(merit > 0)
     if near.size == 0:
@@ -90,10 +104,64 @@ def steady_threshold(
     return float(np.average(cuts.thresholds(near), weights=merit[near]))
 
 
+def constraint_slack(
+    measure: Measure,
+    tpr: Any,
+    tnr: Any,
+    prevalence: float,
+    signed_weights: NDArray[Any],
+    caution: float = 1.0,
+) -> NDArray[np.float64] | None:
+    """How far the rates keep the tightest of the measure's constraints beyond its margin, in standard errors.
+
+    None if the measure has no constraints. The standard error is that of the constraint's line in two binomial
+    rates, each half a point away from 0 and 1, so that no rate is ever taken for certain. Rates at which no
+    positive is found keep no constraint: there, any precision could be claimed.
+    """
+    constraints = measure.constraints(prevalence)
+    if not constraints:
+        return None
+    tpr, tnr = np.asarray(tpr, dtype=np.float64), np.asarray(tnr, dtype=np.float64)
+    positives, negatives = _effective_points(signed_weights)
+    tpr_variance, tnr_variance = _rate_variance(tpr, positives), _rate_variance(tnr, negatives)
+    slack = np.full(np.broadcast_shapes(tpr.shape, tnr.shape), np.inf)
+    for constraint in constraints:
+        error = np.sqrt(constraint.on_tpr**2 * tpr_variance + constraint.on_tnr**2 * tnr_variance)
+        rounding = 1e-12 * (abs(constraint.constant) + abs(constraint.on_tpr) + abs(constraint.on_tnr))
+        excess = constraint.excess(tpr, tnr) + rounding
+        slack = np.minimum(slack, excess / error - caution * constraint.margin)
+    return np.where(tpr > 0, slack, -np.inf)
+
+
+def _effective_points(signed_weights: NDArray[Any]) -> tuple[float, float]:
+    """As many points of each class, all weighted alike, as would tell as much."""
+    weights = signed_weights.astype(np.float64)
+    numbers = []
+    for mine in (weights[weights > 0], weights[weights < 0]):
+        squares = float(mine @ mine)
+        numbers.append(float(mine.sum()) ** 2 / squares if squares > 0 else 0.0)
+    return numbers[0], numbers[1]
+
+
+def _rate_variance(rate: NDArray[np.float64], points: float) -> NDArray[np.float64]:
+    share = (points * rate + 0.5) / (points + 1.0)
+    return share * (1.0 - share) / (points + 1.0)
+
+
+def _ranks(values: NDArray[np.float64], slack: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Cuts by their values where constraints are kept; by how nearly they are kept where none keeps them."""
+    if slack is None:
+        return values
+    kept = slack >= 0
+    if kept.any():
+        return np.where(kept, values, -np.inf)
+    return slack if np.isfinite(slack).any() else values
+
+
 class _Cuts:
     """All cuts between different scores, highest first, with the rates and the measure at each."""
 
-    def __init__(self, scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure):
+    def __init__(self, scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, caution: float = 1.0):
         order = np.argsort(scores)[::-1]
         self._ordered = scores[order]
         weights = signed_weights[order].astype(np.float64)
@@ -108,6 +176,8 @@ class _Cuts:
         self.prevalence = positive / (positive + negative)
         values = np.asarray(measure.value(self.tpr, self.tnr, self.prevalence), dtype=np.float64)
         self.values = np.where(np.isfinite(values), values, -np.inf)
+        slack = constraint_slack(measure, self.tpr, self.tnr, self.prevalence, signed_weights, caution)
+        self.ranks = _ranks(self.values, slack)
 
     def thresholds(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
         """Midway between the scores that each of these cuts parts."""
