@@ -25,6 +25,7 @@ unit: .venv/made
 bench: .venv/made
 	$(ONE_THREAD) $(BIN)/python benchmarks/core.py $(ARGS)
 	$(ONE_THREAD) $(BIN)/python benchmarks/fit_time.py $(ARGS)
+	$(ONE_THREAD) $(BIN)/python benchmarks/svmlight.py $(ARGS)
 
 # An hour from nothing; what benchmarks/results/quality.json holds is not computed again.
 quality: .venv/made

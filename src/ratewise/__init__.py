@@ -1,8 +1,48 @@
 """Classifiers trained for the measure you report."""
 
-from .estimators import MeasureClassifier
-from .measures import ConstraintWarning
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .estimators import MeasureClassifier
+    from .measures import ConstraintWarning
+    from .onnx import export_onnx
+    from .persistence import load_model, save_model
+    from .streams import open_stream
 
 __version__ = "0.1.0"
 
-__all__ = ["ConstraintWarning", "MeasureClassifier", "__version__"]
+# Imported when first asked for: scikit-learn and numba take a second or two, and `ratewise --help` must not wait.
+_HOMES = {
+    "ConstraintWarning": ".measures",
+    "MeasureClassifier": ".estimators",
+    "export_onnx": ".onnx",
+    "load_model": ".persistence",
+    "open_stream": ".streams",
+    "save_model": ".persistence",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
+
+
+__all__ = [
+    "ConstraintWarning",
+    "MeasureClassifier",
+    "__version__",
+    "export_onnx",
+    "load_model",
+    "open_stream",
+    "save_model",
+]

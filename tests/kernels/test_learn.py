@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ratewise.kernels import STATE, LearnSettings, learn
+from ratewise.kernels import STATE, LearnSettings, learn, model_places
 from ratewise.kernels.learn import NEGLIGIBLE_SLOPE
 from ratewise.measures import ConcaveMeasure, GMean, HMean, MinRate, QMean
 from ratewise.rewards import Hinge, Logistic, Sigmoid
@@ -37,50 +37,67 @@ class Outcome:
     hits: tuple[float, float]
 
 
-def step_factor(t):
-    """1 / sqrt(t), looked up anew at every point at first and at every 32nd later on."""
-    return 1.0 / math.sqrt(t if t < 64 else t - (t - 64) % 32)
+def blocks_of(ranges):
+    """The points of each range, four by four."""
+    for start, stop in ranges:
+        for first in range(start, stop, 4):
+            yield range(first, min(first + 4, stop))
 
 
-def reference_learn(X, signed_weights, order, settings, reward, measure, pair):
-    """Algorithm 1 as one would write it on a blackboard: whole vectors, an explicit sum of models."""
+def reference_learn(X, signed_weights, ranges, settings, reward, measure, pair):
+    """Algorithm 1 as one would write it on a blackboard: whole vectors, an explicit sum of models.
+
+    The model moves at every point; the pair and the penalty come in after every four.
+    """
     w, b = np.zeros(X.shape[1]), 0.0
     sum_w, sum_b = np.zeros(X.shape[1]), 0.0
     alpha, beta = pair
     hits = [0.0, 0.0]
-    for t, i in enumerate(order, start=1):
-        sign, weight = float(np.sign(signed_weights[i])), float(abs(signed_weights[i]))
-        step, dual_step = settings.step * step_factor(t), settings.dual_step * step_factor(t)
-        epsilon = math.sqrt(step_factor(t)) if measure is not None and not measure.lipschitz else 0.0
-        sum_w, sum_b = sum_w + w, sum_b + b
-        score = X[i] @ w + b
-        margin = sign * score
-        per_point = settings.per_positive if sign > 0 else settings.per_negative
-        slope = reward.slope(margin) if reward.slope(margin) > NEGLIGIBLE_SLOPE else 0.0
-        pull = (alpha if sign > 0 else beta) * per_point * weight * slope
-        if sign > 0 and score > 0:
-            hits[0] += weight
-        if sign < 0 and score <= 0:
-            hits[1] += weight
-        w, b = w + step * pull * sign * X[i], b + step * pull * sign * settings.intercept_gain
-        if np.linalg.norm(w) > settings.radius:
-            w = w * (settings.radius / np.linalg.norm(w))
-        w = w / (1.0 + step * settings.l2)
+    t, steps_due = 0, 0
+    for block in blocks_of(ranges):
+        if t >= steps_due:  # 1 / sqrt(t), looked up anew after every 4 points at first and every 32 later on
+            every = 4 if t < 64 else 32
+            steps_due = (t // every + 1) * every
+            factor = 1.0 / math.sqrt(steps_due)
+        step, dual_step = settings.step * factor, settings.dual_step * factor
+        epsilon = math.sqrt(factor) if measure is not None and not measure.lipschitz else 0.0
+        rewards = {1.0: 0.0, -1.0: 0.0}
+        for i in block:
+            t += 1
+            sign, weight = float(np.sign(signed_weights[i])), float(abs(signed_weights[i]))
+            sum_w, sum_b = sum_w + w, sum_b + b
+            score = X[i] @ w + b
+            margin = sign * score
+            per_point = weight * (settings.per_positive if sign > 0 else settings.per_negative)
+            slope = reward.slope(margin) if reward.slope(margin) > NEGLIGIBLE_SLOPE else 0.0
+            pull = (alpha if sign > 0 else beta) * per_point * slope
+            if sign > 0 and score > 0:
+                hits[0] += weight
+            if sign < 0 and score <= 0:
+                hits[1] += weight
+            w, b = w + step * pull * sign * X[i], b + step * pull * sign * settings.intercept_gain
+            if np.linalg.norm(w) > settings.radius:
+                w = w * (settings.radius / np.linalg.norm(w))
+            if sign:
+                rewards[sign] += per_point * reward.value(margin)
+        w = w / (1.0 + step * settings.l2) ** len(block)
         if measure is not None:
             gradient = measure.conjugate_gradient(alpha, beta)
-            positive_reward = per_point * weight * reward.value(margin) if sign > 0 else 0.0
-            negative_reward = per_point * weight * reward.value(margin) if sign < 0 else 0.0
             alpha, beta = measure.project(
-                alpha + dual_step * (settings.conjugate_sign * gradient[0] - positive_reward - epsilon),
-                beta + dual_step * (settings.conjugate_sign * gradient[1] - negative_reward - epsilon),
+                alpha
+                + dual_step * (len(block) * (settings.conjugate_sign * gradient[0] - epsilon) - rewards[1.0]),
+                beta
+                + dual_step * (len(block) * (settings.conjugate_sign * gradient[1] - epsilon) - rewards[-1.0]),
                 epsilon,
             )
-    n = len(order)
-    return Outcome(w, b, sum_w / n, sum_b / n, (alpha, beta), tuple(hits))
+    return Outcome(w, b, sum_w / max(t, 1), sum_b / max(t, 1), (alpha, beta), tuple(hits))
 
 
 def compiled_learn(rows, n_features, dtype, signed_weights, starts, stops, settings, reward, measure, pair):
-    direction, shadow = np.zeros(n_features, dtype), np.zeros(n_features, dtype)
+    room, places = (
+        (n_features, np.arange(n_features)) if isinstance(rows, tuple) else model_places(n_features, dtype)
+    )
+    direction, shadow = np.zeros(room, dtype), np.zeros(room, dtype)
     state = np.zeros(1, STATE)
     state["scale"] = 1.0
     state["alpha"], state["beta"] = pair
@@ -97,6 +114,8 @@ def compiled_learn(rows, n_features, dtype, signed_weights, starts, stops, setti
         measure,
     )
     s = state[0]
+    assert not np.delete(direction, places).any()
+    direction, shadow = direction[places], shadow[places]
     return Outcome(
         s["scale"] * direction,
         s["intercept"],
@@ -107,7 +126,11 @@ def compiled_learn(rows, n_features, dtype, signed_weights, starts, stops, setti
     )
 
 
-def points(n=400, d=7, seed=0):
+WIDTHS = [1, 3, 4, 7, 8, 9, 16, 22, 31]
+"""Columns that fill no vector, one or several, with and without some left over."""
+
+
+def points(n=400, d=22, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.6)
     y = np.where(X @ rng.standard_normal(d) + 0.5 * rng.standard_normal(n) > 1.0, 1.0, -1.0)
@@ -133,12 +156,29 @@ MEASURES = [None, MinRate(), HMean(), QMean(), GMean()]
 )
 def test_the_loop_matches_its_reference(measure, reward):
     X, signed_weights = points()
-    starts, stops = [200, 0, 399], [399, 200, 400]
-    order = [*range(200, 399), *range(200), 399]
-    expected = reference_learn(X, signed_weights, order, _SETTINGS, reward, measure, (0.4, 0.6))
-    found = compiled_learn(X, 7, np.float64, signed_weights, starts, stops, _SETTINGS, reward, measure, (0.4, 0.6))
+    ranges = [(200, 399), (0, 200), (399, 400)]
+    starts, stops = np.array(ranges).T
+    expected = reference_learn(X, signed_weights, ranges, _SETTINGS, reward, measure, (0.4, 0.6))
+    found = compiled_learn(
+        X, 22, np.float64, signed_weights, starts, stops, _SETTINGS, reward, measure, (0.4, 0.6)
+    )
     assert_same(found, expected, 1e-9)
     np.testing.assert_allclose(found.hits, expected.hits, rtol=1e-6)
+
+
+@pytest.mark.parametrize("d", WIDTHS)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-9), (np.float32, 1e-4)])
+@pytest.mark.parametrize("as_csr", [False, True])
+def test_any_number_of_columns_will_do(d, dtype, tolerance, as_csr):
+    X, signed_weights = points(101, d)
+    X = X.astype(dtype)
+    matrix = sparse.csr_matrix(X)
+    rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
+    expected = reference_learn(
+        X.astype(np.float64), signed_weights, [(0, 101)], _SETTINGS, Hinge(), QMean(), (0.5, 0.5)
+    )
+    found = compiled_learn(rows, d, dtype, signed_weights, [0], [101], _SETTINGS, Hinge(), QMean(), (0.5, 0.5))
+    assert_same(found, expected, tolerance)
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
@@ -147,7 +187,7 @@ def test_csr_rows_give_the_model_of_dense_rows(measure):
     X = X.astype(np.float32)
     matrix = sparse.csr_matrix(X)
     rows = (matrix.data, matrix.indices, matrix.indptr)
-    arguments = (7, np.float32, signed_weights, [0], [400], _SETTINGS, Hinge(), measure, (0.5, 0.5))
+    arguments = (22, np.float32, signed_weights, [0], [400], _SETTINGS, Hinge(), measure, (0.5, 0.5))
     dense, csr = compiled_learn(X, *arguments), compiled_learn(rows, *arguments)
     assert_same(csr, dense, 1e-5)
 
@@ -156,8 +196,8 @@ def test_csr_rows_give_the_model_of_dense_rows(measure):
 def test_float32_agrees_with_float64(measure):
     X, signed_weights = points()
     arguments = (signed_weights, [0], [400], _SETTINGS, Logistic(), measure, (0.5, 0.5))
-    narrow = compiled_learn(X.astype(np.float32), 7, np.float32, *arguments)
-    wide = compiled_learn(X, 7, np.float64, *arguments)
+    narrow = compiled_learn(X.astype(np.float32), 22, np.float32, *arguments)
+    wide = compiled_learn(X, 22, np.float64, *arguments)
     assert_same(narrow, wide, 1e-3)
 
 
@@ -168,8 +208,8 @@ def test_float32_agrees_with_float64(measure):
 )
 def test_projection_and_penalty_match_the_reference_though_they_cost_no_loop(settings):
     X, signed_weights = points()
-    expected = reference_learn(X, signed_weights, range(400), settings, Hinge(), QMean(), (0.5, 0.5))
-    found = compiled_learn(X, 7, np.float64, signed_weights, [0], [400], settings, Hinge(), QMean(), (0.5, 0.5))
+    expected = reference_learn(X, signed_weights, [(0, 400)], settings, Hinge(), QMean(), (0.5, 0.5))
+    found = compiled_learn(X, 22, np.float64, signed_weights, [0], [400], settings, Hinge(), QMean(), (0.5, 0.5))
     assert_same(found, expected, 1e-9)
     assert np.linalg.norm(found.weights) <= settings.radius + 1e-9
 
@@ -177,52 +217,54 @@ def test_projection_and_penalty_match_the_reference_though_they_cost_no_loop(set
 def test_a_scale_that_nears_zero_is_folded_away_before_it_underflows():
     X, signed_weights = points()
     settings = _SETTINGS._replace(l2=1000.0)
-    expected = reference_learn(X, signed_weights, range(400), settings, Hinge(), None, (0.5, 0.5))
-    found = compiled_learn(X, 7, np.float64, signed_weights, [0], [400], settings, Hinge(), None, (0.5, 0.5))
+    expected = reference_learn(X, signed_weights, [(0, 400)], settings, Hinge(), None, (0.5, 0.5))
+    found = compiled_learn(X, 22, np.float64, signed_weights, [0], [400], settings, Hinge(), None, (0.5, 0.5))
     assert_same(found, expected, 1e-9)
 
 
 @pytest.mark.parametrize("as_csr", [False, True])
 def test_a_sampled_mean_is_that_of_every_so_many_models(as_csr):
-    """Every 40th point takes a sample before it is learned from: the models after 39, 79, ... points."""
-    X, signed_weights = points()
+    """A sample is taken before the four points among which it falls due: after 36, 76, ... points."""
+    X, signed_weights = points(d=16)
     settings = _SETTINGS._replace(average_every=40, l2=0.1)
     wanted = [
-        reference_learn(X, signed_weights, range(k), settings, Logistic(), None, (0.5, 0.5))
-        for k in range(39, 400, 40)
+        reference_learn(X, signed_weights, [(0, k)], settings, Logistic(), None, (0.5, 0.5))
+        for k in range(36, 400, 40)
     ]
-    direction, shadow, state = np.zeros(7), np.zeros(7), np.zeros(1, STATE)
+    direction, shadow, state = np.zeros(16), np.zeros(16), np.zeros(1, STATE)
     state["scale"] = 1.0
     state["alpha"] = state["beta"] = 0.5
     matrix = sparse.csr_matrix(X)
     rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
-    learn(
-        rows,
-        signed_weights,
-        np.array([0]),
-        np.array([400]),
-        direction,
-        shadow,
-        state,
-        settings,
-        Logistic(),
-        None,
-    )
+    ranges = np.array([0]), np.array([400])
+    learn(rows, signed_weights, *ranges, direction, shadow, state, settings, Logistic(), None)
     assert state["intercept_mass"][0] == len(wanted)
     np.testing.assert_allclose(shadow, np.sum([one.weights for one in wanted], axis=0), atol=1e-9)
     np.testing.assert_allclose(state["intercept_shadow"][0], sum(one.intercept for one in wanted), atol=1e-9)
 
 
-def test_points_of_weight_zero_do_not_count():
+@pytest.mark.parametrize("as_csr", [False, True])
+def test_a_point_of_weight_zero_moves_nothing(as_csr):
     X, signed_weights = points()
     signed_weights[::3] = 0.0
-    kept = signed_weights != 0
-    arguments = (_SETTINGS, Hinge(), QMean(), (0.5, 0.5))
-    found = compiled_learn(X, 7, np.float64, signed_weights, [0], [400], *arguments)
-    without = compiled_learn(
-        np.ascontiguousarray(X[kept]), 7, np.float64, signed_weights[kept], [0], [kept.sum()], *arguments
+    matrix = sparse.csr_matrix(X)
+    rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
+    expected = reference_learn(X, signed_weights, [(0, 400)], _SETTINGS, Hinge(), QMean(), (0.5, 0.5))
+    found = compiled_learn(
+        rows, 22, np.float64, signed_weights, [0], [400], _SETTINGS, Hinge(), QMean(), (0.5, 0.5)
     )
-    assert_same(found, without, 0.0)
+    assert_same(found, expected, 1e-9)
+
+
+def test_a_row_is_read_up_to_its_end_and_no_further():
+    """The rows lie between NaN: one entry read too many would spread into the model."""
+    X, signed_weights = points(n=12, d=11)
+    fenced = np.full(14 * 11, np.nan)
+    inner = fenced[11:-11].reshape(12, 11)
+    inner[:] = X
+    expected = reference_learn(X, signed_weights, [(0, 12)], _SETTINGS, Hinge(), None, (0.5, 0.5))
+    found = compiled_learn(inner, 11, np.float64, signed_weights, [0], [12], _SETTINGS, Hinge(), None, (0.5, 0.5))
+    assert_same(found, expected, 1e-9)
 
 
 def test_columns_a_csr_row_does_not_name_are_never_touched():
@@ -260,4 +302,4 @@ def test_a_measure_must_be_a_frozen_dataclass():
 
     X, signed_weights = points()
     with pytest.raises(TypeError, match="Loose must be a frozen dataclass"):
-        compiled_learn(X, 7, np.float64, signed_weights, [0], [400], _SETTINGS, Hinge(), Loose(), (0.5, 0.5))
+        compiled_learn(X, 22, np.float64, signed_weights, [0], [400], _SETTINGS, Hinge(), Loose(), (0.5, 0.5))

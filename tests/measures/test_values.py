@@ -347,3 +347,12 @@ def test_a_scorer_survives_pickling(measure):
     model = LogisticRegression().fit(X, y)
     scorer = measure.scorer()
     assert pickle.loads(pickle.dumps(scorer))(model, X, y) == scorer(model, X, y)
+
+
+@pytest.mark.parametrize("measure", [measure for measure in ALL_MEASURES if measure.monotone], ids=repr)
+@quick
+@given(rates, rates, rates, rates, prevalences)
+def test_a_monotone_measure_is_never_lowered_by_a_higher_rate(measure, tpr, tnr, more_tpr, more_tnr, prevalence):
+    low = measure.value(min(tpr, more_tpr), min(tnr, more_tnr), prevalence)
+    high = measure.value(max(tpr, more_tpr), max(tnr, more_tnr), prevalence)
+    assert high >= low - 1e-12

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ratewise.measures import FBeta, Measure, MinRate, get_measure, measure_names
 from ratewise.solvers import best_threshold, rates_at
+from ratewise.solvers import threshold as threshold_module
 
 quick = settings(deadline=None, max_examples=50)
 weights = st.one_of(st.just(1.0), st.floats(0.1, 10.0))
@@ -206,3 +207,33 @@ def test_the_points_are_left_as_they_were():
     best_threshold(scores, signed_weights, FBeta())
     assert scores.tolist() == [1.0, -1.0, 0.5]
     assert signed_weights.tolist() == [1.0, -1.0, -1.0]
+
+
+@every_name
+@quick
+@given(points)
+def test_the_search_among_bins_finds_the_same_cut_as_the_search_among_all(name, rows):
+    """With three bins for a handful of scores, most cuts lie inside a bin and many at an edge."""
+    scores, signed_weights = columns(rows)
+    measure = get_measure(name)
+    everything = best_threshold(scores, signed_weights, measure)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threshold_module, "_MANY_SCORES", 1)
+        patch.setattr(threshold_module, "_BINS", 3)
+        binned = best_threshold(scores, signed_weights, measure)
+    assert binned.value == pytest.approx(everything.value, abs=1e-9)
+    assert rates_at(scores, signed_weights, binned.threshold) == pytest.approx(tuple(binned.rates), abs=1e-9)
+
+
+@every_name
+def test_many_scores_are_cut_as_well_as_a_full_sort_cuts_them(name):
+    rng = np.random.default_rng(0)
+    signed_weights = np.where(rng.random(50_000) < 0.03, 1.0, -1.0) * rng.uniform(0.5, 2.0, 50_000)
+    scores = (rng.standard_normal(50_000) + (signed_weights > 0)).astype(np.float32)
+    measure = get_measure(name)
+    found = best_threshold(scores, signed_weights, measure)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threshold_module, "_MANY_SCORES", 10**9)
+        expected = best_threshold(scores, signed_weights, measure)
+    assert found.threshold == expected.threshold
+    assert found.value == pytest.approx(expected.value, abs=1e-12)

@@ -1,4 +1,4 @@
-"""Rows of a CSR matrix, handed over as the tuple (data, indices, indptr).
+"""Rows of a CSR matrix, handed over as the tuple (data, indices, indptr), one at a time.
 
 A row costs its non-zeros and nothing else: no loop here runs over the columns.
 """
@@ -7,54 +7,98 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import types
-from numba.extending import overload
+from numba.core import cgutils
 
-from .rows import add_row, dot
+from .instructions import (
+    FLAGS,
+    INDEX,
+    accumulator,
+    add_product,
+    data_of,
+    load_at,
+    narrowed,
+    number_type,
+    widened,
+)
 
-
-def _is_csr(rows: Any) -> bool:
-    return isinstance(rows, types.BaseTuple) and len(rows) == 3
-
-
-# Reordered sums would be turned into vector gathers, which stall on entries the last update has just stored.
-@overload(dot, jit_options={"fastmath": {"contract", "nsz"}})
-def _dot(rows: Any, i: Any, vector: Any) -> Any:
-    if not _is_csr(rows):
-        return None
-
-    def csr_dot(rows: Any, i: Any, vector: Any) -> Any:
-        data, indices, indptr = rows
-        total = vector.dtype.type(0.0)
-        for k in range(indptr[i], indptr[i + 1]):
-            total += data[k] * vector[indices[k]]
-        return total
-
-    return csr_dot
+_SUMS = 4
 
 
-@overload(add_row)
-def _add_row(rows: Any, i: Any, factor: Any, mass: Any, direction: Any, shadow: Any) -> Any:
-    if not _is_csr(rows):
-        return None
+def emit_row_dot(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    rows, i, vector = arguments
+    model = data_of(context, builder, signature.args[2], vector)
+    number_bytes = signature.args[2].dtype.bitwidth // 8
+    # Sums that do not wait for one another.
+    sums = [accumulator(builder, number_type(signature.args[2].dtype)) for _ in range(_SUMS)]
+    row = _Row(context, builder, signature.args[0], rows, i)
 
-    def csr_add_row(rows: Any, i: Any, factor: Any, mass: Any, direction: Any, shadow: Any) -> Any:
-        data, indices, indptr = rows
-        step = direction.dtype.type(factor)
-        shadow_step = direction.dtype.type(mass * factor)
-        squared = direction.dtype.type(0.0)
-        if mass == 0.0:
-            for k in range(indptr[i], indptr[i + 1]):
-                x = data[k]
-                direction[indices[k]] += step * x
-                squared += x * x
-            return squared
-        for k in range(indptr[i], indptr[i + 1]):
-            x = data[k]
-            j = indices[k]
-            direction[j] += step * x
-            shadow[j] += shadow_step * x
-            squared += x * x
-        return squared
+    def add(k: Any, total: Any) -> None:
+        number, column = row.entry(k)
+        # A plain load would be gathered with its neighbours into a vector, and gathers stall on entries that the
+        # row before has just stored.
+        weight = builder.load_atomic(builder.gep(model, [column], inbounds=True), "monotonic", number_bytes)
+        add_product(builder, total, number, weight)
 
-    return csr_add_row
+    length = builder.sub(row.stop, row.start)
+    whole = builder.add(row.start, builder.and_(length, INDEX(-_SUMS)))
+    with cgutils.for_range_slice(builder, row.start, whole, INDEX(_SUMS)) as (k, _):
+        for ahead, total in enumerate(sums):
+            add(builder.add(k, INDEX(ahead)), total)
+    with cgutils.for_range_slice(builder, whole, row.stop, INDEX(1)) as (k, _):
+        add(k, sums[0])
+    a, b, c, d = (builder.load(total) for total in sums)
+    both = builder.fadd(builder.fadd(a, b, flags=FLAGS), builder.fadd(c, d, flags=FLAGS), flags=FLAGS)
+    return widened(builder, both)
+
+
+def emit_look_ahead(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Sparse rows are met in turn: this is never run."""
+    return context.get_constant_undef(signature.return_type)
+
+
+def emit_add_rows(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    rows, first, _, factors, vectors = arguments
+    kinds = signature.args[4]
+    models = [data_of(context, builder, kind, builder.extract_value(vectors, v)) for v, kind in enumerate(kinds)]
+    each = [
+        narrowed(builder, builder.extract_value(factors, (v, 0)), number_type(kind.dtype))
+        for v, kind in enumerate(kinds)
+    ]
+    row = _Row(context, builder, signature.args[0], rows, first)
+    with cgutils.for_range_slice(builder, row.start, row.stop, INDEX(1)) as (k, _):
+        number, column = row.entry(k)
+        for model, factor in zip(models, each, strict=True):
+            place = builder.gep(model, [column], inbounds=True)
+            change = builder.fmul(factor, number, flags=FLAGS)
+            builder.store(builder.fadd(builder.load(place), change, flags=FLAGS), place)
+    return context.get_dummy_value()
+
+
+def emit_squared_row(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    rows, i = arguments
+    total = accumulator(builder, number_type(signature.args[0][0].dtype))
+    row = _Row(context, builder, signature.args[0], rows, i)
+    with cgutils.for_range_slice(builder, row.start, row.stop, INDEX(1)) as (k, _):
+        number, _ = row.entry(k)
+        add_product(builder, total, number, number)
+    return widened(builder, builder.load(total))
+
+
+class _Row:
+    """Where the entries of row i begin and end, and what each of them is."""
+
+    def __init__(self, context: Any, builder: Any, kinds: Any, rows: Any, i: Any):
+        self._builder = builder
+        self._data, self._indices, indptr = (
+            data_of(context, builder, kind, builder.extract_value(rows, k)) for k, kind in enumerate(kinds)
+        )
+        self.start = self._as_index(load_at(builder, indptr, i))
+        self.stop = self._as_index(load_at(builder, indptr, builder.add(i, INDEX(1))))
+
+    def entry(self, k: Any) -> tuple[Any, Any]:
+        """Its value and its column."""
+        value = load_at(self._builder, self._data, k)
+        return value, self._as_index(load_at(self._builder, self._indices, k))
+
+    def _as_index(self, number: Any) -> Any:
+        return number if number.type == INDEX else self._builder.sext(number, INDEX)

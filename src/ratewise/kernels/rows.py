@@ -1,24 +1,62 @@
-"""The two things a loop does with a row, whatever the layout: take its score, and add it to the model.
+"""What the loop does with rows, whatever their layout: take their scores, and add them to the model.
 
-``dense.py`` and ``csr.py`` say how. The loops are written once, against these names.
+The loop is written once, against these names; ``dense.py`` and ``csr.py`` write the instructions. (As functions of
+numba they would count references to their arrays at every call, which costs more than the arithmetic.)
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from . import csr, dense
+from .dense import BLOCK, PAIRS
+
+__all__ = ["BLOCK", "FASTMATH", "add_rows", "look_ahead", "meets_blocks", "row_dot", "squared_row"]
+
 # Plain fastmath=True would let the compiler assume that no NaN exists, and a diverging run must be seen.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 
 
-def dot(rows: Any, i: int, vector: Any) -> float:
-    """Row i times the vector."""
-    raise NotImplementedError("compiled code only")
+def _layout(rows: Any) -> Any:
+    return csr if isinstance(rows, types.BaseTuple) else dense
 
 
-def add_row(rows: Any, i: int, factor: float, mass: float, direction: Any, shadow: Any) -> float:
-    """Add ``factor`` times row i to the direction; unless the mass is 0, ``mass * factor`` times to the shadow.
+@intrinsic
+def meets_blocks(typingctx: Any, rows: Any) -> Any:
+    """Whether rows of this layout are met four at a time."""
+    together = _layout(rows) is dense
+    return types.boolean(rows), lambda context, builder, signature, arguments: ir.IntType(1)(together)
 
-    Returns the squared length of the row, which the loop needs to keep the model's own length.
+
+@intrinsic
+def look_ahead(typingctx: Any, rows: Any, first: Any, count: Any, vector: Any) -> Any:
+    """What meeting up to four rows takes: each one's product with the vector, and the six between them, in the
+    order 01, 02, 12, 03, 13, 23. Those of rows beyond ``count`` mean nothing.
     """
-    raise NotImplementedError("compiled code only")
+    found = types.UniTuple(types.float64, BLOCK + len(PAIRS))
+    return found(rows, first, count, vector), _layout(rows).emit_look_ahead
+
+
+@intrinsic
+def row_dot(typingctx: Any, rows: Any, i: Any, vector: Any) -> Any:
+    """Row i times the vector."""
+    return types.float64(rows, i, vector), _layout(rows).emit_row_dot
+
+
+@intrinsic
+def add_rows(typingctx: Any, rows: Any, first: Any, count: Any, factors: Any, vectors: Any) -> Any:
+    """Add to each vector the rows ``first`` to ``first + count``, each times its factor.
+
+    ``factors`` holds as many numbers for every vector as rows are met together; those beyond ``count`` must be 0.
+    """
+    return types.void(rows, first, count, factors, vectors), _layout(rows).emit_add_rows
+
+
+@intrinsic
+def squared_row(typingctx: Any, rows: Any, i: Any) -> Any:
+    """The squared length of row i."""
+    return types.float64(rows, i), _layout(rows).emit_squared_row

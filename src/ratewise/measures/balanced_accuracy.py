@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ class BalancedAccuracy(ConcaveMeasure, PseudoLinearMeasure):
     Youden's index is twice this less 1. It is linear, so it belongs to both families: its dual region is the one
     point (1/2, 1/2), and its valuation weighs the rates alike at every level.
     """
+
+    monotone: ClassVar[bool] = True
 
     def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
         return PseudoLinearCoefficients((0.0, 0.5, 0.5), (1.0, 0.0, 0.0))

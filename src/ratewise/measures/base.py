@@ -56,6 +56,8 @@ class Measure(ABC):
 
     smooth: ClassVar[bool] = True
     """False for a measure with a corner where its best models lie, so that its slopes there tell nothing."""
+    monotone: ClassVar[bool] = False
+    """True if neither rate's rise lowers it: then the best threshold is found without sorting all scores."""
 
     @property
     def label(self) -> str:

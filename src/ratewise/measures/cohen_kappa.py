@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .base import PseudoLinearCoefficients, PseudoLinearMeasure
 
@@ -16,6 +16,8 @@ class CohenKappa(PseudoLinearMeasure):
     the rates at a fixed prevalence, which makes kappa
     2 p n (P + N - 1) / (p^2 + n^2 + (n - p) (p P - n N)).
     """
+
+    monotone: ClassVar[bool] = True
 
     def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
         p, n = prevalence, 1.0 - prevalence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .base import PseudoLinearCoefficients, PseudoLinearMeasure
 
@@ -21,6 +21,8 @@ class CostMatrix(PseudoLinearMeasure):
 
     The best possible value is 0 where right decisions are free, and values are negative. Linear in the rates.
     """
+
+    monotone: ClassVar[bool] = True
 
     costs: tuple[tuple[float, float], tuple[float, float]] = ((0.0, 1.0), (10.0, 0.0))
 

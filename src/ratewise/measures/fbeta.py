@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .base import PseudoLinearCoefficients, PseudoLinearMeasure
 from .checks import require_positive
@@ -16,6 +16,8 @@ class FBeta(PseudoLinearMeasure):
     ``beta`` above 1 favours recall, below 1 precision. In the rates, with theta = (1 - p) / p:
     (1 + beta^2) P / (beta^2 + theta + P - theta N).
     """
+
+    monotone: ClassVar[bool] = True
 
     beta: float = 1.0
 

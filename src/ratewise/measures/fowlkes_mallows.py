@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ class FowlkesMallows(Measure):
     With q = p P + (1 - p) (1 - N), the share of rows called positive, it is P sqrt(p / q): neither concave nor
     pseudo-linear, so sharpening maximises it. 0 where nothing is called.
     """
+
+    monotone: ClassVar[bool] = True
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         p = np.asarray(self.require_prevalence(prevalence))

@@ -19,6 +19,7 @@ class GMean(ConcaveMeasure):
     nears zero. Where rewards stay in [epsilon, 1 + epsilon], a ball holds all the slopes that occur.
     """
 
+    monotone: ClassVar[bool] = True
     lipschitz: ClassVar[bool] = False
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:

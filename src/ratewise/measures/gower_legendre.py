@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .base import PseudoLinearCoefficients, PseudoLinearMeasure
 from .checks import require_positive
@@ -16,6 +16,8 @@ class GowerLegendre(PseudoLinearMeasure):
     In the rates, with theta = (1 - p) / p:
     (P + theta N) / (sigma (1 + theta) + (1 - sigma) P + theta (1 - sigma) N). At sigma = 1 it is the accuracy.
     """
+
+    monotone: ClassVar[bool] = True
 
     sigma: float = 0.5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ class HMean(ConcaveMeasure):
     Its dual region is {sqrt(alpha) + sqrt(beta) >= sqrt(2)} within the ball of radius 2. The boundary is the
     curve (2 s^2, 2 (1 - s)^2), s in [0, 1], which meets the ball in its two end points.
     """
+
+    monotone: ClassVar[bool] = True
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         tpr, tnr = np.asarray(tpr, dtype=float), np.asarray(tnr, dtype=float)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .base import PseudoLinearCoefficients, PseudoLinearMeasure
 
@@ -14,6 +14,8 @@ class Jaccard(PseudoLinearMeasure):
 
     In the rates, with theta = (1 - p) / p: P / (1 + theta - theta N).
     """
+
+    monotone: ClassVar[bool] = True
 
     def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
         n = 1.0 - prevalence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ class MatthewsCorrelation(Measure):
     sqrt(p (1 - p)) (P + N - 1) / sqrt(q (1 - q)): neither concave nor pseudo-linear, so sharpening maximises it. 0
     where all rows are called alike, as in scikit-learn.
     """
+
+    monotone: ClassVar[bool] = True
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         p = np.asarray(self.require_prevalence(prevalence))

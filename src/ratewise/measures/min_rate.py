@@ -17,6 +17,7 @@ class MinRate(ConcaveMeasure):
     Its dual region is the segment alpha + beta = 1 in the positive quadrant.
     """
 
+    monotone: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .base import PseudoLinearCoefficients, PseudoLinearMeasure
 from .checks import require_share
@@ -17,6 +17,8 @@ class NetBenefit(PseudoLinearMeasure):
     true positive pays for nine false alarms. No more than the prevalence can be had; a model is of use if it beats
     0 (act on nobody) and p - (1 - p) t / (1 - t) (act on everybody). Linear in the rates.
     """
+
+    monotone: ClassVar[bool] = True
 
     probability: float = 0.1
 

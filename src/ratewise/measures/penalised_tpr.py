@@ -20,6 +20,7 @@ class PenalisedTPR(ConcaveMeasure):
     """
 
     smooth: ClassVar[bool] = False
+    monotone: ClassVar[bool] = True
     penalty: float
 
     @abstractmethod

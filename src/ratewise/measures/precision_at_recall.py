@@ -34,6 +34,7 @@ class PrecisionAtRecall(Measure):
     margin: float = 0.5
 
     smooth: ClassVar[bool] = False
+    monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_share("recall", self.recall, "PrecisionAtRecall")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ class QMean(ConcaveMeasure):
     Its dual region is the quarter disc of radius sqrt(1/2). It is the one measure of Table 1 whose conjugate
     is not zero there: alpha + beta - 1, with gradient (1, 1).
     """
+
+    monotone: ClassVar[bool] = True
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         return 1.0 - np.sqrt(0.5 * ((1.0 - np.asarray(tpr)) ** 2 + (1.0 - np.asarray(tnr)) ** 2))[()]

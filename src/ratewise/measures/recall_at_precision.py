@@ -37,6 +37,7 @@ class RecallAtPrecision(Measure):
     margin: float = 0.5
 
     smooth: ClassVar[bool] = False
+    monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_share("precision", self.precision, "RecallAtPrecision")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .base import PseudoLinearCoefficients, PseudoLinearMeasure
 from .checks import require_positive
@@ -17,6 +17,8 @@ class Tversky(PseudoLinearMeasure):
     leans towards recall, as is customary in medical imaging. In the rates, with theta = (1 - p) / p:
     P / (beta + alpha theta + (1 - beta) P - alpha theta N).
     """
+
+    monotone: ClassVar[bool] = True
 
     alpha: float = 0.3
     beta: float = 0.7

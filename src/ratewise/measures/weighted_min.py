@@ -27,6 +27,7 @@ class WeightedMin(ConcaveMeasure):
     on_negatives: float = 0.5
 
     smooth: ClassVar[bool] = False
+    monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_positive("on_positives", self.on_positives, "WeightedMin")

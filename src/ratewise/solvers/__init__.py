@@ -8,13 +8,14 @@ from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure
 from .amp import Amp
 from .base import Run, Solver, StreamingRun, Task, solve_with_care
 from .batch import BatchLogistic
+from .constraints import constraint_slack
 from .history import History
 from .learner import LinearModel
 from .selection import Selected, sharpen_and_select
 from .sharpen import Sharpen
 from .spade import Spade
 from .stamp import Stamp
-from .threshold import BestThreshold, best_threshold, constraint_slack, rates_at, steady_threshold
+from .threshold import BestThreshold, best_threshold, rates_at, steady_threshold
 from .weighted import WeightedLogistic
 
 _SOLVERS: dict[str, type[Solver]] = {"spade": Spade, "stamp": Stamp, "amp": Amp}

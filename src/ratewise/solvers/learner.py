@@ -8,10 +8,10 @@ import numpy as np
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
-from ..kernels import STATE, LearnSettings, learn
+from ..kernels import STATE, LearnSettings, learn, model_places
 from ..measures import ConcaveMeasure, Rates
 from ..rewards import Reward
-from ..streams import Chunk
+from ..streams import Chunk, CSRRows, DenseRows
 
 
 class LinearModel(NamedTuple):
@@ -34,10 +34,11 @@ class Learner:
     """
 
     def __init__(self, n_features: int, dtype: Any, initial: LinearModel | None = None):
+        self._places = np.arange(n_features)  # where each column's weight stands in these arrays
         self._direction = np.zeros(n_features, dtype=dtype)
         self._shadow = np.zeros(n_features, dtype=dtype)
-        self._state = np.zeros(1, dtype=STATE)
         self._sum = np.zeros(n_features)
+        self._state = np.zeros(1, dtype=STATE)
         self._sum_intercept = 0.0
         self._sum_points = 0.0
         self._state["scale"] = 1.0
@@ -48,6 +49,7 @@ class Learner:
         self, chunk: Chunk, settings: LearnSettings, reward: Reward, measure: ConcaveMeasure | None = None
     ) -> None:
         """One kernel call; then the kernel's own sums are folded away, so that its rounding cannot pile up."""
+        self._lay_out_for(chunk.rows)
         state = self._state
         state["squared_length"] = float(np.dot(self._direction, self._direction))
         try:
@@ -82,21 +84,36 @@ class Learner:
             state[name] = 0.0
         state["scale"] = 1.0
 
+    def _lay_out_for(self, rows: DenseRows | CSRRows) -> None:
+        """Bring the arrays into the form that the kernel needs for dense rows, or for sparse ones."""
+        n_features = self._places.size
+        room, places = n_features, np.arange(n_features)
+        if isinstance(rows, np.ndarray):
+            room, places = model_places(n_features, rows.dtype)
+        if room == self._direction.size:
+            return
+        for name in ("_direction", "_shadow", "_sum"):
+            before = getattr(self, name)
+            after = np.zeros(room, dtype=before.dtype)
+            after[places] = before[self._places]
+            setattr(self, name, after)
+        self._places = places
+
     def current(self) -> LinearModel:
-        return LinearModel(self._direction.astype(np.float64), float(self._state["intercept"][0]))
+        return LinearModel(self._direction[self._places].astype(np.float64), float(self._state["intercept"][0]))
 
     def mean(self) -> LinearModel:
         """The mean of the models since the last restart; the current one if there are none."""
         if self._sum_points == 0:
             return self.current()
-        return LinearModel(self._sum / self._sum_points, self._sum_intercept / self._sum_points)
+        return LinearModel(self._sum[self._places] / self._sum_points, self._sum_intercept / self._sum_points)
 
     def restart_mean(self) -> None:
         self._sum[:] = 0.0
         self._sum_intercept = self._sum_points = 0.0
 
     def set_model(self, model: LinearModel) -> None:
-        self._direction[:] = model.weights
+        self._direction[self._places] = model.weights
         self._state["intercept"] = model.intercept
 
     def change_units(self, change: Any) -> None:
@@ -106,7 +123,7 @@ class Learner:
         """
         current = self.current()
         self.set_model(LinearModel(*change(current.weights, current.intercept)))
-        self._sum, self._sum_intercept = change(self._sum, self._sum_intercept)
+        self._sum[self._places], self._sum_intercept = change(self._sum[self._places], self._sum_intercept)
 
     @property
     def pair(self) -> tuple[float, float]:

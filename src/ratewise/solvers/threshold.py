@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels import bin_scores, count_called, mean_and_spread
 from ..measures import Measure, Rates
+from .constraints import constrained_ranks, constraint_slack
 
 _BINS = 8192
+_MANY_SCORES = 4 * _BINS
+_TIE = 1e-12
 
 
 class BestThreshold(NamedTuple):
@@ -22,13 +27,10 @@ class BestThreshold(NamedTuple):
 
 def rates_at(scores: NDArray[Any], signed_weights: NDArray[Any], threshold: float = 0.0) -> Rates:
     """TPR, TNR and prevalence when every score above the threshold is called positive."""
-    positive = signed_weights > 0
-    weights = np.abs(signed_weights, dtype=np.float64)
-    called = scores > np.float64(threshold)  # a Python float would be rounded to the scores' width
-    all_positive, all_negative = weights[positive].sum(), weights[~positive].sum()
-    tpr = weights[positive & called].sum() / all_positive if all_positive > 0 else 0.0
-    tnr = weights[~positive & ~called].sum() / all_negative if all_negative > 0 else 0.0
-    return Rates(float(tpr), float(tnr), float(all_positive / (all_positive + all_negative)))
+    positives, hits, negatives, passes = count_called(scores, signed_weights, float(threshold))
+    tpr = hits / positives if positives > 0 else 0.0
+    tnr = passes / negatives if negatives > 0 else 0.0
+    return Rates(tpr, tnr, positives / (positives + negatives))
 
 
 def best_threshold(
@@ -36,20 +38,21 @@ def best_threshold(
 ) -> BestThreshold:
     """The exact best threshold for a measure: every cut between two different scores is tried.
 
-    O(n log n), for any measure. The threshold lies midway between the scores it parts; of cuts that do equally
-    well, the one nearest zero is taken, where the model itself would have drawn the line.
+    For any measure. The threshold lies midway between the scores it parts; of cuts that do equally well, the one
+    nearest zero is taken, where the model itself would have drawn the line.
 
     Cuts that keep the measure's constraints come first, if it has any; ``caution`` multiplies the margins by which
     they must be kept, and 0 takes the rows at their word. If no cut keeps them, the one that comes nearest is
     taken.
     """
-    cuts = _Cuts(scores, signed_weights, measure, caution)
-    ties = np.flatnonzero(cuts.ranks >= cuts.ranks.max() - 1e-12)
-    thresholds = cuts.thresholds(ties)
-    nearest = int(np.argmin(np.abs(thresholds)))
-    chosen = int(ties[nearest])
-    rates = Rates(float(cuts.tpr[chosen]), float(cuts.tnr[chosen]), cuts.prevalence)
-    return BestThreshold(float(thresholds[nearest]), float(cuts.values[chosen]), rates)
+    if measure.constraints(0.5):
+        return _Cuts(scores, signed_weights, measure, caution=caution).best()
+    stretches = [_EVERYTHING]
+    if measure.monotone and scores.size >= _MANY_SCORES:
+        stretches = _Histogram(scores, signed_weights).where_the_best_may_lie(measure)
+    found = [_Cuts(scores, signed_weights, measure, stretch).best() for stretch in stretches]
+    highest = max(best.value for best in found)
+    return min((best for best in found if best.value >= highest - _TIE), key=lambda best: abs(best.threshold))
 
 
 def quick_threshold(
@@ -59,24 +62,14 @@ def quick_threshold(
 
     For looks on the way, which the steps to come make out of date at once.
     """
-    if scores.size < 4 * _BINS:
+    if scores.size < _MANY_SCORES:
         return best_threshold(scores, signed_weights, measure, caution=caution)
-    middle, spread = float(scores.mean()), float(scores.std()) + 1e-30
-    low, width = middle - 6.0 * spread, 12.0 * spread / _BINS
-    places = (scores - scores.dtype.type(low)) * scores.dtype.type(1.0 / width)
-    bins = np.clip(places, 0, _BINS - 1, out=places).astype(np.intp)
-    bins += np.where(signed_weights > 0, _BINS, 0)  # the positives' bins follow the negatives'
-    weights = np.abs(signed_weights)
-    alike = bool(weights.min() == weights.max())
-    counts = np.bincount(bins, weights=None if alike else weights, minlength=2 * _BINS).astype(np.float64)
-    alarms, hits = counts[_BINS - 1 :: -1].cumsum(), counts[: _BINS - 1 : -1].cumsum()
-    tpr, tnr = hits / hits[-1], 1.0 - alarms / alarms[-1]
-    prevalence = float(hits[-1] / (hits[-1] + alarms[-1]))
-    values = np.asarray(measure.value(tpr, tnr, prevalence), dtype=np.float64)
-    slack = constraint_slack(measure, tpr, tnr, prevalence, signed_weights, caution)
-    best = int(np.argmax(_ranks(np.where(np.isfinite(values), values, -np.inf), slack)))
-    rates = Rates(float(tpr[best]), float(tnr[best]), prevalence)
-    return BestThreshold(low + width * (_BINS - 1 - best), float(values[best]), rates)
+    histogram = _Histogram(scores, signed_weights)
+    values = histogram.values(measure)
+    slack = constraint_slack(measure, histogram.tpr, histogram.tnr, histogram.prevalence, signed_weights, caution)
+    best = int(np.argmax(constrained_ranks(values, slack)))
+    rates = Rates(float(histogram.tpr[best]), float(histogram.tnr[best]), histogram.prevalence)
+    return BestThreshold(float(histogram.edges[best]), float(values[best]), rates)
 
 
 def steady_threshold(
@@ -95,8 +88,8 @@ def steady_threshold(
     """
     if tolerance <= 0.0 or measure.constraints(0.5):
         return best_threshold(scores, signed_weights, measure, caution=caution).threshold
-    cuts = _Cuts(scores, signed_weights, measure, caution)
-    merit = np.maximum(cuts.ranks - (cuts.ranks.max() - tolerance), 0.0)
+    cuts = _Cuts(scores, signed_weights, measure)
+    merit = np.maximum(cuts.values - (cuts.values.max() - tolerance), 0.0)
     merit *= np.diff(cuts.tpr, prepend=0.0)  # a threshold counts as often as positives lie at it
     near = np.flatnonzero(merit > 0)
     if near.size == 0:
@@ -104,80 +97,121 @@ def steady_threshold(
     return float(np.average(cuts.thresholds(near), weights=merit[near]))
 
 
-def constraint_slack(
-    measure: Measure,
-    tpr: Any,
-    tnr: Any,
-    prevalence: float,
-    signed_weights: NDArray[Any],
-    caution: float = 1.0,
-) -> NDArray[np.float64] | None:
-    """How far the rates keep the tightest of the measure's constraints beyond its margin, in standard errors.
+class _Stretch(NamedTuple):
+    """The scores from ``low`` to below ``high``, and what lies above them."""
 
-    None if the measure has no constraints. The standard error is that of the constraint's line in two binomial
-    rates, each half a point away from 0 and 1, so that no rate is ever taken for certain. Rates at which no
-    positive is found keep no constraint: there, any precision could be claimed.
-    """
-    constraints = measure.constraints(prevalence)
-    if not constraints:
-        return None
-    tpr, tnr = np.asarray(tpr, dtype=np.float64), np.asarray(tnr, dtype=np.float64)
-    positives, negatives = _effective_points(signed_weights)
-    tpr_variance, tnr_variance = _rate_variance(tpr, positives), _rate_variance(tnr, negatives)
-    slack = np.full(np.broadcast_shapes(tpr.shape, tnr.shape), np.inf)
-    for constraint in constraints:
-        error = np.sqrt(constraint.on_tpr**2 * tpr_variance + constraint.on_tnr**2 * tnr_variance)
-        rounding = 1e-12 * (abs(constraint.constant) + abs(constraint.on_tpr) + abs(constraint.on_tnr))
-        excess = constraint.excess(tpr, tnr) + rounding
-        slack = np.minimum(slack, excess / error - caution * constraint.margin)
-    return np.where(tpr > 0, slack, -np.inf)
+    low: float
+    high: float
+    hits_above: float
+    alarms_above: float
+    positives: float | None
+    """Of all scores, with ``negatives``; None if this is all scores."""
+    negatives: float | None
 
 
-def _effective_points(signed_weights: NDArray[Any]) -> tuple[float, float]:
-    """As many points of each class, all weighted alike, as would tell as much."""
-    weights = signed_weights.astype(np.float64)
-    numbers = []
-    for mine in (weights[weights > 0], weights[weights < 0]):
-        squares = float(mine @ mine)
-        numbers.append(float(mine.sum()) ** 2 / squares if squares > 0 else 0.0)
-    return numbers[0], numbers[1]
+_EVERYTHING = _Stretch(-math.inf, math.inf, 0.0, 0.0, None, None)
 
 
-def _rate_variance(rate: NDArray[np.float64], points: float) -> NDArray[np.float64]:
-    share = (points * rate + 0.5) / (points + 1.0)
-    return share * (1.0 - share) / (points + 1.0)
+class _Histogram:
+    """The rates at some thousand evenly spread thresholds, the edges of bins, in one pass over the scores."""
 
+    def __init__(self, scores: NDArray[Any], signed_weights: NDArray[Any]):
+        middle, spread = mean_and_spread(scores)
+        low, width = middle - 6.0 * (spread + 1e-30), 12.0 * (spread + 1e-30) / _BINS
+        weights = np.zeros((2, _BINS))
+        bin_scores(scores, signed_weights, low, width, weights)
+        self.edges = low + width * np.arange(_BINS + 1)  # edge k is the low end of bin k
+        self.edges[0], self.edges[-1] = -np.inf, np.inf
+        self._occupied = weights.any(axis=0)
+        # What lies at or above each edge.
+        self._alarms = np.append(weights[0][::-1].cumsum()[::-1], 0.0)
+        self._hits = np.append(weights[1][::-1].cumsum()[::-1], 0.0)
+        self._negatives, self._positives = float(self._alarms[0]), float(self._hits[0])
+        self.tpr = self._hits / max(self._positives, 1e-300)
+        self.tnr = 1.0 - self._alarms / max(self._negatives, 1e-300)
+        self.prevalence = self._positives / (self._positives + self._negatives)
 
-def _ranks(values: NDArray[np.float64], slack: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Cuts by their values where constraints are kept; by how nearly they are kept where none keeps them."""
-    if slack is None:
+    def values(self, measure: Measure) -> NDArray[np.float64]:
+        """The measure at each edge that is a threshold."""
+        values = _finite_values(measure, self.tpr, self.tnr, self.prevalence)
+        values[[0, -1]] = -np.inf
         return values
-    kept = slack >= 0
-    if kept.any():
-        return np.where(kept, values, -np.inf)
-    return slack if np.isfinite(slack).any() else values
+
+    def where_the_best_may_lie(self, measure: Measure) -> list[_Stretch]:
+        """The stretches of scores that can hold the best cut of a measure that neither rate's rise lowers.
+
+        A cut inside a bin finds no more positives than one at its low edge and passes no more negatives than one
+        at its high edge. A bin that even so cannot reach the best edge is left out.
+        """
+        within = _finite_values(measure, self.tpr[:-1], self.tnr[1:], self.prevalence)
+        at_edges = _finite_values(measure, self.tpr, self.tnr, self.prevalence)
+        possible = self._occupied & (within >= at_edges.max() - _TIE)
+        occupied = np.flatnonzero(self._occupied)
+        runs: list[tuple[int, int]] = []
+        for k in np.flatnonzero(possible[occupied]):
+            # With its neighbours, whose scores the cuts at its ends lie next to.
+            first, last = int(occupied[max(k - 1, 0)]), int(occupied[min(k + 1, occupied.size - 1)])
+            if runs and first <= runs[-1][1]:
+                runs[-1] = (runs[-1][0], last)
+            else:
+                runs.append((first, last))
+        return [
+            _Stretch(
+                float(self.edges[first]) if first > occupied[0] else -math.inf,
+                float(self.edges[last + 1]) if last < occupied[-1] else math.inf,
+                float(self._hits[last + 1]),
+                float(self._alarms[last + 1]),
+                self._positives,
+                self._negatives,
+            )
+            for first, last in runs
+        ]
 
 
 class _Cuts:
-    """All cuts between different scores, highest first, with the rates and the measure at each."""
+    """All cuts between different scores of a stretch, highest first, with the rates and the measure at each."""
 
-    def __init__(self, scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, caution: float = 1.0):
+    def __init__(
+        self,
+        scores: NDArray[Any],
+        signed_weights: NDArray[Any],
+        measure: Measure,
+        stretch: _Stretch = _EVERYTHING,
+        caution: float = 1.0,
+    ):
+        if stretch is not _EVERYTHING:
+            inside = np.flatnonzero((scores >= np.float64(stretch.low)) & (scores < np.float64(stretch.high)))
+            scores, signed_weights = scores[inside], signed_weights[inside]
         order = np.argsort(scores)[::-1]
         self._ordered = scores[order]
         weights = signed_weights[order].astype(np.float64)
         # Cut k calls the first k points positive; only cuts between different scores can be made.
         inner = np.flatnonzero(self._ordered[1:] != self._ordered[:-1]) + 1
         self._at = np.concatenate([[0], inner, [scores.size]])
-        hits = np.concatenate([[0.0], np.cumsum(np.maximum(weights, 0.0))])
-        alarms = np.concatenate([[0.0], np.cumsum(np.maximum(-weights, 0.0))])
-        positive, negative = float(hits[-1]), float(alarms[-1])
-        self.tpr = hits[self._at] / positive if positive > 0 else np.zeros(self._at.size)
-        self.tnr = 1.0 - alarms[self._at] / negative if negative > 0 else np.zeros(self._at.size)
-        self.prevalence = positive / (positive + negative)
-        values = np.asarray(measure.value(self.tpr, self.tnr, self.prevalence), dtype=np.float64)
-        self.values = np.where(np.isfinite(values), values, -np.inf)
+        hits = stretch.hits_above + np.concatenate([[0.0], np.cumsum(np.maximum(weights, 0.0))])
+        alarms = stretch.alarms_above + np.concatenate([[0.0], np.cumsum(np.maximum(-weights, 0.0))])
+        positives = float(hits[-1]) if stretch.positives is None else stretch.positives
+        negatives = float(alarms[-1]) if stretch.negatives is None else stretch.negatives
+        self.tpr = hits[self._at] / positives if positives > 0 else np.zeros(self._at.size)
+        self.tnr = 1.0 - alarms[self._at] / negatives if negatives > 0 else np.zeros(self._at.size)
+        self.prevalence = positives / (positives + negatives)
+        self.values = _finite_values(measure, self.tpr, self.tnr, self.prevalence)
+        # The ends of a stretch lie between a score inside and one outside that is not known here.
+        if stretch.high < math.inf:
+            self.values[0] = -np.inf
+        if stretch.low > -math.inf:
+            self.values[-1] = -np.inf
         slack = constraint_slack(measure, self.tpr, self.tnr, self.prevalence, signed_weights, caution)
-        self.ranks = _ranks(self.values, slack)
+        self._ranks = constrained_ranks(self.values, slack)
+
+    def best(self) -> BestThreshold:
+        """The best cut; of those that do equally well, the one nearest zero."""
+        ties = np.flatnonzero(self._ranks >= self._ranks.max() - _TIE)
+        thresholds = self.thresholds(ties)
+        nearest = int(np.argmin(np.abs(thresholds)))
+        chosen = int(ties[nearest])
+        rates = Rates(float(self.tpr[chosen]), float(self.tnr[chosen]), self.prevalence)
+        return BestThreshold(float(thresholds[nearest]), float(self.values[chosen]), rates)
 
     def thresholds(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
         """Midway between the scores that each of these cuts parts."""
@@ -191,3 +225,11 @@ class _Cuts:
         middle = below + 0.5 * (above - below)
         found: NDArray[np.float64] = np.where(middle < above, middle, below)  # neighbours may touch
         return found
+
+
+def _finite_values(
+    measure: Measure, tpr: NDArray[np.float64], tnr: NDArray[np.float64], prevalence: float
+) -> NDArray[np.float64]:
+    values = np.array(measure.value(tpr, tnr, prevalence), dtype=np.float64)
+    values[~np.isfinite(values)] = -np.inf
+    return values

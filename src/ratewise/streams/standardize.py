@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .moments import add_column_moments
-
-_BLOCK_ROWS = 4096
+from .gather import gather_standardized
+from .moments import add_column_moments, merge_column_moments
 
 
 class Standardizer:
@@ -38,19 +37,8 @@ class Standardizer:
         if sparse.issparse(X):
             self._update_sparse(X)
         else:
-            for start in range(0, X.shape[0], _BLOCK_ROWS):
-                self._merge(np.asarray(X[start : start + _BLOCK_ROWS], dtype=np.float64))
+            self.count = merge_column_moments(np.ascontiguousarray(X), self.count, self.mean, self.squares)
         return self
-
-    def _merge(self, block: NDArray[np.float64]) -> None:
-        rows = block.shape[0]
-        mean = block.mean(axis=0)
-        block = block - mean
-        total = self.count + rows
-        gap = mean - self.mean
-        self.squares += np.einsum("ij,ij->j", block, block) + gap * gap * (self.count * rows / total)
-        self.mean += gap * (rows / total)
-        self.count = total
 
     def _update_sparse(self, X: Any) -> None:
         if self.nonzeros is None:
@@ -107,13 +95,5 @@ class Standardizer:
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
         # Arithmetic in the width of X: subtracting the centre first loses nothing, since it is a float32.
         centre, inverse = self.centre.astype(X.dtype), (1.0 / self.scale).astype(X.dtype)
-        for start in range(0, order.size, _BLOCK_ROWS):
-            rows = order[start : start + _BLOCK_ROWS]
-            block = out[start : start + rows.size] if X.dtype == out.dtype else np.empty_like(X[: rows.size])
-            np.take(X, rows, axis=0, out=block, mode="clip")  # other modes would gather into a buffer first
-            if self.active:
-                block -= centre
-                block *= inverse
-            if X.dtype != out.dtype:
-                out[start : start + rows.size] = block
+        gather_standardized(np.ascontiguousarray(X), order, centre, inverse, out)
         return out

@@ -1,0 +1,182 @@
+"""What all baselines share: input, units, the held-out part, the clock, and the scikit-learn face."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from numbers import Real
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators.validation import Columns, positive_label, training_set, validate_rows
+from ..measures import Measure, get_measure
+from ..solvers import LinearModel, best_threshold, rates_at
+from ..streams import ArrayStream, Standardizer
+from .checkpoints import Checkpoints, OnCheckpoint, Stopwatch
+
+
+class Cut(NamedTuple):
+    """A model of standardised columns, and the score above which it says positive."""
+
+    model: LinearModel
+    threshold: float = 0.0
+    value: float = float("nan")
+    """The measure of the validation part, where it was asked for."""
+
+    def whatever_the_model(self, model: LinearModel) -> Cut:
+        """This cut: for checkpoints of a run that has yet to show that it does better."""
+        return self
+
+
+class Lesson(NamedTuple):
+    """What a baseline learns from."""
+
+    measure: Measure
+    stream: ArrayStream
+    """All rows, standardised, in an order that mixes the classes evenly."""
+    learning: ArrayStream
+    validation: ArrayStream
+    """The part held out; all rows again where none are held out, or too few for both classes."""
+    rng: np.random.Generator
+    clock: Stopwatch
+    report: Callable[[Callable[[], Cut]], None]
+    """Tells the experiment what the fit would end with now."""
+
+    def tuned(self, model: LinearModel) -> Cut:
+        """The model cut where the measure of the validation part is best."""
+        best = best_threshold(self.validation.scores(*model), self.validation.signed_weights, self.measure)
+        return Cut(model, best.threshold, best.value)
+
+    def at_zero(self, model: LinearModel) -> Cut:
+        """The model as it is, with its measure of the validation part."""
+        rates = rates_at(self.validation.scores(*model), self.validation.signed_weights)
+        return Cut(model, 0.0, float(self.measure.value(*rates)))
+
+
+class LinearBaseline(ClassifierMixin, BaseEstimator):
+    """A linear classifier of standardised columns; subclasses write ``_learn``."""
+
+    measure: str | Measure
+    pos_label: Any
+    random_state: Any
+    on_checkpoint: OnCheckpoint | None
+
+    @abstractmethod
+    def _learn(self, lesson: Lesson) -> Cut:
+        """The model and its threshold."""
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters out of range."""
+
+    def _check_validation(self) -> None:
+        """Refuse a threshold or a validation part that cannot be."""
+        threshold = getattr(self, "threshold", "tune")
+        if threshold not in ("tune", "zero"):
+            raise ValueError(f"threshold must be 'tune' or 'zero'; got {threshold!r}.")
+        fraction = getattr(self, "validation_fraction", 0.0)
+        require_number("validation_fraction", fraction, low=0, high=1, at_low=True)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from rows X and labels y."""
+        return self._fit(X, y, None)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        clock = Stopwatch()
+        measure = get_measure(self.measure)
+        self._check_parameters()
+        if self.on_checkpoint is not None and not callable(self.on_checkpoint):
+            raise ValueError(f"on_checkpoint must be None or a function; got {self.on_checkpoint!r}.")
+        X, columns = Columns.of(X, self)
+        rows = training_set(X, y, sample_weight, pos_label=self.pos_label)
+        if not (rows.signed_weights > 0).any() or not (rows.signed_weights < 0).any():
+            raise ValueError(
+                "All rows of one class have sample_weight 0: a classifier needs rows of both classes."
+            )
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        units = Standardizer(columns.number).update(rows.X)
+        stream = ArrayStream(rows.X, rows.signed_weights, units, rng)
+        # Scores speak for the positive class, scikit-learn's decision function for classes_[1].
+        sign = 1.0 if positive_label(rows.classes, self.pos_label) == rows.classes[1] else -1.0
+
+        def in_user_units(cut: Cut) -> tuple[NDArray[np.float64], float]:
+            coef, intercept = units.to_user_units(*cut.model)
+            return sign * coef, sign * (intercept - cut.threshold)
+
+        checkpoints = Checkpoints(self.on_checkpoint, clock)
+
+        def report(make_cut: Callable[[], Cut]) -> None:
+            checkpoints.report(lambda: in_user_units(make_cut()))
+
+        parts = split(stream, getattr(self, "validation_fraction", 0.0))
+        coef, intercept = in_user_units(self._learn(Lesson(measure, stream, *parts, rng, clock, report)))
+        columns.store_on(self)
+        self.measure_, self.classes_ = measure, rows.classes
+        self.coef_, self.intercept_ = coef[np.newaxis, :], np.array([intercept])
+        checkpoints.report(lambda: (coef, intercept), last=True)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Signed scores: above 0 for ``classes_[1]``."""
+        check_is_fitted(self)
+        X = validate_rows(self, X, reset=False)
+        scores: NDArray[np.float64] = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
+        return scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row."""
+        above = self.decision_function(X) > 0
+        predicted: NDArray[Any] = self.classes_[above.astype(np.intp)]
+        return predicted
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The measure itself, of the predictions for X against y."""
+        predicted = self.predict(X)
+        positive = positive_label(self.classes_, self.pos_label)
+        return self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+
+def split(stream: ArrayStream, validation_fraction: float) -> tuple[ArrayStream, ArrayStream]:
+    """A learning and a validation part with about equal shares of the classes; all rows twice where that fails."""
+    cut = stream.n_points - round(validation_fraction * stream.n_points)
+    signs = np.sign(stream.signed_weights)
+    if cut in (0, stream.n_points) or np.ptp(signs[:cut]) == 0 or np.ptp(signs[cut:]) == 0:
+        return stream, stream
+    return stream.part((0, cut)), stream.part((cut, stream.n_points))
+
+
+def require_number(
+    name: str, value: Any, *, low: float, high: float = np.inf, whole: bool = False, at_low: bool = False
+) -> None:
+    """Refuse anything but a number above ``low`` (or at it, if so said) and below ``high``."""
+    kind = "a whole number" if whole else "a number"
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else float("nan")
+    high_enough = number > low or (at_low and number == low)
+    if not high_enough or not number < high or (whole and number != int(number)):
+        bound = f"of {low:g} or more" if at_low else f"above {low:g}"
+        below = f" and below {high:g}" if high < np.inf else ""
+        raise ValueError(f"{name} must be {kind} {bound}{below}; got {value!r}.")
+
+
+def candidates(name: str, value: Any, grid: tuple[float, ...]) -> tuple[float, ...]:
+    """The values to try for a parameter that is "tune", a number or several; smallest first."""
+    if isinstance(value, str):
+        if value != "tune":
+            raise ValueError(f"{name} must be 'tune', a number or several; got {value!r}.")
+        return grid
+    values = tuple(value) if isinstance(value, Iterable) else (value,)
+    if not values:
+        raise ValueError(f"{name} is empty: give at least one value to choose from.")
+    for one in values:
+        require_number(name, one, low=0)
+    return tuple(sorted(float(one) for one in values))

@@ -1,0 +1,145 @@
+"""`ratewise evaluate`: how good a model is on rows with labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .options import format_option, json_option, quiet_option, seed_option, sources_argument
+
+
+@click.command()
+@click.argument("model")
+@sources_argument
+@click.option("--target", metavar="COLUMN", help="The column with the labels; the model's own unless given.")
+@seed_option
+@format_option
+@json_option
+@quiet_option
+def evaluate(
+    model: str,
+    sources: tuple[str, ...],
+    target: str | None,
+    seed: int,
+    file_format: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Print the confusion table, TPR, TNR and every measure, with 95% bootstrap intervals.
+
+    MODEL is a file that `ratewise fit` wrote; DATA are rows with labels. Either may be - for standard input.
+    """
+    from .data import labels_column, stream_for
+    from .progress import Meter
+    from .standard import load
+
+    if model == "-" and "-" in sources:
+        raise click.UsageError("The model and the data cannot both be standard input.")
+    classifier = load(model)
+    target = labels_column(classifier, target)
+    stream = stream_for(classifier, sources, target=target, file_format=file_format)
+    with Meter(quiet=quiet) as meter:
+        confusion = _count(classifier, stream, meter)
+    report = _report(classifier, confusion, seed)
+    if as_json:
+        from .output import print_json
+
+        print_json(report)
+    else:
+        _print(classifier, report)
+
+
+def _count(classifier: Any, stream: Any, meter: Any) -> Any:
+    from ..estimators.validation import positive_label
+    from .confusion import Confusion
+    from .data import scores_of, windows_with_progress
+
+    positive = positive_label(classifier.classes_, classifier.pos_label)
+    speaks_for_positive = positive == classifier.classes_[1]
+    confusion = Confusion()
+
+    def so_far() -> dict[str, float]:
+        rates = confusion.rates
+        return {"tpr": rates.tpr, "tnr": rates.tnr, "value": float(classifier.measure_.value(*rates))}
+
+    for window in windows_with_progress(stream, meter, "evaluating", so_far):
+        _check_labels(window, classifier.classes_)
+        above = scores_of(classifier, window) > 0
+        confusion = confusion.plus(window.labels == positive, above == speaks_for_positive)
+    _require_both_classes(confusion, classifier)
+    return confusion
+
+
+def _check_labels(window: Any, classes: Any) -> None:
+    import numpy as np
+
+    if window.labels is None:
+        raise ValueError("There are no labels to compare with: name their column with --target.")
+    strange = ~np.isin(window.labels, classes)
+    if strange.any():
+        label = window.labels[strange][:1].tolist()[0]
+        raise ValueError(
+            f"{window.where}: the label {label!r} is unknown to the model, whose classes are {classes.tolist()}."
+        )
+
+
+def _require_both_classes(confusion: Any, classifier: Any) -> None:
+    if confusion.rows == 0:
+        raise ValueError("There are no rows to evaluate on.")
+    positives = confusion.true_positives + confusion.false_negatives
+    if positives in (0, confusion.rows):
+        missing = "positive" if positives == 0 else "negative"
+        raise ValueError(
+            f"The labels are all of one class (there is no {missing} row), so that TPR and TNR cannot both be "
+            f"told. The model's classes are {classifier.classes_.tolist()}."
+        )
+
+
+def _report(classifier: Any, confusion: Any, seed: int) -> dict[str, Any]:
+    from ..measures import get_measure, measure_names
+    from .confusion import interval, resampled, values_of
+
+    rates, draws = confusion.rates, resampled(confusion, seed)
+    measures = {name: get_measure(name) for name in measure_names()}
+    if classifier.measure_ not in measures.values():
+        measures = {classifier.measure_.label: classifier.measure_} | measures
+
+    def entry(value: Any, drawn: Any) -> dict[str, float]:
+        return {"value": float(value)} | interval(drawn)._asdict()
+
+    return {
+        "rows": confusion.rows,
+        "confusion": confusion._asdict(),
+        "prevalence": rates.prevalence,
+        "tpr": entry(rates.tpr, draws.tpr),
+        "tnr": entry(rates.tnr, draws.tnr),
+        "trained_for": next(name for name, measure in measures.items() if measure == classifier.measure_),
+        "measures": {
+            name: entry(measure.value(*rates), values_of(measure, draws)) for name, measure in measures.items()
+        },
+        "interval": "95% bootstrap",
+    }
+
+
+def _print(classifier: Any, report: dict[str, Any]) -> None:
+    from ..estimators.validation import positive_label
+    from .output import print_table
+
+    counts = report["confusion"]
+    positive = positive_label(classifier.classes_, classifier.pos_label)
+    negative = next(label for label in classifier.classes_ if label != positive)
+    print_table(
+        ("", f"called {positive}", f"called {negative}"),
+        [
+            (f"is {positive}", counts["true_positives"], counts["false_negatives"]),
+            (f"is {negative}", counts["false_positives"], counts["true_negatives"]),
+        ],
+    )
+    entries = {"TPR": report["tpr"], "TNR": report["tnr"], **report["measures"]}
+    rows = [
+        (f"{name} *" if name == report["trained_for"] else name, one["value"], one["low"], one["high"])
+        for name, one in entries.items()
+    ]
+    print_table(("measure", "value", "95% from", "to"), rows)
+    click.echo(f"{report['rows']:,} rows; * what the model was trained for.")

@@ -1,0 +1,28 @@
+"""`ratewise export`: a model for programs without Python."""
+
+from __future__ import annotations
+
+import click
+
+from .options import NewFile
+
+
+@click.command()
+@click.argument("model")
+@click.argument("output", type=NewFile())
+def export(model: str, output: str) -> None:
+    """Write MODEL as an ONNX graph to OUTPUT: rows of doubles in, labels and scores out."""
+    from ..onnx import export_onnx
+    from .standard import load, written
+
+    classifier = load(model)
+    encoder = getattr(classifier, "encoder_", None)
+    with written(output) as file:
+        export_onnx(classifier, file)
+    if output != "-":
+        click.echo(f"{output}: takes X, {classifier.n_features_in_:,} columns of doubles; gives label and score.")
+    if encoder is not None and encoder.categories:
+        click.echo(
+            "The model was learned from text columns; the graph takes them encoded, as its metadata name them.",
+            err=True,
+        )

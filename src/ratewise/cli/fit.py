@@ -1,0 +1,216 @@
+"""`ratewise fit`: learn a model from files."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .errors import INTERRUPTED
+from .options import (
+    Columns,
+    MeasureName,
+    NewFile,
+    format_option,
+    json_option,
+    quiet_option,
+    seed_option,
+    sources_argument,
+)
+
+
+class Passes(click.ParamType):  # type: ignore[type-arg]
+    name = "number|auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value == "auto":
+            return "auto"
+        if not str(value).isdecimal() or int(value) < 1:
+            self.fail(f"Passes must be 'auto' or a whole number above 0; got {value!r}.", param, ctx)
+        return int(value)
+
+
+@click.command()
+@sources_argument
+@click.option("--target", metavar="COLUMN", help="The column to predict (svmlight and npz carry their own).")
+@click.option("--features", type=Columns(), help="The columns to learn from; all others unless given.")
+@click.option("--weight", metavar="COLUMN", help="A column of sample weights.")
+@click.option("--measure", type=MeasureName(), default="f1", show_default=True, help="See `ratewise measures`.")
+@click.option("--positive", metavar="LABEL", help="The positive class; the last in sorted order unless given.")
+@click.option("--passes", type=Passes(), default="auto", show_default=True, help="Passes over the data.")
+@click.option("--solver", type=click.Choice(["auto", "spade", "stamp", "amp"]), default="auto", show_default=True)
+@click.option("--sharpen/--plain", default=True, help="Sharpen (default), or run the paper's plain algorithm.")
+@click.option("--checkpoint", type=NewFile(), help="Where to keep work in progress [OUTPUT.checkpoint].")
+@click.option("--checkpoint-every", type=click.IntRange(1), metavar="ROWS", help="Keep it after so many rows.")
+@click.option("--resume/--no-resume", default=True, help="Go on from a checkpoint that fits, if there is one.")
+@seed_option
+@format_option
+@click.option("-o", "--output", type=NewFile(), required=True, help="The model file, or - for standard output.")
+@json_option
+@quiet_option
+def fit(
+    sources: tuple[str, ...],
+    target: str | None,
+    features: list[str] | None,
+    weight: str | None,
+    measure: str,
+    positive: str | None,
+    passes: int | str,
+    solver: str,
+    sharpen: bool,
+    checkpoint: str | None,
+    checkpoint_every: int | None,
+    resume: bool,
+    seed: int,
+    file_format: str | None,
+    output: str,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Learn a model from files of rows, and save it.
+
+    DATA are files, folders or globs: Parquet, Feather, CSV, svmlight, npy or npz; - is standard input.
+
+    Ctrl-C keeps what was learned in the checkpoint; the same command goes on from there.
+    """
+    from ..persistence import require_skops
+    from .data import is_table, open_sources
+
+    if as_json and output == "-":
+        raise click.UsageError("--json and -o - both want standard output.")
+    require_skops()
+    if target is None and is_table(sources, file_format):
+        raise click.UsageError("Which column is to be predicted? Name it with --target.")
+    columns = {"target": target, "features": features, "weight": weight}
+    stream = open_sources(sources, file_format, **columns)
+    again = None if positive is None or not stream.repeatable else open_sources(sources, file_format, **columns)
+    classifier = _classifier(measure, solver, sharpen, seed, _typed(positive, again))
+    place = _checkpoint_place(checkpoint, output, stream)
+    if place is not None and not resume:
+        place.unlink(missing_ok=True)
+    began = time.perf_counter()
+    try:
+        _learn(classifier, stream, passes, place, checkpoint_every, quiet)
+    except KeyboardInterrupt:
+        _say_how_to_resume(place)
+        sys.exit(INTERRUPTED)
+    _save(classifier, output)
+    if place is not None:
+        place.unlink(missing_ok=True)
+    if not quiet:
+        _report(classifier, output, time.perf_counter() - began, as_json)
+
+
+def _classifier(measure: str, solver: str, sharpen: bool, seed: int, positive: Any) -> Any:
+    from ..estimators import MeasureClassifier
+    from ..measures import get_measure
+    from ..solvers import get_solver
+
+    classifier = MeasureClassifier(
+        measure, solver=solver, sharpen="auto" if sharpen else False, pos_label=positive, random_state=seed
+    )
+    try:
+        get_solver(solver, get_measure(measure)).check(get_measure(measure), 0.5)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    return classifier
+
+
+def _typed(text: str | None, rows: Any) -> Any:
+    """The label that is written so. Only the labels themselves tell whether a 1 is a number or a text."""
+    if text is None or (rows is not None and _label_kind(rows) in ("U", "O")):
+        return text
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for number in (int, float):
+        with contextlib.suppress(ValueError):
+            return number(text)
+    return text
+
+
+def _label_kind(rows: Any) -> str | None:
+    window = next(iter(rows.windows()), None)
+    return None if window is None or window.labels is None else str(window.labels.dtype.kind)
+
+
+def _checkpoint_place(checkpoint: str | None, output: str, stream: Any) -> Path | None:
+    """Beside the model unless given; a stream that cannot be read again cannot be gone on with."""
+    if checkpoint == "-":
+        raise click.UsageError("--checkpoint needs a file.")
+    if not stream.repeatable:
+        return None
+    if checkpoint is not None:
+        return Path(checkpoint)
+    regular = output != "-" and (Path(output).is_file() or not Path(output).exists())
+    return Path(f"{output}.checkpoint") if regular else None
+
+
+def _learn(
+    classifier: Any, stream: Any, passes: int | str, place: Path | None, every: int | None, quiet: bool
+) -> None:
+    from .progress import Meter
+
+    with Meter(quiet=quiet) as meter:
+        if hasattr(classifier, "fit_stream"):
+            classifier.fit_stream(stream, passes, checkpoint=place, checkpoint_every=every, progress=meter)
+        else:
+            from .fallback import fit_in_memory
+
+            fit_in_memory(classifier, stream, passes=passes, progress=meter)
+
+
+def _save(classifier: Any, output: str) -> None:
+    from ..persistence import save_model
+
+    save_model(classifier, sys.stdout.buffer if output == "-" else output)
+
+
+def _say_how_to_resume(place: Path | None) -> None:
+    if place is None or not place.exists():
+        click.echo("Stopped before anything could be kept; no model was written.", err=True)
+        return
+    command = shlex.join(["ratewise", *sys.argv[1:]])
+    click.echo(
+        f"Stopped. What was learned is kept in {place}. To go on, run the same command:\n  {command}", err=True
+    )
+
+
+def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None:
+    from .output import print_json, print_line, print_table
+
+    rates = classifier.rates_
+    value = float(classifier.measure_.value(*rates))
+    survey = getattr(classifier, "survey_", None)
+    rows = None if survey is None else int(survey.rows)
+    if as_json:
+        found = {"measure": classifier.measure_.label, "value": value, **rates._asdict()}
+        more = {"features": classifier.n_features_in_, "rows": rows, "seconds": seconds, "model": output}
+        print_json(found | more)
+        return
+    aside = output == "-"
+    print_table(
+        ("measure", "value", "TPR", "TNR", "positives"),
+        [(classifier.measure_.label, value, rates.tpr, rates.tnr, rates.prevalence)],
+        to_stderr=aside,
+    )
+    if survey is not None:
+        _warn(survey)
+    counted = f"{rows:,} rows, " if rows is not None else ""
+    where = "standard output" if aside else output
+    told = f"Learned from {counted}{classifier.n_features_in_:,} columns in {seconds:.1f} s; saved in {where}."
+    print_line(told, to_stderr=aside)
+
+
+def _warn(survey: Any) -> None:
+    if survey.missing:
+        columns = ", ".join(f"{name} ({count:,})" for name, count in list(survey.missing.items())[:5])
+        click.echo(f"Missing numbers were replaced by the mean of their column: {columns}.", err=True)
+    if survey.hashed:
+        click.echo(f"Columns with too many values were hashed: {', '.join(survey.hashed)}.", err=True)
+    if survey.sorted_by_label:
+        click.echo("The rows are sorted by label; `ratewise convert` mixes them within windows.", err=True)

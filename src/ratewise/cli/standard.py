@@ -1,0 +1,31 @@
+"""Models and results from standard input and to standard output, where a `-` stands for a file."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from ..whole_file import whole_file
+
+
+def load(path: str) -> Any:
+    """The model of a file, or of standard input."""
+    from ..persistence import load_model
+
+    if path == "-":
+        return load_model(io.BytesIO(sys.stdin.buffer.read()))
+    return load_model(path)
+
+
+@contextlib.contextmanager
+def written(path: str) -> Iterator[BinaryIO]:
+    """A file that is there whole or not at all, or standard output."""
+    if path != "-":
+        with whole_file(path) as file:
+            yield file
+        return
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()

@@ -1,0 +1,56 @@
+"""Counting scores: the loops behind rates and thresholds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+def count_called(scores: Any, signed_weights: Any, threshold: float) -> tuple[float, float, float, float]:
+    """The weight of all positives, of those above the threshold, of all negatives, and of those not above it."""
+    positives, hits, negatives, passes = 0.0, 0.0, 0.0, 0.0
+    for i in range(scores.size):
+        weight = np.float64(signed_weights[i])
+        called = np.float64(scores[i]) > threshold
+        positive, negative = max(weight, 0.0), max(-weight, 0.0)
+        positives += positive
+        negatives += negative
+        hits += positive if called else 0.0
+        passes += 0.0 if called else negative
+    return positives, hits, negatives, passes
+
+
+@njit(cache=True, nogil=True)
+def bin_scores(scores: Any, signed_weights: Any, low: float, width: float, weights: Any) -> None:
+    """Add each point's weight to the bin of its score: ``weights[0]`` for negatives, ``weights[1]`` for positives.
+
+    Bin k holds the scores from ``low + k * width``, it included; the first and last bins hold all beyond.
+    """
+    per_width = 1.0 / width
+    last = weights.shape[1] - 1
+    for i in range(scores.size):
+        score = np.float64(scores[i])
+        place = int(min(max((score - low) * per_width, 0.0), np.float64(last)))
+        # Rounding may have put a score that lies at an edge on its wrong side.
+        if place < last and score >= low + width * (place + 1):
+            place += 1
+        elif place > 0 and score < low + width * place:
+            place -= 1
+        weight = np.float64(signed_weights[i])
+        weights[1 if weight > 0.0 else 0, place] += abs(weight)
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+def mean_and_spread(scores: Any) -> tuple[float, float]:
+    """The mean and the standard deviation."""
+    origin = np.float64(scores[0])
+    total, squares = 0.0, 0.0
+    for i in range(scores.size):
+        gap = np.float64(scores[i]) - origin
+        total += gap
+        squares += gap * gap
+    mean = total / scores.size
+    return origin + mean, np.sqrt(max(squares / scores.size - mean * mean, 0.0))

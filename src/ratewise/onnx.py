@@ -1,0 +1,146 @@
+"""Models as ONNX graphs, for programs without Python.
+
+The converter is skl2onnx's own for linear classifiers, in double precision, so that labels agree with ``predict``
+row by row. (In single precision, the default there, rows near the boundary change sides.)
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from .estimators import MeasureClassifier
+from .whole_file import whole_file
+
+
+def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:
+    """Write a fitted classifier as an ONNX file.
+
+    The graph takes ``X``, rows of doubles in the order of the columns of the fit, and gives ``label`` and
+    ``score`` (above 0 for ``classes_[1]``). A model made from files with text columns takes the encoded columns;
+    the file's metadata name them, under ``feature_names``.
+
+    For a pipeline that ends in a ``MeasureClassifier``, call :func:`register_converter` and then skl2onnx itself.
+    """
+    content = _graph_of(classifier).SerializeToString()
+    if hasattr(path, "write"):
+        path.write(content)
+        return
+    with whole_file(path) as file:
+        file.write(content)
+
+
+def _graph_of(classifier: MeasureClassifier) -> Any:
+    from sklearn.utils.validation import check_is_fitted
+
+    from . import __version__
+
+    skl2onnx = _skl2onnx()
+    check_is_fitted(classifier, "coef_")
+    register_converter()
+    inputs = [("X", skl2onnx.common.data_types.DoubleTensorType([None, classifier.n_features_in_]))]
+    graph = skl2onnx.convert_sklearn(classifier, "ratewise", initial_types=inputs)
+    metadata = {
+        "ratewise_version": __version__,
+        "measure": classifier.measure_.label,
+        "feature_names": json.dumps([str(name) for name in getattr(classifier, "feature_names_in_", ())]),
+    }
+    for key, value in metadata.items():
+        graph.metadata_props.add(key=key, value=value)
+    return graph
+
+
+@functools.cache
+def register_converter() -> None:
+    """Teach skl2onnx to convert a :class:`~ratewise.MeasureClassifier`, alone or at the end of a pipeline."""
+    _skl2onnx().update_registered_converter(
+        MeasureClassifier, "RatewiseMeasureClassifier", _set_output_types, _convert, parser=_declare_outputs
+    )
+
+
+def _declare_outputs(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    operator = scope.declare_local_operator("RatewiseMeasureClassifier", model)
+    operator.inputs = inputs
+    for name in ("label", "score"):
+        operator.outputs.append(scope.declare_local_variable(name, inputs[0].type))
+    return operator.outputs
+
+
+def _set_output_types(operator: Any) -> None:
+    types = _skl2onnx().common.data_types
+    rows = operator.inputs[0].get_first_dimension()
+    label_type = getattr(types, f"{_label_kind(operator.raw_operator)[0]}TensorType")
+    operator.outputs[0].set_type(label_type([rows]))
+    operator.outputs[1].set_type(types.DoubleTensorType([rows]))
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Rows to double, skl2onnx's linear classifier for the scores and the class number, then the user's label."""
+    from onnx import TensorProto
+
+    types = _skl2onnx().common.data_types
+    classifier = operator.raw_operator
+
+    def add(kind: str, inputs: list[str], output: Any, **attributes: Any) -> None:
+        name = scope.get_unique_operator_name(kind)
+        container.add_node(kind, inputs, output.full_name, name=name, **attributes)
+
+    def constant(kind: str, shape: list[int], values: list[Any]) -> str:
+        name: str = scope.get_unique_variable_name("constant")
+        container.add_initializer(name, getattr(TensorProto, kind), shape, values)
+        return name
+
+    rows = scope.declare_local_variable("rows", types.DoubleTensorType([None, classifier.n_features_in_]))
+    add("Cast", [operator.inputs[0].full_name], rows, to=TensorProto.DOUBLE)
+
+    numbered = _numbered(classifier)
+    linear = scope.declare_local_operator("SklearnLinearClassifier", numbered)
+    container.options = {**(container.options or {}), id(numbered): {"raw_scores": True}}  # not probabilities
+    number = scope.declare_local_variable("number", types.Int64TensorType([None]))
+    scores = scope.declare_local_variable("scores", types.DoubleTensorType([None, 2]))
+    linear.inputs.append(rows)
+    linear.outputs.extend([number, scores])
+
+    label, score = operator.outputs
+    _, kind, labels = _label_kind(classifier)
+    add("Gather", [constant(kind, [2], labels), number.full_name], label)
+    add("Gather", [scores.full_name, constant("INT64", [], [1])], score, axis=1)
+
+
+def _label_kind(classifier: MeasureClassifier) -> tuple[str, str, list[Any]]:
+    """skl2onnx's and ONNX's name for the type of the labels, and the labels as ONNX stores them."""
+    labels = np.array(classifier.classes_.tolist())
+    match labels.dtype.kind:
+        case "b":
+            return "Boolean", "BOOL", labels.tolist()
+        case "i" | "u":
+            return "Int64", "INT64", labels.tolist()
+        case "f":
+            return "Double", "DOUBLE", labels.tolist()
+        case "U":
+            return "String", "STRING", [label.encode() for label in labels.tolist()]
+    raise ValueError(f"ONNX has no type for the labels {classifier.classes_.tolist()}: use numbers or texts.")
+
+
+def _numbered(classifier: MeasureClassifier) -> Any:
+    """The same model as scikit-learn's, with classes 0 and 1."""
+    from sklearn.linear_model import LogisticRegression
+
+    stand_in = LogisticRegression()
+    stand_in.coef_, stand_in.intercept_ = classifier.coef_, classifier.intercept_
+    stand_in.classes_, stand_in.n_features_in_ = np.array([0, 1]), classifier.n_features_in_
+    return stand_in
+
+
+def _skl2onnx() -> Any:
+    try:
+        import skl2onnx
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            'Export to ONNX needs skl2onnx: pip install "ratewise[onnx]"', name="skl2onnx"
+        ) from error
+    return skl2onnx

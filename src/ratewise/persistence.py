@@ -1,0 +1,287 @@
+"""Model files that are safe to open: saved and loaded with skops, which runs no code from a file.
+
+A file holds what predicting and explaining need: the parameters, the coefficients, the classes, the measure, the
+names of the columns and the encoder that makes numbers of them, and the version of the library. What
+``partial_fit`` keeps in order to go on is left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from . import __version__
+from .estimators import MeasureClassifier
+from .measures import FunctionMeasure, Measure, get_measure
+from .whole_file import whole_file
+
+FORMAT = "ratewise model"
+FORMAT_VERSION = 1
+
+# Our own classes, by the path a file knows them by. Nothing outside this list is made from a file, but numbers,
+# texts, lists, dicts, numpy arrays, and what the caller adds.
+OWN_TYPES = (
+    "ratewise.measures.base.Rates",
+    "ratewise.measures.fbeta.FBeta",
+    "ratewise.measures.gmean.GMean",
+    "ratewise.measures.gower_legendre.GowerLegendre",
+    "ratewise.measures.hmean.HMean",
+    "ratewise.measures.jaccard.Jaccard",
+    "ratewise.measures.min_rate.MinRate",
+    "ratewise.measures.pseudo_linear.PseudoLinear",
+    "ratewise.measures.qmean.QMean",
+    "ratewise.rewards.Hinge",
+    "ratewise.rewards.Logistic",
+    "ratewise.rewards.Sigmoid",
+    "ratewise.solvers.amp.Amp",
+    "ratewise.solvers.batch.BatchLogistic",
+    "ratewise.solvers.sharpen.Sharpen",
+    "ratewise.solvers.spade.Spade",
+    "ratewise.solvers.stamp.Stamp",
+    "ratewise.solvers.weighted.WeightedLogistic",
+    "ratewise.streams.encode.Encoder",
+)
+
+# What else a file may hold, as skops writes it. Everything skops could make besides, functions above all, is
+# refused before skops looks at it.
+_PLAIN_TYPES = {
+    "DictNode": {"builtins.dict"},
+    "ListNode": {"builtins.list"},
+    "TupleNode": {"builtins.tuple", "ratewise.measures.base.Rates"},
+    "JsonNode": {"builtins.str"},
+    "TypeNode": {"builtins.str"},
+}
+
+_FITTED = (
+    *("coef_", "intercept_", "classes_", "n_features_in_", "measure_", "solver_"),
+    *("rates_", "stages_", "history_"),
+)
+_OF_FILES = ("encoder_", "target_", "feature_spread_")
+
+
+def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:
+    """Write a fitted classifier to a file that :func:`load_model` reads, here or elsewhere.
+
+    Parameters
+    ----------
+    classifier : MeasureClassifier
+        A fitted one. A measure of your own must be a class that can be imported; a plain function cannot be saved.
+    path : path or binary file
+        By custom it ends in .skops. The file is there whole or not at all.
+    """
+    content = _dumps(_content_of(classifier))
+    if hasattr(path, "write"):
+        path.write(content)
+        return
+    with whole_file(path) as file:
+        file.write(content)
+
+
+def load_model(
+    path: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[type | str] = ()
+) -> MeasureClassifier:
+    """Read a classifier that :func:`save_model` wrote. A file made to do harm is refused, and nothing of it runs.
+
+    Parameters
+    ----------
+    path : path or binary file
+    trusted : sequence of classes or of their full names
+        Classes of your own, such as a measure you wrote, that the file may hold besides the library's.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, is no model of ours, or holds anything that is not trusted.
+    """
+    name = "The model" if hasattr(path, "read") else os.fspath(path)
+    data = path.read() if hasattr(path, "read") else _bytes_of(path)
+    own = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
+    with _clear_errors(name):
+        _audit(data, name, {*OWN_TYPES, *own})
+        content = require_skops().loads(data, trusted=[*OWN_TYPES, *own])
+        return _classifier_from(content, name)
+
+
+def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
+    from sklearn.utils.validation import check_is_fitted
+
+    if type(classifier) is not MeasureClassifier:
+        raise ValueError(f"save_model saves a MeasureClassifier; got {type(classifier).__name__}.")
+    check_is_fitted(classifier, "coef_")
+    if isinstance(classifier.measure_, FunctionMeasure):
+        raise ValueError(
+            f"The measure {classifier.measure_.label!r} is a plain Python function, and a model file holds no "
+            "code. To save the model, write the measure as a class: a frozen dataclass that derives from "
+            "ratewise.measures.Measure, in a module that can be imported."
+        )
+    parameters = classifier.get_params(deep=False)
+    if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
+        parameters["random_state"] = None  # a generator has moved on; it would not give the same model again
+    fitted = {name: getattr(classifier, name) for name in (*_FITTED, *_OF_FILES) if hasattr(classifier, name)}
+    names = getattr(classifier, "feature_names_in_", None)
+    survey = getattr(classifier, "survey_", None)
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "ratewise_version": __version__,
+        "parameters": parameters,
+        "fitted": fitted,
+        # One array of texts; as objects, each of a million names would take some lines of the file.
+        "feature_names": None if names is None else np.asarray(names, dtype=str),
+        "survey": None if survey is None else _plain_survey(survey),
+    }
+
+
+def _plain_survey(survey: Any) -> dict[str, Any]:
+    """Labels become a list, because keys of a dict in a file are texts."""
+    plain = dict(survey._asdict())
+    counts = plain.pop("label_counts")
+    return {**plain, "labels": list(counts), "counts": [int(count) for count in counts.values()]}
+
+
+def _classifier_from(content: Any, name: str) -> MeasureClassifier:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"{name} is a skops file, but not a model saved by ratewise.")
+    if content["format_version"] != FORMAT_VERSION:
+        raise ValueError(
+            f"{name} was saved by ratewise {content['ratewise_version']} in format {content['format_version']}; "
+            f"this is ratewise {__version__}, which reads format {FORMAT_VERSION}. Update ratewise: "
+            "pip install --upgrade ratewise"
+        )
+    parameters, fitted = content["parameters"], content["fitted"]
+    classifier = MeasureClassifier(**{key: _checked_again(value) for key, value in parameters.items()})
+    for attribute in (*_FITTED, *_OF_FILES):
+        if attribute in _FITTED or attribute in fitted:
+            setattr(classifier, attribute, _checked_again(fitted[attribute]))
+    if content["feature_names"] is not None:
+        classifier.feature_names_in_ = content["feature_names"].astype(object)
+    if content["survey"] is not None:
+        classifier.survey_ = _survey_from(content["survey"])
+    classifier.saved_by_ = content["ratewise_version"]
+    _require_sound(classifier, name)
+    return classifier
+
+
+def _survey_from(plain: dict[str, Any]) -> Any:
+    from .streams import Survey
+
+    counts = dict(zip(plain.pop("labels"), plain.pop("counts"), strict=True))
+    return Survey(**plain, label_counts=counts)
+
+
+def _checked_again(value: Any) -> Any:
+    """A measure or solver made anew, since what comes from a file has not been through its own checks."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(value)
+    return value
+
+
+def _require_sound(classifier: MeasureClassifier, name: str) -> None:
+    n_features = classifier.n_features_in_
+    names = getattr(classifier, "feature_names_in_", None)
+    sound = (
+        isinstance(get_measure(classifier.measure), Measure)
+        and isinstance(classifier.measure_, Measure)
+        and _is_array(classifier.coef_, (1, n_features))
+        and _is_array(classifier.intercept_, (1,))
+        and isinstance(classifier.classes_, np.ndarray)
+        and classifier.classes_.shape == (2,)
+        and (names is None or names.shape == (n_features,))
+    )
+    if not sound:
+        raise ValueError(f"{name} is damaged: its parts do not fit together. Save the model again.")
+
+
+def _is_array(value: Any, shape: tuple[int, ...]) -> bool:
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype == np.float64
+        and value.shape == shape
+        and bool(np.isfinite(value).all())
+    )
+
+
+def _dumps(content: dict[str, Any]) -> bytes:
+    try:
+        data: bytes = require_skops().dumps(content, compression=zipfile.ZIP_DEFLATED)
+    except ModuleNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"The model holds something that skops cannot save: {error}") from error
+    return data
+
+
+def require_skops() -> Any:
+    """The skops package, or one sentence on how to get it: worth asking before a long fit."""
+    try:
+        import skops.io
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            'Model files need skops: pip install "ratewise[persistence]"', name="skops"
+        ) from error
+    return skops.io
+
+
+def _bytes_of(path: Any) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _audit(data: bytes, name: str, own: set[str]) -> None:
+    """Read the file's table of contents, which is plain JSON, and refuse all that is neither plain nor trusted."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        schema = json.loads(archive.read("schema.json"))
+    strangers = sorted(set(_strangers(schema, own)))
+    if not strangers:
+        return
+    raise ValueError(
+        f"{name} holds {', '.join(strangers)}, which ratewise does not trust; nothing was loaded. If you wrote "
+        f"the class yourself and trust the file, pass trusted={strangers!r} to load_model."
+    )
+
+
+def _strangers(node: Any, own: set[str]) -> Iterator[str]:
+    if isinstance(node, list):
+        for child in node:
+            yield from _strangers(child, own)
+    elif isinstance(node, dict):
+        if "__loader__" in node and not _is_trusted(node, own):
+            yield f"{node.get('__module__')}.{node.get('__class__')}"
+        for child in node.values():
+            yield from _strangers(child, own)
+
+
+def _is_trusted(node: dict[str, Any], own: set[str]) -> bool:
+    loader, path = node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
+    if loader == "ObjectNode":
+        return path in own
+    if loader == "NdArrayNode":
+        return node.get("__module__") == "numpy"  # skops itself knows the array types
+    return path in _PLAIN_TYPES.get(loader, ())
+
+
+@contextlib.contextmanager
+def _clear_errors(name: str) -> Iterator[None]:
+    """Whatever a damaged file makes the readers stumble over, the user reads one sentence."""
+    try:
+        yield
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{name} is not a model file, or is damaged: it is no whole skops archive.") from error
+    except (ValueError, MemoryError) as error:
+        if str(error).startswith(name):
+            raise
+        raise ValueError(f"{name} is damaged: {error}") from error
+    except ModuleNotFoundError as error:
+        if error.name == "skops":
+            raise
+        raise ValueError(f"{name} needs the module {error.name!r}, which cannot be found.") from error
+    except Exception as error:
+        raise ValueError(f"{name} is damaged or not a model saved by ratewise ({error!r}).") from error

@@ -1,0 +1,107 @@
+"""Reading ahead in a thread, so that the disk and the kernel work at the same time."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+_SECONDS_TO_END = 5.0  # a source that waits for a network may never end; its thread is left to die with Python
+
+
+class Prefetched(Generic[T]):
+    """An iterator over the items of another, which a thread makes ahead of time.
+
+    At most ``ahead`` items wait or are being made. What the source raises is raised here, in its turn. The
+    thread starts with the first item asked for, and ends when the items do, when ``close`` is called, when the
+    iterator is forgotten or when Python ends.
+    """
+
+    def __init__(self, source: Iterable[T], ahead: int = 2):
+        self._line = _Line(source, ahead)
+        self._finalizer = weakref.finalize(self, _Line.stop, self._line)
+
+    def __iter__(self) -> Iterator[T]:
+        return self
+
+    def __next__(self) -> T:
+        item: T = self._line.take()
+        return item
+
+    def close(self) -> None:
+        """End the thread. Further items are not to be had."""
+        self._finalizer()
+
+
+class _Line:
+    """What the two threads share. It knows nothing of the iterator, which can so be forgotten."""
+
+    def __init__(self, source: Iterable[Any], ahead: int):
+        self._source: Iterable[Any] | None = source
+        self._ahead = ahead
+        self._ready: deque[Any] = deque()
+        self._change = threading.Condition()
+        self._stopped = False
+        self._finished = False
+        self._error: BaseException | None = None
+        self._thread: threading.Thread | None = None
+
+    def take(self) -> Any:
+        with self._change:
+            if self._thread is None and not self._stopped:
+                self._thread = threading.Thread(target=self._work, name="ratewise-prefetch", daemon=True)
+                self._thread.start()
+            while not (self._ready or self._finished or self._stopped):
+                self._change.wait()
+            if self._ready and not self._stopped:
+                item = self._ready.popleft()
+                self._change.notify_all()
+                return item
+            error, self._error = self._error, None
+        if error is not None:
+            raise error
+        raise StopIteration
+
+    def _work(self) -> None:
+        error: BaseException | None = None
+        try:
+            self._make_items()
+        except BaseException as raised:
+            error = raised
+        with self._change:
+            self._finished = True
+            self._source = None
+            self._error = error
+            self._change.notify_all()
+
+    def _make_items(self) -> None:
+        items = iter(self._source or ())
+        while self._may_make_another():
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+            with self._change:
+                self._ready.append(item)
+                self._change.notify_all()
+            del item
+
+    def _may_make_another(self) -> bool:
+        """Wait for room for one more item; False if nobody wants it any more."""
+        with self._change:
+            while len(self._ready) >= self._ahead and not self._stopped:
+                self._change.wait()
+            return not self._stopped
+
+    def stop(self) -> None:
+        with self._change:
+            self._stopped = True
+            self._ready.clear()
+            self._change.notify_all()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_SECONDS_TO_END)

@@ -1,0 +1,49 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Write a binary file so that nobody ever sees half of it.
+
+    What is written goes to a temporary file beside it, which takes its name once all of it is on the disk. If
+    anything fails, a full disk included, the temporary file is removed and a file of that name stays as it was.
+    A device or a pipe, such as /dev/stdout, is written to directly.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Is a folder, not a file", str(path))
+    direct = target.exists() and not target.is_file()
+    written = target if direct else target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    try:
+        with _naming(path), open(written, "wb" if direct else "xb") as file:
+            yield file
+            file.flush()
+            if not direct:
+                os.fsync(file.fileno())  # some file systems report a full disk no sooner
+        if not direct:
+            os.replace(written, target)
+    except BaseException:
+        if not direct:
+            written.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """A failed write does not say which file it was: say it, by the name the user knows."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or (error.filename is not None and not str(error.filename).endswith(".partial")):
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error

@@ -1,0 +1,288 @@
+"""The commands, from rows in files to labels in files."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from ratewise import MeasureClassifier, __version__, load_model, open_stream, save_model
+from ratewise.measures import get_measure, measure_names
+
+
+def labels_of(files, name="test.csv"):
+    """What the model says in Python of the rows of a file."""
+    model = load_model(files / "model.skops")
+    X = np.concatenate([np.asarray(one.X) for one in open_stream(files / name, encoder=model.encoder_).windows()])
+    named = pd.DataFrame(X, columns=model.feature_names_in_)
+    return model.predict(named), model.decision_function(named)
+
+
+def test_fit_and_evaluate_as_in_the_handbook(run, files, tmp_path):
+    model = tmp_path / "model.skops"
+    fitted = run("fit", files / "train.parquet", "--target", "label", "--measure", "f1", "-o", model)
+    assert fitted.exit_code == 0, fitted.output
+    assert "saved in" in fitted.stdout
+    assert os.listdir(tmp_path) == ["model.skops"]
+    told = run("evaluate", model, files / "test.parquet")
+    assert told.exit_code == 0, told.output
+    for word in ("called 1", "is 0", "TPR", "TNR", "f1 *", "95%", *measure_names()):
+        assert word in told.stdout
+    assert told.stderr == ""
+
+
+def test_evaluate_tells_the_counts_and_the_measures_of_the_predictions(run, files, rows_to_test):
+    report = json.loads(run("evaluate", files / "model.skops", files / "test.csv", "--json").stdout)
+    predicted, truth = labels_of(files)[0], rows_to_test["label"].to_numpy()
+    assert report["rows"] == 200
+    assert report["confusion"] == {
+        "true_positives": int(((truth == 1) & (predicted == 1)).sum()),
+        "false_negatives": int(((truth == 1) & (predicted == 0)).sum()),
+        "false_positives": int(((truth == 0) & (predicted == 1)).sum()),
+        "true_negatives": int(((truth == 0) & (predicted == 0)).sum()),
+    }
+    assert report["trained_for"] == "f1"
+    assert list(report["measures"]) == measure_names()
+    for name, one in report["measures"].items():
+        assert one["value"] == pytest.approx(get_measure(name).score(truth, predicted))
+        assert one["low"] <= one["value"] <= one["high"]
+        assert 0.01 < one["high"] - one["low"] < 0.5
+    assert report["tpr"]["value"] > 0.6
+    assert report["tnr"]["value"] > 0.8
+
+
+def test_the_same_seed_gives_the_same_model_and_intervals(run, files, tmp_path):
+    for name in ("a", "b"):
+        result = run("fit", files / "train.csv", "--target", "label", "--seed", 5, "-o", tmp_path / name)
+        assert result.exit_code == 0
+    a, b = load_model(tmp_path / "a"), load_model(tmp_path / "b")
+    assert np.array_equal(a.coef_, b.coef_)
+    reports = [run("evaluate", tmp_path / name, files / "test.csv", "--json").stdout for name in ("a", "b")]
+    assert reports[0] == reports[1]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".feather", ".parquet"])
+def test_predictions_go_to_a_file_of_the_kind_its_name_says(run, files, tmp_path, suffix):
+    output = tmp_path / f"labels{suffix}"
+    result = run("predict", files / "model.skops", files / "new.csv", "-o", output)
+    assert result.exit_code == 0, result.output
+    assert result.output == ""
+    readers = {".csv": pd.read_csv, ".feather": pd.read_feather, ".parquet": pd.read_parquet}
+    written = readers[suffix](output)
+    labels, scores = labels_of(files)
+    assert list(written.columns) == ["label", "score"]
+    assert np.array_equal(written["label"], labels)
+    assert np.array_equal(written["score"], scores)
+    assert os.listdir(tmp_path) == [output.name]
+
+
+def test_predictions_go_to_standard_output_and_rows_come_from_standard_input(run, files):
+    text = (files / "new.csv").read_text()
+    result = run("predict", files / "model.skops", "-", "--format", "csv", input=text)
+    assert result.exit_code == 0, result.output
+    written = pd.read_csv(io.StringIO(result.stdout))
+    assert np.array_equal(written["label"], labels_of(files)[0])
+    assert result.stderr == ""
+
+
+def test_the_order_of_columns_does_not_matter_and_more_columns_do_not_harm(run, files, rows_to_test, tmp_path):
+    mixed = rows_to_test[["noise", "colour", "label", "age", "height"]].assign(more="text")
+    mixed.to_csv(tmp_path / "mixed.csv", index=False)
+    result = run("predict", files / "model.skops", tmp_path / "mixed.csv")
+    assert np.array_equal(pd.read_csv(io.StringIO(result.stdout))["label"], labels_of(files)[0])
+
+
+def test_a_model_goes_to_standard_output_and_comes_from_standard_input(run, files):
+    fitted = run("fit", files / "train.csv", "--target", "label", "-o", "-")
+    assert fitted.exit_code == 0
+    assert np.array_equal(
+        load_model(io.BytesIO(fitted.stdout_bytes)).coef_, load_model(files / "model.skops").coef_
+    )
+    assert "saved in standard output" in fitted.stderr
+    told = run("evaluate", "-", files / "test.csv", "--json", input=fitted.stdout_bytes)
+    assert told.stdout == run("evaluate", files / "model.skops", files / "test.csv", "--json").stdout
+
+
+def test_rows_to_learn_from_may_come_from_standard_input(run, files, tmp_path):
+    text = (files / "train.csv").read_text()
+    words = ("fit", "-", "--format", "csv", "--target", "label", "--positive", "1", "-o", tmp_path / "model.skops")
+    result = run(*words, input=text)
+    assert result.exit_code == 0, result.output
+    assert load_model(tmp_path / "model.skops").n_features_in_ == 6
+
+
+@pytest.mark.parametrize(("text", "label"), [("1", 1), ("0", 0)])
+def test_the_positive_class_is_found_by_what_is_written(run, files, tmp_path, text, label):
+    words = ("fit", files / "train.csv", "--target", "label", "--positive", text, "-o", tmp_path / "model.skops")
+    assert run(*words).exit_code == 0
+    assert load_model(tmp_path / "model.skops").pos_label == label
+
+
+def test_a_positive_class_that_looks_like_a_number_may_be_a_text(run, files, rows_to_test, tmp_path):
+    rows_to_test.assign(label=rows_to_test["label"].astype(str)).to_parquet(tmp_path / "texts.parquet")
+    words = ("fit", tmp_path / "texts.parquet", "--target", "label", "--positive", "0", "-o", tmp_path / "m.skops")
+    assert run(*words).exit_code == 0
+    assert load_model(tmp_path / "m.skops").pos_label == "0"
+    report = json.loads(run("evaluate", tmp_path / "m.skops", tmp_path / "texts.parquet", "--json").stdout)
+    assert report["prevalence"] == pytest.approx(1 - rows_to_test["label"].mean())
+
+
+def test_options_reach_the_classifier(run, files, tmp_path):
+    words = ("fit", files / "train.csv", "--target", "label", "--measure", "gmean", "--solver", "spade", "--plain")
+    result = run(*words, "--features", "age,colour", "--seed", 3, "--json", "-o", tmp_path / "model.skops")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    model = load_model(tmp_path / "model.skops")
+    assert (model.measure, model.solver, model.sharpen, model.random_state) == ("gmean", "spade", False, 3)
+    assert model.feature_names_in_.tolist() == ["age", "colour=blue", "colour=green", "colour=red"]
+    assert report["measure"] == "GMean()"
+    assert report["value"] == pytest.approx(np.sqrt(report["tpr"] * report["tnr"]))
+    assert report["rows"] == 400
+
+
+def test_quiet_says_nothing(run, files, tmp_path):
+    result = run("fit", files / "train.csv", "--target", "label", "-q", "-o", tmp_path / "model.skops")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_inspect_names_the_measure_the_columns_and_the_version(run, files):
+    result = run("inspect", files / "model.skops")
+    for word in ("FBeta(beta=1.0)", "tpr", "age", "colour=red", __version__, "label", "height; noise; colour"):
+        assert word in result.stdout
+    report = json.loads(run("inspect", files / "model.skops", "--top", 2, "--json").stdout)
+    model = load_model(files / "model.skops")
+    assert report["threshold"] == -model.intercept_[0]
+    assert [one["column"] for one in report["coefficients"]] == ["age", "colour=red"]
+    assert report["coefficients"][0]["coefficient"] == model.coef_[0, 0]
+
+
+def test_coefficients_are_ranked_by_a_standard_deviation_of_their_column(run, files, tmp_path):
+    model = load_model(files / "model.skops")
+    model.coef_ = np.array([[1.0, -5.0, 0.0, 0.0, 3.0, 2.0]])
+    model.feature_spread_ = np.array([100.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    save_model(model, tmp_path / "spread.skops")
+    del model.feature_spread_
+    save_model(model, tmp_path / "plain.skops")
+    first = {}
+    for name in ("spread", "plain"):
+        report = json.loads(run("inspect", tmp_path / f"{name}.skops", "--json").stdout)
+        first[name] = report["coefficients"][0]
+    assert first["spread"] == {"column": "age", "coefficient": 1.0, "per_deviation": 100.0}
+    assert first["plain"] == {"column": "height", "coefficient": -5.0}
+
+
+def test_a_model_fitted_in_python_without_names_can_be_inspected_and_used(run, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3)).astype(np.float32)
+    model = MeasureClassifier("gmean", sharpen=False, random_state=0).fit(X, X[:, 1] > 0.5)
+    save_model(model, tmp_path / "model.skops")
+    assert "x1" in run("inspect", tmp_path / "model.skops").stdout
+    np.savez(tmp_path / "rows.npz", X=X, y=X[:, 1] > 0.5)
+    report = json.loads(run("evaluate", tmp_path / "model.skops", tmp_path / "rows.npz", "--json").stdout)
+    assert report["measures"]["gmean"]["value"] == pytest.approx(model.score(X, X[:, 1] > 0.5))
+
+
+def test_measures_are_those_of_the_registry(run):
+    assert list(json.loads(run("measures", "--json").stdout)) == measure_names()
+    for name in measure_names():
+        assert name in run("measures").stdout
+
+
+def test_an_exported_graph_gives_the_labels_of_predict(run, files, tmp_path):
+    result = run("export", files / "model.skops", tmp_path / "model.onnx")
+    assert result.exit_code == 0, result.output
+    model = load_model(files / "model.skops")
+    X = np.random.default_rng(0).normal(size=(1000, model.n_features_in_))
+    session = onnxruntime.InferenceSession((tmp_path / "model.onnx").read_bytes())
+    named = pd.DataFrame(X, columns=model.feature_names_in_)
+    assert np.array_equal(session.run(["label"], {"X": X})[0], model.predict(named))
+
+
+def test_convert_keeps_every_row_and_mixes_them(run, files, tmp_path, rows_to_test):
+    output = tmp_path / "train.feather"
+    result = run("convert", files / "train.csv", "-o", output)
+    assert result.exit_code == 0, result.output
+    assert "400 rows" in result.stdout
+    before, after = pd.read_csv(files / "train.csv"), pd.read_feather(output)
+    assert sorted(before.columns) == sorted(after.columns)
+    after = after[before.columns]
+    assert not np.array_equal(before["age"], after["age"])
+    order = ["age", "height", "noise"]
+    pd.testing.assert_frame_equal(
+        before.sort_values(order, ignore_index=True),
+        after.sort_values(order, ignore_index=True),
+        check_dtype=False,
+    )
+    assert os.listdir(tmp_path) == ["train.feather"]
+
+
+def test_convert_can_leave_the_order_and_a_fit_of_its_file_is_the_same(run, files, tmp_path):
+    output = tmp_path / "train.feather"
+    assert run("convert", files / "train.csv", "--in-order", "--compression", "none", "-o", output).exit_code == 0
+    assert np.array_equal(pd.read_feather(output)["age"], pd.read_csv(files / "train.csv")["age"])
+    assert run("fit", output, "--target", "label", "-o", tmp_path / "model.skops").exit_code == 0
+    report = json.loads(run("evaluate", tmp_path / "model.skops", files / "test.csv", "--json").stdout)
+    assert report["measures"]["f1"]["value"] > 0.7
+
+
+def test_convert_makes_columns_of_sparse_rows_if_they_are_few(run, tmp_path):
+    (tmp_path / "rows.svm").write_text("+1 1:0.5 3:2\n-1 2:1\n+1 3:1\n-1 1:1\n")
+    assert run("convert", tmp_path / "rows.svm", "--in-order", "-o", tmp_path / "rows.feather").exit_code == 0
+    frame = pd.read_feather(tmp_path / "rows.feather")
+    assert frame.shape == (4, 4)
+    assert frame.iloc[:, -1].tolist() == [1, -1, 1, -1]
+    (tmp_path / "wide.svm").write_text("+1 1:0.5 30000:2\n-1 2:1\n")
+    result = run("convert", tmp_path / "wide.svm", "-o", tmp_path / "wide.feather")
+    assert result.exit_code == 1
+    assert "30,000 columns" in result.stderr
+    assert not (tmp_path / "wide.feather").exists()
+
+
+def test_the_demo_runs_from_rows_to_coefficients(run, tmp_path):
+    result = run("demo", "--keep", tmp_path / "kept")
+    assert result.exit_code == 0, result.output
+    for word in ("$ ratewise fit", "$ ratewise evaluate", "$ ratewise inspect", "called 1", "row"):
+        assert word in result.stdout
+    assert sorted(os.listdir(tmp_path / "kept")) == ["model.skops", "test.csv", "train.csv"]
+
+
+def test_warmup_compiles_every_measure_for_dense_and_sparse_rows(run, monkeypatch):
+    from scipy import sparse
+
+    fits = []
+    monkeypatch.setattr(
+        "ratewise.cli.warmup._fit", lambda name, X, y, sharpen: fits.append((name, sparse.issparse(X), sharpen))
+    )
+    result = run("warmup")
+    assert result.exit_code == 0
+    kinds = [
+        (name, is_sparse, sharpen)
+        for is_sparse in (False, True)
+        for name in measure_names()
+        for sharpen in (False, "auto")
+    ]
+    assert fits == kinds
+    assert "Ready" in result.stdout
+
+
+def test_one_job_of_warmup_is_a_fit_that_works():
+    from ratewise.cli.warmup import _fit, _some_rows
+
+    rows, y = _some_rows()
+    for X in rows:
+        _fit("gmean", X, y, False)
+        _fit("f1", X, y, "auto")
+
+
+def test_reading_the_written_feather_with_arrow_gives_a_table(run, files, tmp_path):
+    run("predict", files / "model.skops", files / "new.csv", "-o", tmp_path / "labels.arrow")
+    read = pyarrow.feather.read_table(tmp_path / "labels.arrow")
+    assert read.schema.types == [pa.int64(), pa.float64()]

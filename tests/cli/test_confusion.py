@@ -1,0 +1,66 @@
+"""The four counts, and intervals from them alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ratewise.cli.confusion import Confusion, interval, resampled, values_of
+from ratewise.measures import FunctionMeasure, get_measure, measure_names, rates_from_labels
+
+quick = settings(deadline=None, max_examples=50)
+
+
+@quick
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60), st.integers(1, 59))
+def test_counts_add_up_however_the_rows_are_cut(rows, cut):
+    truth, called = (np.array(one) for one in zip(*rows, strict=True))
+    confusion = Confusion().plus(truth[:cut], called[:cut]).plus(truth[cut:], called[cut:])
+    assert confusion.rows == len(rows)
+    assert confusion == (
+        (truth & called).sum(),
+        (truth & ~called).sum(),
+        (~truth & called).sum(),
+        (~truth & ~called).sum(),
+    )
+    if truth.any() and not truth.all():
+        assert confusion.rates == pytest.approx(rates_from_labels(truth, called, pos_label=True))
+
+
+def test_drawing_counts_is_drawing_rows():
+    rng = np.random.default_rng(0)
+    truth = rng.random(300) < 0.3
+    called = np.where(rng.random(300) < 0.8, truth, ~truth)
+    measure = get_measure("f1")
+    by_rows = []
+    for _ in range(2000):
+        sample = rng.integers(0, 300, size=300)
+        by_rows.append(measure.score(truth[sample], called[sample], pos_label=True))
+    by_counts = values_of(measure, resampled(Confusion().plus(truth, called), seed=1))
+    assert np.allclose(interval(by_rows), interval(by_counts), atol=0.015)
+    assert np.std(by_counts) == pytest.approx(np.std(by_rows), rel=0.1)
+
+
+def test_the_interval_is_as_wide_as_it_should_be():
+    many = resampled(Confusion(9000, 1000, 1000, 9000), seed=0)
+    low, high = interval(many.tpr)
+    assert (high - low) / 2 == pytest.approx(1.96 * np.sqrt(0.9 * 0.1 / 10_000), rel=0.1)
+
+
+@pytest.mark.parametrize("name", measure_names())
+def test_every_measure_is_finite_on_samples_that_lost_a_class(name):
+    draws = resampled(Confusion(1, 0, 1, 30), seed=0)
+    assert (draws.prevalence == 0).any()
+    assert np.isfinite(values_of(get_measure(name), draws)).all()
+
+
+def test_measures_written_for_single_numbers_are_taken_one_by_one():
+    class Single:
+        def value(self, tpr, tnr, prevalence):
+            return min(tpr, tnr) if tpr > 0.5 else 0.0
+
+    draws = resampled(Confusion(30, 10, 5, 60), seed=0)
+    function = FunctionMeasure(lambda tpr, tnr: min(tpr, tnr) if tpr > 0.5 else 0.0)
+    assert np.array_equal(values_of(Single(), draws), values_of(function, draws))

@@ -1,0 +1,154 @@
+"""Bad usage: one sentence, exit code 2, nothing written; and Ctrl-C, which is no error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ratewise import MeasureClassifier
+from ratewise.cli import progress
+from ratewise.cli.errors import sentence
+
+BAD_USAGE = [
+    (["fit", "{f}/train.csv", "--target", "label"], "Missing option '-o'"),
+    (["fit", "-o", "{t}/m.skops"], "Missing argument 'DATA...'"),
+    (["fit", "{f}/train.csv", "--target", "label", "--measure", "f11", "-o", "{t}/m.skops"], "no measure 'f11'"),
+    (
+        ["fit", "{f}/train.csv", "--target", "label", "--solver", "spade", "-o", "{t}/m.skops"],
+        "Spade maximises concave",
+    ),
+    (
+        ["fit", "{f}/train.csv", "--target", "label", "--passes", "0", "-o", "{t}/m.skops"],
+        "a whole number above 0",
+    ),
+    (["fit", "{f}/train.csv", "--target", "label", "--features", "a,,b", "-o", "{t}/m.skops"], "column names"),
+    (["fit", "{f}/train.csv", "--target", "label", "-o", "{t}/no/m.skops"], "does not exist"),
+    (["fit", "{f}/train.csv", "--target", "label", "-o", "{t}"], "is a folder"),
+    (["fit", "{f}/train.csv", "--target", "label", "--json", "-o", "-"], "both want standard output"),
+    (["fit", "{f}/train.csv", "-o", "{t}/m.skops"], "Which column is to be predicted"),
+    (["fit", "{t}/a.svm", "--features", "a,b", "-o", "{t}/m.skops"], "takes the number of columns"),
+    (["predict", "{f}/model.skops", "-"], "Standard input is read as CSV or svmlight"),
+    (["fit", "-", "{f}/train.csv", "--target", "label", "-o", "{t}/m.skops"], "cannot be mixed with files"),
+    (["evaluate", "-", "-"], "cannot both be standard input"),
+    (["predict", "{f}/model.skops", "{f}/new.csv", "-o", "{t}/labels.xls"], "must end in .csv"),
+    (["predict", "{f}/model.skops"], "Missing argument 'DATA...'"),
+    (["convert", "{f}/train.csv", "--format", "xls", "-o", "{t}/a.feather"], "'xls' is not one of"),
+    (["nonsense"], "No such command 'nonsense'"),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), BAD_USAGE, ids=[told for _, told in BAD_USAGE])
+def test_bad_usage_ends_with_2_and_a_sentence(run, files, tmp_path, words, told):
+    result = run(*(word.format(f=files, t=tmp_path) for word in words))
+    assert result.exit_code == 2
+    assert told in " ".join(result.stderr.split())
+    assert result.stdout == ""
+    assert os.listdir(tmp_path) == []
+
+
+def python(*words, **kwargs):
+    environment = {**os.environ, "PYTHONPATH": str(Path(progress.__file__).parents[2]), "OMP_NUM_THREADS": "1"}
+    return subprocess.run([sys.executable, *words], capture_output=True, env=environment, timeout=120, **kwargs)
+
+
+def test_help_imports_nothing_heavy():
+    heavy = "{'numpy', 'scipy', 'sklearn', 'numba', 'pyarrow', 'rich', 'skops', 'pandas'}"
+    code = f"import sys; import ratewise.cli.app; print(sorted({heavy} & set(sys.modules)))"
+    assert python("-c", code).stdout.decode().strip() == "[]"
+
+
+def test_python_dash_m_shows_the_help_and_the_version():
+    told = python("-m", "ratewise", "--help")
+    assert told.returncode == 0
+    assert b"ratewise fit train.parquet" in told.stdout
+    assert b"0.1.0" in python("-m", "ratewise", "--version").stdout
+
+
+def test_without_click_the_pip_line_is_told():
+    code = "import sys; sys.modules['click'] = None; from ratewise.cli import main; main()"
+    told = python("-c", code)
+    assert told.returncode == 1
+    assert told.stderr.decode().strip() == 'The command line needs click and rich: pip install "ratewise[cli]"'
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_a_full_standard_output_is_one_sentence(files):
+    with open("/dev/full", "w") as full:
+        environment = {**os.environ, "PYTHONPATH": str(Path(progress.__file__).parents[2])}
+        words = [sys.executable, "-m", "ratewise", "predict", files / "model.skops", files / "new.csv"]
+        told = subprocess.run(
+            words, stdout=full, stderr=subprocess.PIPE, env=environment, timeout=120, check=False
+        )
+    assert told.returncode == 1
+    assert told.stderr.decode().strip() == "Error: No space left on device"
+
+
+def test_ctrl_c_tells_where_the_checkpoint_is_and_how_to_go_on(run, files, tmp_path, monkeypatch):
+    def interrupted(self, stream, passes, *, checkpoint, checkpoint_every, progress):
+        checkpoint.write_bytes(b"work in progress")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MeasureClassifier, "fit_stream", interrupted, raising=False)
+    monkeypatch.setattr(sys, "argv", ["ratewise", "fit", "my data.csv"])
+    result = run("fit", files / "train.csv", "--target", "label", "-o", tmp_path / "model.skops")
+    assert result.exit_code == 130
+    assert f"kept in {tmp_path}/model.skops.checkpoint" in result.stderr
+    assert "ratewise fit 'my data.csv'" in result.stderr
+    assert os.listdir(tmp_path) == ["model.skops.checkpoint"]
+
+
+def test_the_checkpoint_options_reach_the_fit_and_a_finished_fit_leaves_none(run, files, tmp_path, monkeypatch):
+    seen = {}
+
+    def fit_stream(self, stream, passes, *, checkpoint, checkpoint_every, progress):
+        seen.update(passes=passes, before=checkpoint.exists(), every=checkpoint_every)
+        checkpoint.write_bytes(b"nearly done")
+        X, y = next((window.X, window.labels) for window in stream.windows())
+        return self.fit(X, y)
+
+    monkeypatch.setattr(MeasureClassifier, "fit_stream", fit_stream, raising=False)
+    words = ["fit", files / "train.csv", "--target", "label", "--plain", "-o", tmp_path / "model.skops"]
+    place = tmp_path / "kept"
+    place.write_bytes(b"an earlier run")
+    result = run(*words, "--passes", 7, "--checkpoint", place, "--checkpoint-every", 1000)
+    assert result.exit_code == 0, result.output
+    assert seen == {"passes": 7, "before": True, "every": 1000}
+    place.write_bytes(b"an earlier run")
+    assert run(*words, "--checkpoint", place, "--no-resume").exit_code == 0
+    assert seen == {"passes": "auto", "before": False, "every": None}
+    assert os.listdir(tmp_path) == ["model.skops"]
+
+
+def test_ctrl_c_elsewhere_just_stops(run, files, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ratewise.cli.evaluate._count", interrupted)
+    result = run("evaluate", files / "model.skops", files / "test.csv")
+    assert (result.exit_code, result.stderr.strip()) == (130, "Stopped.")
+
+
+def test_a_defect_of_ours_is_no_traceback_either(run, files, monkeypatch):
+    def broken(*args, **kwargs):
+        raise KeyError("oops")
+
+    monkeypatch.setattr("ratewise.cli.evaluate._count", broken)
+    result = run("evaluate", files / "model.skops", files / "test.csv")
+    assert result.exit_code == 1
+    assert "KeyError" in result.stderr
+    assert "RATEWISE_DEBUG=1" in result.stderr
+    monkeypatch.setenv("RATEWISE_DEBUG", "1")
+    assert isinstance(run("evaluate", files / "model.skops", files / "test.csv").exception, KeyError)
+
+
+def test_sentences_name_options_as_the_command_line_does():
+    assert sentence(ValueError("leave it out with features=.")) == "leave it out with --features."
+    assert sentence(ValueError("say format='csv' here")) == "say --format csv here"
+    assert (
+        sentence(ModuleNotFoundError("No module", name="rich")) == 'This needs rich: pip install "ratewise[cli]"'
+    )
+    assert sentence(OSError(28, "No space left on device", "a.csv")) == "a.csv: No space left on device"

@@ -1,0 +1,258 @@
+"""CSV files: types, faults and where they are."""
+
+from __future__ import annotations
+
+import gzip
+import io
+
+import numpy as np
+import pytest
+
+from ratewise.streams import DataError, open_stream
+from ratewise.streams import csv_layout as csv_layout_module
+from ratewise.streams.lines import LinePieces
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    """Types are taken from the first 200 bytes, and files are read in pieces of 300."""
+    monkeypatch.setattr(LinePieces.__init__, "__defaults__", (300, None))
+    monkeypatch.setattr("ratewise.streams.csv_files.HEAD_BYTES", 200)
+    assert csv_layout_module.HEAD_BYTES > 200
+
+
+@pytest.fixture(params=["csv", "csv.gz"])
+def write(request, tmp_path):
+    def write(text, name="a"):
+        path = tmp_path / f"{name}.{request.param}"
+        opener = gzip.open if request.param.endswith("gz") else open
+        with opener(path, "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
+        return str(path)
+
+    return write
+
+
+def lines(*rows, header="a,b,y"):
+    return "\n".join([header, *rows]) + "\n"
+
+
+def many(n, row="{i},{i}.5,{y}"):
+    return [row.format(i=i, y=i % 2) for i in range(n)]
+
+
+def matrix(stream):
+    windows = list(stream.windows())
+    return np.vstack([window.X for window in windows]), np.concatenate([window.labels for window in windows])
+
+
+def test_whole_numbers_may_be_followed_by_fractions_and_gaps(write):
+    rows = [*many(100, "{i},1,{y}"), "0.25,,1", ",1e3,0", "-3, 4 ,1"]
+    stream = open_stream(write(lines(*rows)), target="y")
+    survey = stream.survey()
+    X, y = matrix(stream)
+    assert survey.missing == {"a": 1, "b": 1}
+    assert X[100:, 0].tolist() == pytest.approx([0.25, (4950 + 0.25 - 3) / 102, -3.0])
+    assert X[100:, 1].tolist() == pytest.approx([(100 + 1000 + 4) / 102, 1000.0, 4.0])
+    assert y.dtype == np.int64
+    assert survey.label_counts == {0: 51, 1: 52}
+
+
+def test_usual_words_for_missing_are_missing(write):
+    stream = open_stream(write(lines("1,NA,0", "?,2,1", "null,NaN,0", "nan,None,1")), target="y")
+    assert stream.survey().missing == {"a": 3, "b": 3}
+
+
+def test_a_column_empty_at_first_may_hold_numbers_or_text_later(write):
+    rows = [*many(80, "{i},,,{y}"), "1,0.5,red,0", "2,,blue,1"]
+    stream = open_stream(write(lines(*rows, header="a,b,c,y")), target="y")
+    stream.survey()
+    assert stream.feature_names == ("a", "b", "c=blue", "c=red", "c is missing")
+    assert matrix(stream)[0][-2].tolist() == [1.0, 0.5, 0.0, 1.0, 0.0]
+
+
+def test_text_booleans_and_text_labels_are_read(write):
+    text = lines("x,true,no", "y,false,yes", "x,,no", header="c,d,y")
+    stream = open_stream(write(text), target="y")
+    assert stream.survey().label_counts == {"no": 2, "yes": 1}
+    X, y = matrix(stream)
+    assert stream.feature_names == ("c=x", "c=y", "d")
+    assert X.tolist() == [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.5]]
+    assert y.tolist() == ["no", "yes", "no"]
+
+
+def test_quoted_values_with_commas_and_line_breaks_are_read(write):
+    text = lines('1,"red, ""dark""",0', '2,"two\nlines",1', '3,"red, ""dark""",0')
+    stream = open_stream(write(text), target="y")
+    stream.survey()
+    assert stream.feature_names == ("a", 'b=red, "dark"', "b=two\nlines")
+    assert matrix(stream)[0].tolist() == [[1, 1, 0], [2, 0, 1], [3, 1, 0]]
+
+
+def test_line_breaks_in_values_far_from_the_top_are_read_or_refused(write):
+    """A piece may end in the middle of such a value; it must never be read wrongly."""
+    outcomes = []
+    for rows_before in range(40, 80):
+        text = lines(*many(rows_before, "{i},red,{y}"), '2,"two\nlines",1', *many(5, "{i},red,{y}"))
+        try:
+            survey = open_stream(write(text), target="y").survey()
+        except DataError as error:
+            outcomes.append("a quoted value has line breaks in it" in str(error))
+        else:
+            outcomes.append(survey.rows == rows_before + 6)
+    assert all(outcomes)
+
+
+@pytest.mark.parametrize("delimiter", ["\t", ";", "|"])
+def test_other_delimiters_are_seen_in_the_header(write, delimiter):
+    text = lines(*many(50)).replace(",", delimiter)
+    X, y = matrix(open_stream(write(text), target="y"))
+    assert X.shape == (50, 2)
+    assert y.sum() == 25
+
+
+def test_windows_line_ends_a_mark_at_the_start_and_blank_lines_are_fine(write):
+    text = lines(*many(60)).replace("\n", "\r\n").replace("5\r\n", "5\r\n\r\n")
+    stream = open_stream(write(b"\xef\xbb\xbf" + text.encode()), target="y", features=["a"])
+    assert matrix(stream)[0].ravel().tolist() == list(range(60))
+
+
+def test_a_last_line_need_not_end(write):
+    assert matrix(open_stream(write(lines(*many(77))[:-1]), target="y"))[0].shape == (77, 2)
+
+
+def test_columns_that_are_not_asked_for_may_hold_anything(write):
+    rows = [*many(60, "{i},2020-01-01,{y}"), "3,nonsense,1"]
+    path = write(lines(*rows))
+    assert matrix(open_stream(path, target="y", features=["a"]))[0].shape == (61, 1)
+    with pytest.raises(DataError, match=r"column 'b': it holds dates or times.*features="):
+        open_stream(path, target="y")
+
+
+@pytest.mark.parametrize("at", [1, 5, 70, 149])
+def test_a_ragged_row_is_named(write, at):
+    for bad, count in (("1,2", 2), ("1,2,3,4", 4)):
+        rows = many(150)
+        rows[at - 1] = bad
+        with pytest.raises(
+            DataError, match=rf"a\.csv(\.gz)?, row {at} \(line {at + 1}\): {count} values, where the header has 3"
+        ):
+            open_stream(write(lines(*rows)), target="y").survey()
+
+
+@pytest.mark.parametrize("at", [1, 5, 70, 149])
+def test_text_in_a_number_column_is_named(write, at):
+    rows = many(150)
+    rows[at - 1] = "7,abc,1"
+    path = write(lines(*rows))
+    message = rf"a\.csv(\.gz)?, row {at} \(line {at + 1}\), column 'b': 'abc' is not a number"
+    with pytest.raises(DataError, match=message):
+        open_stream(path, target="y").survey()
+    with pytest.raises(DataError, match=message):
+        list(open_stream(path, target="y").windows(np.random.default_rng(0)))
+
+
+def test_text_in_a_boolean_column_and_in_the_target_is_named(write):
+    rows = many(90, "true,1,{y}")
+    with pytest.raises(DataError, match=r"row 91 \(line 92\), column 'a': 'maybe' is not a boolean"):
+        open_stream(write(lines(*rows, "maybe,1,0")), target="y").survey()
+    with pytest.raises(DataError, match=r"row 91 \(line 92\), column 'y': 'x' is not a number"):
+        open_stream(write(lines(*rows, "true,1,x")), target="y").survey()
+
+
+def test_blank_lines_count_as_lines_and_not_as_rows(write):
+    rows = many(120)
+    rows[100] = "1,x,1"
+    rows[50] += "\n"
+    with pytest.raises(DataError, match=r"row 101 \(line 103\), column 'b'"):
+        open_stream(write(lines(*rows)), target="y").survey()
+
+
+def test_a_missing_target_and_a_third_label_are_named(write):
+    rows = many(120)
+    with pytest.raises(DataError, match=r"row 121, column 'y': the target is missing"):
+        open_stream(write(lines(*rows, "1,2,")), target="y").survey()
+    for third in ("2", "0.5"):
+        with pytest.raises(DataError, match=rf"row 121, column 'y': a third label, {third}"):
+            open_stream(write(lines(*rows, f"1,2,{third}")), target="y").survey()
+
+
+def test_an_infinite_number_is_named_in_a_shuffled_pass_too(write):
+    path = write(lines(*many(120), "1,inf,0"))
+    stream = open_stream(path, target="y")
+    stream.encoder.fitted = True
+    with pytest.raises(DataError, match=r"row 121, column 'b': inf is infinite"):
+        list(stream.windows(np.random.default_rng(0)))
+
+
+def test_bytes_that_are_no_text_are_refused(write):
+    path = write(lines(*many(90)).encode() + "1,grün,0\n".encode("latin-1"))
+    with pytest.raises(DataError, match="UTF-8"):
+        open_stream(path, target="y").survey()
+    with pytest.raises(DataError, match="UTF-8"):
+        open_stream(write("grün,y\n1,2\n".encode("latin-1")), target="y")
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "a,b,y\n", "a,b,y"])
+def test_an_empty_file_is_refused(write, text):
+    with pytest.raises(DataError, match=r"a\.csv(\.gz)?: (the file is empty|there are no rows)"):
+        open_stream(write(text), target="y")
+
+
+def test_a_column_named_twice_is_refused(write):
+    with pytest.raises(DataError, match="the column 'a' twice"):
+        open_stream(write("a,a,y\n1,2,0\n"), target="y")
+
+
+def test_a_compressed_file_that_was_cut_off_is_refused(tmp_path):
+    whole = gzip.compress(lines(*many(5000)).encode())
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"a\.csv\.gz"):
+        open_stream(path, target="y").survey()
+
+
+def test_another_file_with_text_in_a_number_column_is_named(write, tmp_path):
+    first, second = write(lines(*many(90))), write(lines("x,1,0", "y,2,1", "z,3,1"), "b")
+    with pytest.raises(DataError, match=r"b\.csv(\.gz)?, row 1 \(line 2\), column 'a': 'x' is not a number"):
+        open_stream([first, second], target="y").survey()
+
+
+def test_a_file_with_a_header_only_is_passed_over(write):
+    empty, full = write("a,b,y\n", "0"), write(lines(*many(9)), "1")
+    for order in ([empty, full], [full, empty]):
+        assert open_stream(order, target="y").survey().rows == 9
+
+
+class _Stdin:
+    def __init__(self, text):
+        self.buffer = io.BytesIO(text.encode())
+
+
+def test_standard_input_is_read_once(monkeypatch):
+    monkeypatch.setattr("sys.stdin", _Stdin(lines(*many(500))))
+    stream = open_stream("-", target="y", format="csv", window_rows=100)
+    assert not stream.repeatable
+    assert matrix(stream)[0][:, 0].tolist() == list(range(500))
+    with pytest.raises(ValueError, match="standard input can be read once only"):
+        stream.windows()
+
+
+def test_faults_of_standard_input_are_told(monkeypatch):
+    monkeypatch.setattr("sys.stdin", _Stdin(lines(*many(500), "1,abc,0")))
+    with pytest.raises(DataError, match=r"standard input: .*'abc'"):
+        matrix(open_stream("-", target="y", format="csv"))
+
+
+def test_a_model_decides_how_columns_are_read(write):
+    stream = open_stream(write(lines("x,1,0", "7,2,1", "x,3,0")), target="y")
+    stream.survey()
+    assert stream.feature_names == ("a=7", "a=x", "b")
+    numeric_looking = write(lines("7,2", "7,3", header="a,b"), "b")
+    (window,) = open_stream(numeric_looking, encoder=stream.encoder).windows()
+    assert window.X.tolist() == [[1.0, 0.0, 2.0], [1.0, 0.0, 3.0]]
+    assert window.labels is None
+    with pytest.raises(DataError, match="no column 'b', which the model was trained on"):
+        open_stream(write(lines("7", header="a"), "c"), encoder=stream.encoder)

@@ -1,0 +1,125 @@
+"""The order in which pieces are read."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ratewise.streams.rows import Place, Rows
+from ratewise.streams.shuffle import Mixer, lanes_at_once, piece_order, take_size
+
+quick = settings(deadline=None, max_examples=80)
+piece_sizes = st.lists(st.integers(0, 30), min_size=1, max_size=8)
+
+
+class NumberedReader:
+    """Pieces of numbered rows, read in batches of uneven size; counts what is read."""
+
+    repeatable = True
+    name = "numbers"
+    lane_bytes = 0
+
+    def __init__(self, sizes, known):
+        self._starts = np.cumsum([0, *sizes])
+        self._known = known
+        self.pieces = len(sizes)
+        self.opened = []
+
+    def rows_of(self, piece):
+        return int(self._starts[piece + 1] - self._starts[piece]) if self._known else None
+
+    def read(self, piece, batch_rows):
+        self.opened.append(piece)
+        start, stop = (int(n) for n in self._starts[piece : piece + 2])
+        while start < stop:
+            size = min(1 + start % 7, stop - start)
+            X = np.arange(start, start + size)[:, None]
+            yield Rows(size, X, None, None, Place("numbers", start))
+            start += size
+
+
+def numbers(parts):
+    return [int(number) for part in parts for number in part.features[:, 0]]
+
+
+def mixer(reader, seed, lanes, take):
+    rng = None if seed is None else np.random.default_rng(seed)
+    return Mixer([reader], piece_order([reader], rng), lanes, take)
+
+
+def all_windows(mixed, window_rows):
+    windows = []
+    while True:
+        window, wanted = [], window_rows
+        while wanted and (parts := mixed.take(wanted)):
+            window += numbers(parts)
+            wanted = window_rows - len(window)
+        if not window:
+            return windows
+        windows.append(window)
+
+
+@quick
+@given(
+    sizes=piece_sizes,
+    lanes=st.integers(1, 4),
+    take=st.integers(1, 12),
+    window=st.integers(1, 40),
+    known=st.booleans(),
+    seed=st.one_of(st.none(), st.integers(0, 99)),
+)
+def test_every_row_is_read_once_and_windows_are_full(sizes, lanes, take, window, known, seed):
+    windows = all_windows(mixer(NumberedReader(sizes, known), seed, lanes, take), window)
+    assert sorted(number for one in windows for number in one) == list(range(sum(sizes)))
+    assert all(len(one) == window for one in windows[:-1])
+
+
+@quick
+@given(
+    sizes=piece_sizes,
+    lanes=st.integers(1, 4),
+    take=st.integers(1, 12),
+    window=st.integers(1, 40),
+    known=st.booleans(),
+    skip=st.integers(0, 10),
+)
+def test_skipped_windows_are_those_that_would_have_come(sizes, lanes, take, window, known, skip):
+    whole = all_windows(mixer(NumberedReader(sizes, not known), 5, lanes, take), window)
+    resumed = mixer(NumberedReader(sizes, known), 5, lanes, take)
+    for _ in range(skip):
+        resumed.skip(window)
+    assert all_windows(resumed, window) == whole[skip:]
+
+
+@quick
+@given(sizes=piece_sizes, take=st.integers(1, 12))
+def test_one_lane_in_order_keeps_the_order(sizes, take):
+    windows = all_windows(mixer(NumberedReader(sizes, True), None, 1, take), 10)
+    assert [number for one in windows for number in one] == list(range(sum(sizes)))
+
+
+def test_pieces_that_are_skipped_whole_are_never_opened():
+    reader = NumberedReader([20] * 10, True)
+    mixed = mixer(reader, None, 1, 10)
+    assert mixed.skip(170) == 170
+    assert reader.opened == []
+    assert numbers(mixed.take(10)) == list(range(170, 180))
+    assert reader.opened == [8]
+
+
+def test_lanes_are_as_many_as_memory_allows():
+    reader = NumberedReader([1], True)
+    assert lanes_at_once([reader]) == 8
+    reader.lane_bytes = 50 << 20
+    assert lanes_at_once([reader]) == 2
+    reader.lane_bytes = 10 << 30
+    assert lanes_at_once([reader]) == 1
+
+
+def test_each_lane_has_two_turns_in_a_window_or_more():
+    assert take_size(1 << 18, 8) == 1 << 14
+    assert take_size(1600, 8) == 100
+    assert take_size(1600, 1) == 200  # raw rows and the window are in memory together
+    assert take_size(100, 8) == 32
+    assert take_size(5, 8) == 5

@@ -1,0 +1,136 @@
+"""ONNX graphs say what the models say, row by row."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+import skl2onnx
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ratewise import MeasureClassifier, __version__, export_onnx
+from ratewise.onnx import register_converter
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # skl2onnx and onnx have their own
+
+
+def rows(n=400, labels=(0, 1), columns=5):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, columns))
+    return X, np.array(labels)[(X[:, 0] + 0.3 * rng.normal(size=n) > 0.4).astype(int)]
+
+
+def fitted(X, y, **parameters):
+    return MeasureClassifier("f1", sharpen=False, random_state=0, **parameters).fit(X, y)
+
+
+def session_of(classifier):
+    buffer = io.BytesIO()
+    export_onnx(classifier, buffer)
+    return session_from(buffer.getvalue())
+
+
+def session_from(content):
+    return onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        (0, 1),
+        (-7, 10**12),
+        np.array([3, 4], dtype=np.uint8),
+        (False, True),
+        (-1.0, 1.0),
+        ("ham", "späm"),
+        np.array(["no", "yes"], dtype=object),
+        np.array([1, 2], dtype=object),
+    ],
+    ids=["ints", "long ints", "bytes", "bools", "floats", "texts", "objects", "ints as objects"],
+)
+def test_labels_and_scores_agree_on_every_row(labels):
+    X, y = rows(labels=labels)
+    if y.dtype == object and not isinstance(y[0], str):
+        classifier = fitted(X, y.astype(int))
+        classifier.classes_ = np.array(labels, dtype=object)
+    else:
+        classifier = fitted(X, y)
+    more, _ = rows(20_000)
+    predicted, scores = session_of(classifier).run(["label", "score"], {"X": more})
+    assert predicted.shape == scores.shape == (20_000,)
+    assert np.array_equal(predicted, classifier.predict(more))
+    assert predicted[0] in list(labels)
+    np.testing.assert_allclose(scores, classifier.decision_function(more), rtol=1e-12, atol=1e-12)
+
+
+def test_labels_agree_within_a_hair_of_the_boundary():
+    X, y = rows()
+    classifier = fitted(X, y)
+    direction = classifier.coef_[0] / (classifier.coef_[0] @ classifier.coef_[0])
+    on_it = X - np.outer(classifier.decision_function(X), direction)
+    distances = np.repeat([-1e-9, 1e-9], len(X))  # no single-precision score could tell them apart
+    near = np.vstack([on_it, on_it]) + np.outer(distances, direction)
+    predicted, _ = session_of(classifier).run(None, {"X": near})
+    assert np.array_equal(predicted, classifier.predict(near))
+    assert np.array_equal(predicted, (distances > 0).astype(int))
+
+
+def test_a_score_of_exactly_zero_is_the_first_class_in_both():
+    X, y = rows(columns=2)
+    classifier = fitted(X, y)
+    classifier.coef_, classifier.intercept_ = np.array([[1.0, -2.0]]), np.array([0.5])
+    ties = np.array([[0.5, 0.5], [1.5, 1.0], [-0.5, 0.0]])
+    predicted, scores = session_of(classifier).run(None, {"X": ties})
+    assert scores.tolist() == [0.0, 0.0, 0.0]
+    assert predicted.tolist() == classifier.predict(ties).tolist() == [0, 0, 0]
+
+
+def test_the_positive_class_may_be_the_first():
+    X, y = rows(labels=("a", "b"))
+    classifier = fitted(X, y, pos_label="a")
+    predicted, _ = session_of(classifier).run(None, {"X": X})
+    assert np.array_equal(predicted, classifier.predict(X))
+
+
+def test_a_pipeline_converts_in_single_and_double_precision():
+    X, y = rows(labels=("no", "yes"))
+    pipeline = make_pipeline(StandardScaler(), fitted(X, y)).fit(X, y)
+    register_converter()
+    for kind, width in (("Double", np.float64), ("Float", np.float32)):
+        tensor = getattr(skl2onnx.common.data_types, f"{kind}TensorType")
+        graph = skl2onnx.convert_sklearn(pipeline, initial_types=[("X", tensor([None, X.shape[1]]))])
+        label, score = session_from(graph.SerializeToString()).run(None, {"X": X.astype(width)})
+        assert np.array_equal(label, pipeline.predict(X))
+        np.testing.assert_allclose(score, pipeline.decision_function(X), atol=1e-4)
+
+
+def test_the_file_tells_what_it_is(tmp_path):
+    X, y = rows(columns=2)
+    classifier = fitted(pd.DataFrame(X, columns=["age", "height"]), y)
+    export_onnx(classifier, tmp_path / "model.onnx")
+    session = session_from((tmp_path / "model.onnx").read_bytes())
+    metadata = session.get_modelmeta().custom_metadata_map
+    assert json.loads(metadata["feature_names"]) == ["age", "height"]
+    assert metadata["ratewise_version"] == __version__
+    assert metadata["measure"] == "FBeta(beta=1.0)"
+    assert [one.type for one in session.get_inputs()] == ["tensor(double)"]
+    assert os.listdir(tmp_path) == ["model.onnx"]
+
+
+def test_an_unfitted_classifier_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        export_onnx(MeasureClassifier(), tmp_path / "model.onnx")
+    assert os.listdir(tmp_path) == []
+
+
+def test_missing_skl2onnx_gives_the_pip_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "ratewise\[onnx\]"'):
+        export_onnx(fitted(*rows()), io.BytesIO())

@@ -1,0 +1,308 @@
+"""Model files: what goes in comes out, and a file made to do harm does none."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import io
+import json
+import operator
+import os
+import sys
+import zipfile
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+
+from ratewise import MeasureClassifier, __version__, load_model, save_model
+from ratewise.measures import FBeta, Measure, PseudoLinear, Rates
+from ratewise.rewards import Logistic
+from ratewise.solvers import Sharpen, Stamp
+
+
+@dataclass(frozen=True)
+class OwnMeasure(Measure):
+    """A user's measure."""
+
+    share: float = 0.5
+
+    def value(self, tpr, tnr, prevalence=None):
+        return self.share * tpr + (1 - self.share) * tnr
+
+
+def rows(labels=(0, 1)):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    return X, np.array(labels)[(X[:, 0] + 0.3 * rng.normal(size=200) > 0.4).astype(int)]
+
+
+@functools.cache
+def fitted():
+    return MeasureClassifier("f1", sharpen=False, random_state=0).fit(*rows())
+
+
+def through_a_file(classifier, tmp_path, **kwargs):
+    save_model(classifier, tmp_path / "model.skops")
+    return load_model(tmp_path / "model.skops", **kwargs)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [(0, 1), (False, True), ("ham", "spam"), (-1.0, 1.0), np.array(["no", "yes"], dtype=object)],
+    ids=["ints", "bools", "texts", "floats", "objects"],
+)
+def test_a_loaded_model_predicts_as_the_saved_one_did(labels, tmp_path):
+    X, y = rows(labels)
+    classifier = MeasureClassifier("f1", sharpen=False, random_state=0).fit(X, y)
+    loaded = through_a_file(classifier, tmp_path)
+    assert loaded.classes_.dtype == classifier.classes_.dtype
+    assert np.array_equal(loaded.predict(X), classifier.predict(X))
+    assert np.array_equal(loaded.decision_function(X), classifier.decision_function(X))
+    assert loaded.score(X, y) == classifier.score(X, y)
+    assert loaded.rates_ == classifier.rates_
+    assert isinstance(loaded.rates_, Rates)
+
+
+def test_parameters_and_measures_with_numbers_of_their_own_come_back(tmp_path):
+    X, y = rows()
+    classifier = MeasureClassifier(
+        FBeta(3.0),
+        solver=Stamp(passes=2, reward=Logistic()),
+        sharpen=Sharpen(passes=1),
+        pos_label=0,
+        random_state=1,
+    ).fit(X, y)
+    loaded = through_a_file(classifier, tmp_path)
+    assert loaded.get_params() == classifier.get_params()
+    assert loaded.measure_ == FBeta(3.0)
+    assert loaded.solver_ == classifier.solver_
+    assert loaded.stages_ == classifier.stages_
+    assert list(loaded.history_) == list(classifier.history_)
+
+
+def test_a_ratio_of_ones_own_comes_back(tmp_path):
+    measure = PseudoLinear(a=(0, 1, 1), b=(2, 0, 0))
+    classifier = MeasureClassifier(measure, sharpen=False, random_state=0).fit(*rows())
+    assert through_a_file(classifier, tmp_path).measure_ == measure
+
+
+def test_names_of_columns_come_back_and_are_checked(tmp_path):
+    X, y = rows()
+    named = pd.DataFrame(X, columns=["age", "größe", "x y"])
+    classifier = MeasureClassifier("f1", sharpen=False, random_state=0).fit(named, y)
+    loaded = through_a_file(classifier, tmp_path)
+    assert loaded.feature_names_in_.tolist() == ["age", "größe", "x y"]
+    assert np.array_equal(loaded.predict(named), classifier.predict(named))
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(named.rename(columns={"age": "years"}))
+
+
+def test_a_loaded_model_tells_the_version_that_saved_it_and_can_be_saved_again(tmp_path):
+    loaded = through_a_file(fitted(), tmp_path)
+    assert loaded.saved_by_ == __version__
+    again = through_a_file(loaded, tmp_path)
+    assert np.array_equal(again.coef_, fitted().coef_)
+
+
+def test_a_loaded_model_can_be_fitted_anew(tmp_path):
+    X, y = rows()
+    loaded = through_a_file(fitted(), tmp_path)
+    assert np.array_equal(loaded.fit(X, y).coef_, fitted().coef_)
+
+
+def test_files_and_open_files_are_both_taken():
+    buffer = io.BytesIO()
+    save_model(fitted(), buffer)
+    buffer.seek(0)
+    assert np.array_equal(load_model(buffer).coef_, fitted().coef_)
+
+
+def test_what_partial_fit_keeps_is_left_out(tmp_path):
+    X, y = rows()
+    classifier = MeasureClassifier("f1", random_state=np.random.RandomState(0)).partial_fit(X, y, classes=[0, 1])
+    loaded = through_a_file(classifier, tmp_path)
+    assert not hasattr(loaded, "_online")
+    assert np.array_equal(loaded.predict(X), classifier.predict(X))
+
+
+def test_a_function_as_measure_is_refused_before_anything_is_written(tmp_path):
+    classifier = MeasureClassifier(lambda tpr, tnr: min(tpr, tnr), random_state=0).fit(*rows())
+    with pytest.raises(ValueError, match=r"plain Python function.*frozen dataclass"):
+        save_model(classifier, tmp_path / "model.skops")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unfitted_classifier_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        save_model(MeasureClassifier(), tmp_path / "model.skops")
+    with pytest.raises(ValueError, match="saves a MeasureClassifier; got dict"):
+        save_model({}, tmp_path / "model.skops")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_users_own_measure_is_loaded_only_if_trusted(tmp_path):
+    classifier = MeasureClassifier(OwnMeasure(0.25), random_state=0).fit(*rows())
+    with pytest.raises(ValueError, match=r"OwnMeasure, which ratewise does not trust.*pass trusted=\['"):
+        through_a_file(classifier, tmp_path)
+    assert through_a_file(classifier, tmp_path, trusted=[OwnMeasure]).measure_ == OwnMeasure(0.25)
+    assert through_a_file(classifier, tmp_path, trusted=[f"{__name__}.OwnMeasure"]).measure_ == OwnMeasure(0.25)
+
+
+def hostile_things(mark):
+    """Things that a model never holds; some touch a file if anybody calls them."""
+    return {
+        "partial": functools.partial(os.system, f"touch {mark}"),
+        "methodcaller": operator.methodcaller("__reduce__"),
+        "function": os.system,
+        "type": io.FileIO,
+        "estimator": MeasureClassifier(),
+        "generator": np.random.default_rng(0),
+    }
+
+
+def schema_of(classifier):
+    buffer = io.BytesIO()
+    save_model(classifier, buffer)
+    return zipfile.ZipFile(buffer).read("schema.json")
+
+
+@pytest.mark.parametrize("kind", ["partial", "methodcaller", "function", "type", "estimator", "generator"])
+def test_a_file_with_anything_strange_in_it_is_refused_and_runs_nothing(kind, tmp_path):
+    hostile = {"format": "ratewise model", "parameters": hostile_things(tmp_path / "mark")[kind]}
+    skops.io.dump(hostile, tmp_path / "hostile.skops")
+    with pytest.raises(ValueError, match="which ratewise does not trust; nothing was loaded"):
+        load_model(tmp_path / "hostile.skops")
+    assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        # A call of os.system dressed as one of our classes, or as a plain dict.
+        {"__class__": "GMean", "__module__": "ratewise.measures.gmean", "__loader__": "PartialNode"},
+        {"__class__": "dict", "__module__": "builtins", "__loader__": "ConstructorFromReduceNode"},
+        {"__class__": "system", "__module__": "os", "__loader__": "ConstructorFromReduceNode"},
+        {"__class__": "system", "__module__": "os", "__loader__": "DictNode"},
+        {"__class__": "methodcaller", "__module__": "operator", "__loader__": "OperatorFuncNode"},
+        {"__class__": "system", "__module__": "os", "__loader__": "ObjectNode"},
+        {
+            "__class__": "LogisticRegression",
+            "__module__": "sklearn.linear_model._logistic",
+            "__loader__": "ObjectNode",
+        },
+    ],
+    ids=lambda node: node["__loader__"] + "-" + node["__class__"],
+)
+def test_a_tampered_table_of_contents_is_refused(spoiled, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "system", lambda command: pytest.fail("ran " + str(command)))
+    schema = json.loads(schema_of(fitted()))
+    command = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": '"true"'}
+    schema["content"]["parameters"]["content"]["measure"] = {**spoiled, "content": [command], "attrs": [command]}
+    with zipfile.ZipFile(tmp_path / "hostile.skops", "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema))
+    with pytest.raises(ValueError, match="does not trust; nothing was loaded"):
+        load_model(tmp_path / "hostile.skops")
+
+
+def test_a_skops_file_of_somebody_else_is_named_as_such(tmp_path):
+    skops.io.dump({"weights": [1, 2]}, tmp_path / "other.skops")
+    with pytest.raises(ValueError, match=r"other.skops is a skops file, but not a model saved by ratewise"):
+        load_model(tmp_path / "other.skops")
+
+
+def test_a_file_of_a_later_format_asks_for_an_update(tmp_path):
+    skops.io.dump(
+        {"format": "ratewise model", "format_version": 99, "ratewise_version": "7.0"}, tmp_path / "model.skops"
+    )
+    with pytest.raises(ValueError, match=r"saved by ratewise 7.0 in format 99.*pip install --upgrade ratewise"):
+        load_model(tmp_path / "model.skops")
+
+
+@pytest.mark.parametrize("content", [b"", b"label,x\n1,2\n", b"PK\x03\x04 and then nothing"])
+def test_a_file_that_is_no_model_is_refused_by_name(content, tmp_path):
+    (tmp_path / "model.skops").write_bytes(content)
+    with pytest.raises(ValueError, match=r"model.skops is not a model file, or is damaged"):
+        load_model(tmp_path / "model.skops")
+
+
+def test_a_file_cut_short_or_spoiled_anywhere_is_refused_in_one_sentence(tmp_path):
+    buffer = io.BytesIO()
+    save_model(fitted(), buffer)
+    whole = buffer.getvalue()
+    path = tmp_path / "model.skops"
+    for share in (0.1, 0.5, 0.9, 0.99):
+        path.write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(ValueError, match=r"model.skops is"):
+            load_model(path)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        spoiled = bytearray(whole)
+        for place in rng.integers(0, len(whole), size=5):
+            spoiled[place] ^= 0xFF
+        path.write_bytes(spoiled)
+        try:
+            loaded = load_model(path)
+        except ValueError as error:
+            assert "model.skops" in str(error)  # noqa: PT017
+        else:  # the bytes were of no consequence, such as a date
+            assert np.array_equal(loaded.coef_, fitted().coef_)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"coef_": np.ones((1, 7))},
+        {"coef_": np.full((1, 3), np.nan)},
+        {"intercept_": "0"},
+        {"classes_": np.array([0, 1, 2])},
+        {"measure_": "f1"},
+        {"measure": FBeta(1.0)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_parts_that_do_not_fit_together_are_refused(change, tmp_path):
+    spoiled = MeasureClassifier("f1", sharpen=False, random_state=0).fit(*rows())
+    for name, value in change.items():
+        if name == "measure":
+            value = FBeta(1.0)
+            object.__setattr__(value, "beta", -1.0)  # as no constructor would allow
+        setattr(spoiled, name, value)
+    with pytest.raises(ValueError, match=r"model.skops is damaged"):
+        through_a_file(spoiled, tmp_path)
+
+
+def test_a_missing_file_is_an_os_error_that_names_it(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere.skops"):
+        load_model(tmp_path / "nowhere.skops")
+
+
+def test_a_full_disk_leaves_the_old_model_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "model.skops"
+    path.write_bytes(b"the old model")
+
+    def no_space(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(OSError, match=r"No space left on device: .*model.skops'") as raised:
+        save_model(fitted(), path)
+    assert raised.value.errno == errno.ENOSPC
+    assert path.read_bytes() == b"the old model"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_device_that_is_full_is_an_os_error_that_names_it():
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):
+        save_model(fitted(), "/dev/full")
+
+
+def test_missing_skops_gives_the_pip_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops", None)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    with pytest.raises(ModuleNotFoundError, match=r'pip install "ratewise\[persistence\]"'):
+        save_model(fitted(), io.BytesIO())
