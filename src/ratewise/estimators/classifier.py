@@ -324,7 +324,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_constraints(self, signed_weights: NDArray[Any]) -> None:
         slack = constraint_slack(self.measure_, *self.rates_, signed_weights)
-        self.constraints_met_ = slack is None or bool(slack > -1e-6)  # rates of a mean of folds are rounded
+        self.constraints_met_ = bool(slack > -1e-6)  # rates of a mean of folds are rounded
 
     def _positive_sign(self) -> float:
         """Scores speak for the positive class, scikit-learn's decision function for ``classes_[1]``."""
@@ -417,9 +417,8 @@ def _constraint_sentence(measure: Measure, rates: Rates) -> str:
         f"{constraint.label} (by {constraint.margin:g} standard errors)" for constraint in measure.constraints(p)
     )
     return (
-        f"{measure.label}: no threshold of the fitted model keeps {wanted}. The one that comes nearest was taken; "
-        f"expect a TPR of {tpr:.3g}, a TNR of {tnr:.4g} and a precision of {precision}. Ask for less, or give the "
-        "model more rows or better columns."
+        f"{measure.label}: no threshold worth having keeps {wanted}. On new rows expect a TPR of {tpr:.3g}, a TNR "
+        f"of {tnr:.4g} and a precision of {precision}. Ask for less, or give the model more rows or columns."
     )
 
 

@@ -67,7 +67,7 @@ def sharpen_and_select(
     held_out_share : float or None
         The share of rows each fold holds out; None lets the number of rows decide.
     """
-    plan = _Plan.of(stream, held_out_share)
+    plan = _Plan.of(stream, measure, held_out_share)
     starts = [solver] if solver is not None else _starts(measure, stream, plan, whitened=whitened)
     leverage = stream.limit_rows(settings.row_limit)
     passes = settings.passes_over(stream.n_points)
@@ -123,7 +123,7 @@ class _Plan(NamedTuple):
         return self.folds * self.repeats
 
     @classmethod
-    def of(cls, stream: ArrayStream, held_out_share: float | None) -> _Plan:
+    def of(cls, stream: ArrayStream, measure: Measure, held_out_share: float | None) -> _Plan:
         rows = stream.n_points
         rarer = int(min((stream.signed_weights > 0).sum(), (stream.signed_weights < 0).sum()))
         small = rows < _MANY_ROWS and stream.n_values < _MANY_VALUES
@@ -132,7 +132,9 @@ class _Plan(NamedTuple):
         elif small:
             folds = 5
         else:
-            folds = 1 if rarer >= _PLENTY_PER_COLUMN * (stream.n_features + 1) else 2
+            # A constraint is a matter of level, so the folds' models must be about as good as the whole.
+            few = 5 if measure.constraints(0.5) else 2
+            folds = 1 if rarer >= _PLENTY_PER_COLUMN * (stream.n_features + 1) else few
         repeats = 3 if rows < _FEW_ROWS and rarer < _FEW_POINTS_OF_A_CLASS else 1
         return cls(max(min(folds, rarer), 1), repeats, small)
 
@@ -153,9 +155,11 @@ def _starts(measure: Measure, stream: ArrayStream, plan: _Plan, *, whitened: boo
         stochastic = [WeightedLogistic(emphasis, 2 if whitened else 8) for emphasis in (0.5, 1.0, 0.0)]
         penalised = [BatchLogistic(emphasis, C) for emphasis in (0.0, 1.0) for C in (0.03, 1.0)]
         return [*stochastic, *penalised]
-    emphasis = natural_emphasis(measure, stream.summary.prevalence)
+    prevalence = stream.summary.prevalence
+    # Slopes tell nothing of where a constraint will put the cut.
+    emphases = (0.0, 0.5, 1.0) if measure.constraints(prevalence) else (natural_emphasis(measure, prevalence),)
     passes = 2 if whitened else min(max(round(_START_POINTS / stream.n_points), 4), 8)
-    return [WeightedLogistic(emphasis, passes // 2 if emphasis > 0.5 else passes)]
+    return [WeightedLogistic(emphasis, passes // 2 if emphasis > 0.5 else passes) for emphasis in emphases]
 
 
 def natural_emphasis(measure: Measure, prevalence: float) -> float:
@@ -204,7 +208,13 @@ class _Candidate:
 def _best_of(snapshots: list[Snapshot], stream: ArrayStream, measure: Measure) -> Selected:
     """The best stage on the rows themselves, at its exact threshold."""
     _require_some(snapshots)
-    chosen = max(snapshots, key=lambda snapshot: snapshot.value)
+
+    def value(snapshot: Snapshot) -> float:
+        if not measure.constraints(0.5):
+            return snapshot.value
+        return quick_threshold(snapshot.scores, stream.signed_weights, measure).value
+
+    chosen = max(snapshots, key=value)
     best = best_threshold(chosen.scores, stream.signed_weights, measure)
     return Selected(chosen.model, best.threshold, best.rates, (chosen.stage,))
 

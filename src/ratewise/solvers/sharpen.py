@@ -21,6 +21,8 @@ from .threshold import BestThreshold, quick_threshold
 _ENOUGH_POINTS = 300_000
 _MANY_POINTS = 420_000
 _SAMPLE_OF_A_CLASS = 20_000
+# The penalty on a constraint missed would make the sigmoid far too narrow: soft rates may miss it by far.
+_SOFTER = 40.0
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,7 @@ class Trajectory:
         scores = self._stream.scores(*model)
         if not math.isfinite(float(scores.sum(dtype=np.float64))):
             return _Look(model, scores, BestThreshold(0.0, math.nan, Rates(math.nan, math.nan, math.nan)))
-        best = quick_threshold(scores, self._stream.signed_weights, self._measure)
+        best = quick_threshold(scores, self._stream.signed_weights, self._measure, caution=None)
         more = {} if pair is None else {"alpha": pair[0], "beta": pair[1]}
         self._history.record(
             run=self._number,
@@ -251,11 +253,13 @@ class Trajectory:
         scores, weights = _thinned_out(look.scores, self._stream.signed_weights)
         margins = np.sign(weights) * (scores - look.best.threshold)
         width = 2.0 * float(scores.std()) + 1e-30
-        useless, _ = self._measure.scale(look.best.rates.prevalence)
+        prevalence = look.best.rates.prevalence
+        useless, _ = self._measure.scale(prevalence)
+        softness = self._settings.softness * (_SOFTER if self._measure.constraints(prevalence) else 1.0)
         for _ in range(24):
             soft_rates = _class_means(Sigmoid(1.0).value(margins / width), weights)
-            soft = float(self._measure.value(*soft_rates, look.best.rates.prevalence))
-            if soft >= look.value - self._settings.softness * abs(look.value - useless):
+            soft = float(self._measure.value(*soft_rates, prevalence))
+            if soft >= look.value - softness * abs(look.value - useless):
                 break
             width /= 1.4
         return width

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..kernels import bin_scores, count_called, mean_and_spread
 from ..measures import Measure, Rates
-from .constraints import constrained_ranks, constraint_slack
+from .constraints import constrained_ranks
 
 _BINS = 8192
 _MANY_SCORES = 4 * _BINS
@@ -34,18 +34,18 @@ def rates_at(scores: NDArray[Any], signed_weights: NDArray[Any], threshold: floa
 
 
 def best_threshold(
-    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, *, caution: float = 1.0
+    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, *, caution: float | None = 1.0
 ) -> BestThreshold:
     """The exact best threshold for a measure: every cut between two different scores is tried.
 
     For any measure. The threshold lies midway between the scores it parts; of cuts that do equally well, the one
     nearest zero is taken, where the model itself would have drawn the line.
 
-    Cuts that keep the measure's constraints come first, if it has any; ``caution`` multiplies the margins by which
-    they must be kept, and 0 takes the rows at their word. If no cut keeps them, the one that comes nearest is
-    taken.
+    Cuts that keep the measure's constraints come first, if it has any (see :func:`constrained_ranks`); ``caution``
+    multiplies the margins by which they must be kept, 0 takes the rows at their word, and None leaves the
+    constraints to the measure's own penalty.
     """
-    if measure.constraints(0.5):
+    if measure.constraints(0.5) and caution is not None:
         return _Cuts(scores, signed_weights, measure, caution=caution).best()
     stretches = [_EVERYTHING]
     if measure.monotone and scores.size >= _MANY_SCORES:
@@ -56,18 +56,17 @@ def best_threshold(
 
 
 def quick_threshold(
-    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, *, caution: float = 1.0
+    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, *, caution: float | None = 1.0
 ) -> BestThreshold:
     """The best threshold to a 700th of the scores' spread, without sorting; exact where rows are few.
 
     For looks on the way, which the steps to come make out of date at once.
     """
-    if scores.size < _MANY_SCORES:
+    if scores.size < _MANY_SCORES or measure.constraints(0.5):  # constraints lead to the tails, where bins end
         return best_threshold(scores, signed_weights, measure, caution=caution)
     histogram = _Histogram(scores, signed_weights)
     values = histogram.values(measure)
-    slack = constraint_slack(measure, histogram.tpr, histogram.tnr, histogram.prevalence, signed_weights, caution)
-    best = int(np.argmax(constrained_ranks(values, slack)))
+    best = int(np.argmax(values))
     rates = Rates(float(histogram.tpr[best]), float(histogram.tnr[best]), histogram.prevalence)
     return BestThreshold(float(histogram.edges[best]), float(values[best]), rates)
 
@@ -177,7 +176,7 @@ class _Cuts:
         signed_weights: NDArray[Any],
         measure: Measure,
         stretch: _Stretch = _EVERYTHING,
-        caution: float = 1.0,
+        caution: float | None = 1.0,
     ):
         if stretch is not _EVERYTHING:
             inside = np.flatnonzero((scores >= np.float64(stretch.low)) & (scores < np.float64(stretch.high)))
@@ -201,8 +200,9 @@ class _Cuts:
             self.values[0] = -np.inf
         if stretch.low > -math.inf:
             self.values[-1] = -np.inf
-        slack = constraint_slack(measure, self.tpr, self.tnr, self.prevalence, signed_weights, caution)
-        self._ranks = constrained_ranks(self.values, slack)
+        self._ranks = constrained_ranks(
+            self.values, measure, self.tpr, self.tnr, self.prevalence, signed_weights, caution
+        )
 
     def best(self) -> BestThreshold:
         """The best cut; of those that do equally well, the one nearest zero."""
