@@ -21,7 +21,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import datasets
-from ratewise.streams.svmlight import load_svmlight, read_svmlight
+from ratewise.streams.formats.svmlight import load_svmlight, read_svmlight
 
 HERE = Path(__file__).parent
 REAL = ["w8a_train", "a9a"]

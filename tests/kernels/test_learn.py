@@ -94,9 +94,7 @@ def reference_learn(X, signed_weights, ranges, settings, reward, measure, pair):
 
 
 def compiled_learn(rows, n_features, dtype, signed_weights, starts, stops, settings, reward, measure, pair):
-    room, places = (
-        (n_features, np.arange(n_features)) if isinstance(rows, tuple) else model_places(n_features, dtype)
-    )
+    room, places = model_places(rows, n_features)
     direction, shadow = np.zeros(room, dtype), np.zeros(room, dtype)
     state = np.zeros(1, STATE)
     state["scale"] = 1.0

@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..kernels.rows import FASTMATH, add_row, dot
+from ..kernels.rows import FASTMATH, add_rows, row_dot
 
 RATIO, MIN, QMEAN, GMEAN, HMEAN = range(5)
 
@@ -191,16 +191,16 @@ def learn_batches(
 ) -> None:
     """One step of 1PMB for each range of rows, along the gradient of the range's own structural SVM.
 
-    ``model`` (intercept last) and ``total``, the sum of the models after each step, change. A range without points
-    of both classes has no measure and is passed over. ``kernels`` is any reward: its type names the state of the
-    kernels' sources, so that an edit there compiles this anew.
+    ``model`` (laid out for the rows, intercept last) and ``total``, the sum of the models after each step, change.
+    A range without points of both classes has no measure and is passed over. ``kernels`` is any reward: its type
+    names the state of the kernels' sources, so that an edit there compiles this anew.
     """
     weights = model[:-1]
     for k in range(starts.size):
         start, size = starts[k], stops[k] - starts[k]
         scores = np.empty(size, dtype=model.dtype)
         for i in range(size):
-            scores[i] = dot(rows, start + i, weights) + model[-1]
+            scores[i] = row_dot(rows, start + i, weights) + model[-1]
         order = np.argsort(scores)
         positive = signed_weights[start : start + size][order] > 0
         positives, negatives = order[positive], order[~positive][::-1]
@@ -208,9 +208,9 @@ def learn_batches(
             missed, raised, _ = most_violated_table(loss, scores[positives], scores[negatives])
             push = steps[k] / size
             for i in positives[:missed]:
-                add_row(rows, start + i, push, 0.0, weights, weights)
+                add_rows(rows, start + i, 1, ((push,),), (weights,))
             for i in negatives[:raised]:
-                add_row(rows, start + i, -push, 0.0, weights, weights)
+                add_rows(rows, start + i, 1, ((-push,),), (weights,))
             model[-1] += model.dtype.type(push * (missed - raised))
             length = math.sqrt(np.dot(model, model))
             if length > radius:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels import model_places
 from ..measures import Measure
 from ..rewards import Hinge
 from ..solvers import LinearModel
@@ -110,8 +111,9 @@ class OnePMB(LinearBaseline):
         loss = table_loss_of(lesson.measure, stream.summary.prevalence)
         edges = np.linspace(0, stream.n_points, -(-stream.n_points // self.buffer) + 1).astype(np.int64)
         buffers = edges.size - 1
-        model = np.zeros(stream.n_features + 1, dtype=stream.X.dtype)
-        mean = LinearModel(model[:-1], 0.0)
+        room, places = model_places(stream.rows, stream.n_features)
+        model = np.zeros(room + 1, dtype=stream.X.dtype)
+        mean = LinearModel(np.zeros(stream.n_features), 0.0)
         for number in range(self.passes):
             order = lesson.rng.permutation(buffers)
             steps = step / np.sqrt(1.0 + number * buffers + np.arange(buffers))
@@ -128,7 +130,7 @@ class OnePMB(LinearBaseline):
                 loss,
                 Hinge(),
             )
-            mean = LinearModel(total[:-1] / buffers, float(total[-1]) / buffers)
+            mean = LinearModel(total[places] / buffers, float(total[-1]) / buffers)
             _report(lesson, on_the_way, mean)
         return mean
 

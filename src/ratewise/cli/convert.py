@@ -71,7 +71,7 @@ def _write(stream: Any, rng: Any, file: Any, compression: str, meter: Any) -> in
     """Window by window; the first decides on the types of the columns."""
     import pyarrow as pa
 
-    from ..streams.raw import raw_windows
+    from ..streams.files.raw import raw_windows
 
     options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
     writer, schema, done = None, None, 0

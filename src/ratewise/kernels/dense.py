@@ -34,15 +34,18 @@ _VECTOR_BYTES = 32
 PAIRS = [(earlier, later) for later in range(BLOCK) for earlier in range(later)]
 
 
-def model_places(n_features: int, dtype: Any) -> tuple[int, NDArray[np.intp]]:
-    """The length of a model's array and where in it each column's weight stands.
+def model_places(rows: Any, n_features: int) -> tuple[int, NDArray[np.intp]]:
+    """The length of a model's array and where in it each column's weight stands, for such rows.
 
-    Whole vectors of columns, then one vector whose last lanes are the columns that remain; the lanes before them
-    stay 0. A model of fewer columns than a vector has lanes is left as it is.
+    Sparse rows take the columns as they come. Dense rows take whole vectors of columns, then one vector whose last
+    lanes are the columns that remain; the lanes before them stay 0. A model of fewer columns than a vector has
+    lanes is left as it is.
     """
-    lanes = _VECTOR_BYTES // np.dtype(dtype).itemsize
-    whole = n_features // lanes * lanes
     columns = np.arange(n_features)
+    if not isinstance(rows, np.ndarray):
+        return n_features, columns
+    lanes = _VECTOR_BYTES // rows.dtype.itemsize
+    whole = n_features // lanes * lanes
     if whole in (0, n_features):
         return n_features, columns
     gap = lanes - (n_features - whole)

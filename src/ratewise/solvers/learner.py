@@ -86,10 +86,7 @@ class Learner:
 
     def _lay_out_for(self, rows: DenseRows | CSRRows) -> None:
         """Bring the arrays into the form that the kernel needs for dense rows, or for sparse ones."""
-        n_features = self._places.size
-        room, places = n_features, np.arange(n_features)
-        if isinstance(rows, np.ndarray):
-            room, places = model_places(n_features, rows.dtype)
+        room, places = model_places(rows, self._places.size)
         if room == self._direction.size:
             return
         for name in ("_direction", "_shadow", "_sum"):

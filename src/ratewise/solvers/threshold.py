@@ -149,7 +149,7 @@ class _Histogram:
         runs: list[tuple[int, int]] = []
         for k in np.flatnonzero(possible[occupied]):
             # With its neighbours, whose scores the cuts at its ends lie next to.
-            first, last = int(occupied[max(k - 1, 0)]), int(occupied[min(k + 1, occupied.size - 1)])
+            first, last = int(occupied[max(int(k) - 1, 0)]), int(occupied[min(int(k) + 1, occupied.size - 1)])
             if runs and first <= runs[-1][1]:
                 runs[-1] = (runs[-1][0], last)
             else:

@@ -2,12 +2,12 @@
 
 from .arrays import ArrayStream, summarize
 from .chunk import NOTHING_SEEN, Chunk, CSRRows, DenseRows, Summary
-from .encode import Encoder
-from .errors import DataError
-from .file_stream import FileStream
-from .opening import open_stream
+from .files.encode import Encoder
+from .files.errors import DataError
+from .files.file_stream import FileStream
+from .files.opening import open_stream
+from .files.source import Stream, Survey, Window
 from .reservoir import Reservoir
-from .source import Stream, Survey, Window
 from .standardize import Standardizer
 from .units import Units
 from .whiten import Whitener

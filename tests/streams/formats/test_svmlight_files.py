@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ratewise.streams import DataError, open_stream
-from ratewise.streams.lines import LinePieces
+from ratewise.streams.formats.lines import LinePieces
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..files.errors import DataError
 from . import svmlight_kernel as kernel
-from .errors import DataError
 from .line_blocks import LineBlocks, Source
 
 Numbering = bool | Literal["auto"]

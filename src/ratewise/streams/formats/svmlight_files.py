@@ -8,9 +8,9 @@ from typing import Any, BinaryIO
 
 from scipy import sparse
 
-from .errors import DataError
+from ..files.errors import DataError
+from ..files.rows import Place, Rows
 from .lines import LinePieces
-from .rows import Place, Rows
 from .svmlight import SvmlightChunk, read_svmlight
 
 _COMPRESSED = (b"\x1f\x8b", b"BZh")

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from .columns import BOOLEAN, CATEGORY, NUMBER, kind_of
+from ..files.columns import BOOLEAN, CATEGORY, NUMBER, kind_of
+from ..files.errors import DataError
+from ..files.packages import need_pyarrow
+from ..files.rows import Place, Rows
+from ..files.tables import Schema, TablePlan
 from .csv_faults import find_fault
 from .csv_layout import HEAD_BYTES, MISSING, CsvLayout, is_number, read_layout
-from .errors import DataError
 from .lines import PIECE_BYTES, LinePieces
-from .packages import need_pyarrow
-from .rows import Place, Rows
-from .tables import Schema, TablePlan
 
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _BLOCK_BYTES = 1 << 20

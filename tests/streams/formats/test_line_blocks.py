@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ratewise.streams import DataError
-from ratewise.streams import line_blocks as line_blocks_module
-from ratewise.streams.line_blocks import LineBlocks
+from ratewise.streams.formats import line_blocks as line_blocks_module
+from ratewise.streams.formats.line_blocks import LineBlocks
 
 
 def blocks_of(lines):

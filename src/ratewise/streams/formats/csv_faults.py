@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable
 
-from .columns import BOOLEAN, NUMBER
+from ..files.columns import BOOLEAN, NUMBER
+from ..files.errors import DataError
 from .csv_layout import MISSING, is_number
-from .errors import DataError
 
 _BOOLEANS = {"0", "1", "true", "false", "True", "False", "TRUE", "FALSE"}
 

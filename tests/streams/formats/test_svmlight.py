@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from ratewise.streams import DataError, svmlight_kernel
-from ratewise.streams import svmlight as svmlight_module
-from ratewise.streams.svmlight import load_svmlight, read_svmlight
+from ratewise.streams import DataError
+from ratewise.streams.formats import svmlight as svmlight_module
+from ratewise.streams.formats import svmlight_kernel
+from ratewise.streams.formats.svmlight import load_svmlight, read_svmlight
 
 quick = settings(deadline=None, max_examples=60)
 widths = pytest.mark.parametrize("dtype", [np.float32, np.float64])

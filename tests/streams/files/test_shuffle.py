@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratewise.streams.rows import Place, Rows
-from ratewise.streams.shuffle import Mixer, lanes_at_once, piece_order, take_size
+from ratewise.streams.files.rows import Place, Rows
+from ratewise.streams.files.shuffle import Mixer, lanes_at_once, piece_order, take_size
 
 quick = settings(deadline=None, max_examples=80)
 piece_sizes = st.lists(st.integers(0, 30), min_size=1, max_size=8)

@@ -7,15 +7,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from .batches import BatchReader, is_batch, is_table, schema_of
-from .csv_files import CsvReader
+from ..formats.batches import BatchReader, is_batch, is_table, schema_of
+from ..formats.csv_files import CsvReader
+from ..formats.feather import open_feather
+from ..formats.numpy_open import MatrixSource, open_npy, open_npz
+from ..formats.parquet import ParquetReader
 from .encode import Encoder
 from .errors import DataError
-from .feather import open_feather
 from .file_stream import FileStream
-from .files import find_files, is_path
-from .numpy_open import MatrixSource, open_npy, open_npz
-from .parquet import ParquetReader
+from .finding import find_files, is_path
 from .rows import Reader
 from .tables import TablePlan, make_plan
 
@@ -168,7 +168,7 @@ class _Asked:
         return Encoder(first.names or first.n_features, sparse_input=first.sparse)
 
     def svmlight(self, paths: list[str], stream: Any = None) -> FileStream:
-        from .svmlight_files import SvmlightFile  # its compiled code takes a moment to import
+        from ..formats.svmlight_files import SvmlightFile  # its compiled code takes a moment to import
 
         if self.target is not None or self.weight is not None:
             raise ValueError(
@@ -235,6 +235,6 @@ def _check_width(n_features: int, name: str, encoder: Encoder) -> None:
 
 
 def _is_flat(path: str) -> bool:
-    from .numpy_files import map_npy
+    from ..formats.numpy_files import map_npy
 
     return map_npy(path, path)[1].ndim == 1

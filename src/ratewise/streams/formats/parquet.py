@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from .columns import CATEGORY
-from .errors import DataError
-from .packages import need_pyarrow
-from .rows import Place, Rows
-from .tables import Schema, TablePlan
+from ..files.columns import CATEGORY
+from ..files.errors import DataError
+from ..files.packages import need_pyarrow
+from ..files.rows import Place, Rows
+from ..files.tables import Schema, TablePlan
 
 # Buffers small enough that many columns can be read at once; the whole of a row group is never in memory.
 _ALL_BUFFERS = 16 << 20

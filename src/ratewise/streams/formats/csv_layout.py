@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import DataError
-from .packages import need_pyarrow
-from .tables import Schema
+from ..files.errors import DataError
+from ..files.packages import need_pyarrow
+from ..files.tables import Schema
 
 MISSING = [
     "",

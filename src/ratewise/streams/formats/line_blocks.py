@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DataError
+from ..files.errors import DataError
 
 Source = str | os.PathLike[str] | BinaryIO
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .errors import DataError
+from ..files.errors import DataError
+from ..files.rows import Reader
 from .mapped import MappedFile
 from .matrices import MatrixPlan, plan_matrix
 from .npz_files import NpzFile, PackedReader
 from .numpy_files import Arrays, CsrArrays, MappedReader, map_npy
-from .rows import Reader
 
 _CSR = ["data", "indices", "indptr"]
 

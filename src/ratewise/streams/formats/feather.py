@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from .errors import DataError
+from ..files.errors import DataError
+from ..files.packages import need_pyarrow
+from ..files.rows import Place, Rows
+from ..files.tables import Schema, TablePlan
 from .mapped import MappedFile
-from .packages import need_pyarrow
-from .rows import Place, Rows
-from .tables import Schema, TablePlan
 
 _PIECE_ROWS = 1 << 14
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ratewise.streams import DataError, open_stream
-from ratewise.streams import csv_layout as csv_layout_module
-from ratewise.streams.lines import LinePieces
+from ratewise.streams.formats import csv_layout as csv_layout_module
+from ratewise.streams.formats.lines import LinePieces
 
 pytest.importorskip("pyarrow")
 
@@ -19,7 +19,7 @@ pytest.importorskip("pyarrow")
 def small_pieces(monkeypatch):
     """Types are taken from the first 200 bytes, and files are read in pieces of 300."""
     monkeypatch.setattr(LinePieces.__init__, "__defaults__", (300, None))
-    monkeypatch.setattr("ratewise.streams.csv_files.HEAD_BYTES", 200)
+    monkeypatch.setattr("ratewise.streams.formats.csv_files.HEAD_BYTES", 200)
     assert csv_layout_module.HEAD_BYTES > 200
 
 

@@ -108,7 +108,7 @@ class Encoder:
 
     def transform(self, table: Any) -> Any:
         """The float32 matrix of raw columns: a table (Arrow, pandas, polars, a dict of arrays) or a matrix."""
-        from .batches import batch_rows
+        from ..formats.batches import batch_rows
         from .fill import Filler
 
         filler = Filler(self)

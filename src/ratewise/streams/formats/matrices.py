@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DataError
-from .rows import Place, Rows
+from ..files.errors import DataError
+from ..files.rows import Place, Rows
 
 
 @dataclass(frozen=True)

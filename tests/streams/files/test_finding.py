@@ -7,7 +7,7 @@ import os
 import pytest
 
 from ratewise.streams import DataError
-from ratewise.streams.files import find_files, format_of
+from ratewise.streams.files.finding import find_files, format_of
 
 
 @pytest.fixture

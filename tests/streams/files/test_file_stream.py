@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ratewise.streams import lines as lines_module
-from ratewise.streams import numpy_files as numpy_files_module
 from ratewise.streams import open_stream
+from ratewise.streams.formats import lines as lines_module
+from ratewise.streams.formats import numpy_files as numpy_files_module
 
 
 @pytest.fixture(autouse=True)
@@ -148,7 +148,7 @@ def test_windows_of_no_rows_are_refused(rows):
 
 
 def test_sparse_windows_are_cut_by_their_entries_too(monkeypatch, tmp_path, numbered):
-    from ratewise.streams import windows as windows_module
+    from ratewise.streams.files import windows as windows_module
 
     monkeypatch.setattr(windows_module, "WINDOW_BYTES", 8 * 90)
     X, y = numbered(200)

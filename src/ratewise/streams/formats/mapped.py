@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 
-from .errors import DataError
+from ..files.errors import DataError
 
 _RELEASE_AFTER = 16 << 20
 

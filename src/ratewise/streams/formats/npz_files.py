@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .errors import DataError
+from ..files.errors import DataError
+from ..files.rows import Place, Rows
 from .mapped import MappedFile
 from .matrices import MatrixPlan
 from .numpy_files import ArrayHeader
-from .rows import Place, Rows
 
 _LOCAL_HEADER = 30  # bytes of a zip member's header, before its name
 

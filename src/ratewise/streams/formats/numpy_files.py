@@ -10,10 +10,10 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .errors import DataError
+from ..files.errors import DataError
+from ..files.rows import Place, Rows
 from .mapped import MappedFile
 from .matrices import MatrixPlan
-from .rows import Place, Rows
 
 _PIECE_BYTES = 1 << 20
 _FEWEST_PIECE_ROWS = 256

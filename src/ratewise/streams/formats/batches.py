@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .errors import DataError
-from .packages import need_pyarrow
-from .rows import Place, Rows
-from .tables import Schema, TablePlan
+from ..files.errors import DataError
+from ..files.packages import need_pyarrow
+from ..files.rows import Place, Rows
+from ..files.tables import Schema, TablePlan
 
 
 def is_table(item: Any) -> bool:
