@@ -50,7 +50,7 @@ def best_threshold(
     stretches = [_EVERYTHING]
     if measure.monotone and scores.size >= _MANY_SCORES:
         stretches = _Histogram(scores, signed_weights).where_the_best_may_lie(measure)
-    found = [_Cuts(scores, signed_weights, measure, stretch).best() for stretch in stretches]
+    found = [_Cuts(scores, signed_weights, measure, stretch, caution=None).best() for stretch in stretches]
     highest = max(best.value for best in found)
     return min((best for best in found if best.value >= highest - _TIE), key=lambda best: abs(best.threshold))
 
