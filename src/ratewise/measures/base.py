@@ -145,6 +145,10 @@ class ConcaveMeasure(Measure):
         the slopes that occur there; at 0 the region is whole.
         """
 
+    def first_pair(self) -> tuple[float, float]:
+        """Where SPADE's dual pair starts: the gradient at (1/2, 1/2), which lies in every region."""
+        return self.project(*self.slopes(0.5, 0.5))
+
     def conjugate(self, alpha: float, beta: float) -> float:
         """Psi*(alpha, beta) = inf over (u, v) of alpha u + beta v - Psi(u, v), on the dual region."""
         return 0.0

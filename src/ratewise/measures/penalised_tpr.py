@@ -44,6 +44,12 @@ class PenalisedTPR(ConcaveMeasure):
         share = min(max(share, 0.0), 1.0)
         return 1.0 + share * self.penalty * on_tpr, share * self.penalty * on_tnr
 
+    def first_pair(self) -> tuple[float, float]:
+        """Both rates weighed about alike: the end of the segment may be hundreds of steps away from the optimum."""
+        _, on_tpr, on_tnr = self.line()
+        share = min(1.0 / (self.penalty * on_tnr), 1.0)
+        return 1.0 + share * self.penalty * on_tpr, share * self.penalty * on_tnr
+
     def conjugate(self, alpha: float, beta: float) -> float:
         by_alpha, by_beta = self.conjugate_gradient(alpha, beta)
         return by_alpha * (alpha - 1.0) + by_beta * beta

@@ -81,8 +81,7 @@ class SpadeRun(StreamingRun):
         self._measure = task.measure
         self._reward = checked_reward(solver.reward, "Spade")
         self._learner = Learner(task.n_features, task.dtype, task.initial)
-        # The gradient of Psi at (1/2, 1/2) lies in every sufficient dual region.
-        self._first_pair = self._measure.project(*self._measure.slopes(0.5, 0.5), 0.0)
+        self._first_pair = self._measure.first_pair()
         self._learner.pair = self._first_pair
         self._points = 0
 
