@@ -38,7 +38,7 @@ from .penalised_tpr import PenalisedTPR
 from .precision_at_recall import PrecisionAtRecall
 from .pseudo_linear import PseudoLinear
 from .qmean import QMean
-from .recall_at_precision import RecallAtPrecision
+from .recall_at_precision import RecallAtPrecision, RecallAtPrecisionAndPrevalence
 from .tpr_at_fpr import TPRAtFPR
 from .tpr_at_tnr import TPRAtTNR
 from .tversky import Tversky
@@ -121,6 +121,7 @@ __all__ = [
     "QMean",
     "Rates",
     "RecallAtPrecision",
+    "RecallAtPrecisionAndPrevalence",
     "TPRAtFPR",
     "TPRAtTNR",
     "Tversky",

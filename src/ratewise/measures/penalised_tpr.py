@@ -45,7 +45,7 @@ class PenalisedTPR(ConcaveMeasure):
         return 1.0 + share * self.penalty * on_tpr, share * self.penalty * on_tnr
 
     def first_pair(self) -> tuple[float, float]:
-        """Both rates weighed about alike: the end of the segment may be hundreds of steps away from the optimum."""
+        """Both rates weighed about alike: the segment's ends may be hundreds of steps away from the optimum."""
         _, on_tpr, on_tnr = self.line()
         share = min(1.0 / (self.penalty * on_tnr), 1.0)
         return 1.0 + share * self.penalty * on_tpr, share * self.penalty * on_tnr
