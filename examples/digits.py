@@ -1,8 +1,8 @@
 """One digit against the rest: what training for the measure itself is worth.
 
-Fits the paper's measures on "is it an 8?", the hardest of the one-against-rest problems of scikit-learn's digits (10%
-positives), and prints the test value next to logistic regression's, at probability 0.5 and with a threshold tuned
-for the measure. About a minute; ``--digit`` for another digit, ``--splits`` for more or fewer 70/30 splits.
+Fits the paper's measures on "is it an 8?", the hardest of the one-against-rest problems of scikit-learn's digits
+(10% positives), and prints the test value next to logistic regression's, at probability 0.5 and with a threshold
+tuned for the measure. About a minute; ``--digit`` for another digit, ``--splits`` for more or fewer 70/30 splits.
 """
 
 from __future__ import annotations
