@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ARGUMENTS = {"digits.py": ["--splits", "1"]}
+ARGUMENTS = {"digits.py": ["--splits", "1"], "plots.py": ["figure.png"]}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
-def test_the_example_runs(example, monkeypatch, capsys):
+def test_the_example_runs(example, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)  # what an example writes must not land among the sources
     monkeypatch.setattr(sys, "argv", [example.name, *ARGUMENTS.get(example.name, [])])
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out.strip()

@@ -92,8 +92,8 @@ def test_float32_and_float64_input_agree(measure, solver, data):
         MeasureClassifier(measure, solver=solver, random_state=0).fit(X_train.astype(dtype), y_train)
         for dtype in (np.float32, np.float64)
     )
-    np.testing.assert_allclose(narrow.coef_, wide.coef_, atol=1e-3)
-    np.testing.assert_allclose(narrow.decision_function(X_test), wide.decision_function(X_test), atol=1e-3)
+    np.testing.assert_allclose(narrow.coef_, wide.coef_, atol=2e-2)
+    np.testing.assert_allclose(narrow.decision_function(X_test), wide.decision_function(X_test), atol=2e-2)
 
 
 @pytest.mark.parametrize(("measure", "solver"), SOLVERS)

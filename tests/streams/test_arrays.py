@@ -97,7 +97,7 @@ def test_a_chunk_never_runs_from_one_pass_into_the_next():
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_weights_stay_with_their_rows(as_sparse):
     stream = numbered_stream(50, as_sparse=as_sparse)
-    numbers = np.asarray(stream.X.sum(axis=1)).astype(int)
+    numbers = np.asarray(stream.X.sum(axis=1)).ravel().astype(int)
     expected = np.where((numbers - 1) % 3 == 0, -numbers, numbers)
     assert stream.signed_weights.tolist() == expected.tolist()
 
@@ -122,7 +122,7 @@ def test_rows_are_standardised_in_the_width_asked_for(dtype):
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_scores_are_the_models_of_the_standardised_rows(as_sparse):
     stream = numbered_stream(20, as_sparse=as_sparse)
-    numbers = np.asarray(stream.X.sum(axis=1))
+    numbers = np.asarray(stream.X.sum(axis=1)).ravel()
     scores = stream.scores(np.array([2.0]), -1.0)
     assert scores.tolist() == (2.0 * numbers - 1.0).tolist()
 

@@ -111,15 +111,16 @@ class OnePMB(LinearBaseline):
         loss = table_loss_of(lesson.measure, stream.summary.prevalence)
         edges = np.linspace(0, stream.n_points, -(-stream.n_points // self.buffer) + 1).astype(np.int64)
         buffers = edges.size - 1
-        room, places = model_places(stream.rows, stream.n_features)
-        model = np.zeros(room + 1, dtype=stream.X.dtype)
+        rows = stream.rows
+        room, places = model_places(rows, stream.n_features)
+        model = np.zeros(room + 1, dtype=stream.dtype)
         mean = LinearModel(np.zeros(stream.n_features), 0.0)
         for number in range(self.passes):
             order = lesson.rng.permutation(buffers)
             steps = step / np.sqrt(1.0 + number * buffers + np.arange(buffers))
             total = np.zeros_like(model, dtype=np.float64)
             learn_batches(
-                stream.rows,
+                rows,
                 stream.signed_weights,
                 edges[order],
                 edges[order + 1],

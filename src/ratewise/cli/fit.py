@@ -92,7 +92,7 @@ def fit(
     classifier = _classifier(measure, solver, sharpen, seed, _typed(positive, again))
     place = _checkpoint_place(checkpoint, output, stream)
     if place is not None and not resume:
-        place.unlink(missing_ok=True)
+        _remove(place)
     began = time.perf_counter()
     try:
         _learn(classifier, stream, passes, place, checkpoint_every, quiet)
@@ -101,7 +101,7 @@ def fit(
         sys.exit(INTERRUPTED)
     _save(classifier, output)
     if place is not None:
-        place.unlink(missing_ok=True)
+        _remove(place)
     if not quiet:
         _report(classifier, output, time.perf_counter() - began, as_json)
 
@@ -156,12 +156,13 @@ def _learn(
     from .progress import Meter
 
     with Meter(quiet=quiet) as meter:
-        if hasattr(classifier, "fit_stream"):
-            classifier.fit_stream(stream, passes, checkpoint=place, checkpoint_every=every, progress=meter)
-        else:
-            from .fallback import fit_in_memory
+        classifier.fit_stream(stream, passes, checkpoint=place, checkpoint_every=every, progress=meter)
 
-            fit_in_memory(classifier, stream, passes=passes, progress=meter)
+
+def _remove(checkpoint: Path) -> None:
+    from ..estimators.checkpoint import remove_checkpoint
+
+    remove_checkpoint(checkpoint)
 
 
 def _save(classifier: Any, output: str) -> None:

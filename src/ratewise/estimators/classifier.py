@@ -3,33 +3,57 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..measures import ConstraintWarning, Measure, Rates, get_measure
 from ..solvers import (
+    MANY_ROWS,
     History,
     LinearModel,
     Sharpen,
     Solver,
     StreamingRun,
+    StreamPlan,
     Task,
     best_threshold,
     constraint_slack,
+    effective_points,
     get_solver,
     rates_at,
     sharpen_and_select,
     solve_with_care,
 )
-from ..streams import NOTHING_SEEN, ArrayStream, Reservoir, Standardizer, Summary, Units, Whitener, summarize
+from ..streams import (
+    NOTHING_SEEN,
+    ArrayStream,
+    Reservoir,
+    Standardizer,
+    Stream,
+    Summary,
+    Survey,
+    Units,
+    Whitener,
+    class_weights,
+    summarize,
+)
+from .from_stream import (
+    Labels,
+    Progress,
+    fits_in_memory,
+    learn_from,
+    rows_in_memory,
+    windows_with_both_classes,
+)
 from .validation import (
     Columns,
     TrainingSet,
@@ -89,6 +113,12 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         Decides the order of the points. The same int gives the same model, bit for bit.
     warm_start : bool, default=False
         Begin from the coefficients of the fit before.
+    low_memory : bool, default=False
+        Learn from the rows where they lie, instead of from one float32 copy in random order: a fit takes a few
+        times as long, and next to no memory above the data.
+    n_jobs : int or None, default=None
+        Folds and starts learned side by side, in threads; -1 for as many as there are cores. It pays on data small
+        enough for folds; the outcome does not depend on it.
     verbose : int, default=0
         Above 0: a line to stderr at each checkpoint of the fit.
 
@@ -97,6 +127,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     coef_ : array of shape (1, n_features)
     intercept_ : array of shape (1,)
     classes_ : array of shape (2,)
+    feature_spread_ : array of shape (n_features,)
+        What each column was divided by: a coefficient times it tells how much the column moves scores.
     rates_ : Rates
         (tpr, tnr, prevalence): with sharpening, of rows scored by models that have not seen them where rows are
         held out; otherwise of the training rows.
@@ -133,6 +165,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         pos_label: Any = None,
         random_state: Any = None,
         warm_start: bool = False,
+        low_memory: bool = False,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ):
         self.measure = measure
@@ -145,6 +179,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self.pos_label = pos_label
         self.random_state = random_state
         self.warm_start = warm_start
+        self.low_memory = low_memory
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -159,7 +195,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
                 f"warm_start=True, but X has {columns.number} features and the fit before had "
                 f"{self.n_features_in_}."
             )
-        solver.check(measure, float((rows.signed_weights > 0) @ rows.signed_weights) / rows.signed_weights.size)
+        solver.check(measure, _share_of_positives(rows))
 
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         history = History(verbose=bool(self.verbose))
@@ -171,9 +207,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self.history_ = history.table()
         self._online: _OnlineFit | None = None
         self._store(fitted)
-        self._check_constraints(rows.signed_weights)
-        if not self.constraints_met_:
-            warnings.warn(_constraint_sentence(measure, fitted.rates), ConstraintWarning, stacklevel=2)
+        self._check_constraints(effective_points(rows.signed_weights))
+        self._warn_of_constraints(stacklevel=3)
         return self
 
     def _fit_plain(
@@ -181,9 +216,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     ) -> _Fitted:
         """The paper's algorithm, and the best threshold on the training scores."""
         units = Standardizer(rows.X.shape[1], active=self.standardize).update(rows.X)
-        stream = ArrayStream(rows.X, rows.signed_weights, units, rng)
+        stream = ArrayStream(rows.X, rows.signed_weights, units, rng, low_memory=bool(self.low_memory))
         initial = self._initial_model(units) if self.warm_start else None
-        task = Task(measure, stream.n_features, stream.X.dtype, l2=self.alpha, initial=initial, history=history)
+        task = Task(measure, stream.n_features, stream.dtype, l2=self.alpha, initial=initial, history=history)
         model = solve_with_care(solver, task, stream)
         threshold, rates = self._choose_threshold(stream.scores(*model), stream.signed_weights, measure)
         return _Fitted(units, model, threshold, rates, ())
@@ -201,18 +236,19 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
             and n_features <= _WHITENED_COLUMNS
         )
         units = Whitener(standardizer, rows.X, rng) if whitened else standardizer
-        stream = ArrayStream(rows.X, rows.signed_weights, units, rng)
+        stream = ArrayStream(rows.X, rows.signed_weights, units, rng, low_memory=bool(self.low_memory))
         selected = sharpen_and_select(
             stream,
             measure,
             None if self.solver == "auto" else solver,
-            self.sharpen if isinstance(self.sharpen, Sharpen) else Sharpen(),
+            self._sharpen_settings(),
             whitened=whitened,
             initial=self._initial_model(units) if self.warm_start else None,
             l2=self.alpha,
             held_out_share=None if self.validation_fraction == "auto" else float(self.validation_fraction),
             rng=rng,
             history=history,
+            threads=effective_n_jobs(self.n_jobs),
         )
         return _Fitted(units, selected.model, selected.threshold, selected.rates, selected.stages)
 
@@ -251,8 +287,118 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         scores = np.asarray(sample @ coef) + intercept
         threshold, rates = self._choose_threshold(scores, signed_weights, measure)
         self._store(_Fitted(online.standardizer, model, threshold, rates, ()))
-        self._check_constraints(signed_weights)
+        self._check_constraints(effective_points(signed_weights))
         return self
+
+    def fit_stream(
+        self,
+        stream: Stream,
+        passes: int | str = "auto",
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: int | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from a stream of rows that need not fit in memory; see :func:`ratewise.open_stream`.
+
+        Besides the passes over the rows to learn from them, one surveys them, one takes statistics and one chooses
+        the threshold. A stream that can be read only once is learned from as by ``partial_fit``; a solver that
+        needs all rows at once (AMP) learns from a fair sample.
+
+        Parameters
+        ----------
+        stream : Stream
+        passes : int or "auto"
+            Passes to learn in.
+        checkpoint : path, optional
+            Where to keep work in progress. If the file is there, the fit goes on from it, to the same model bit
+            for bit (given a ``random_state``). It is left in place when the fit is done.
+        checkpoint_every : int, optional
+            Rows between checkpoints; 20 million unless given, and after every pass.
+        progress : function, optional
+            Called after every window with a dict of stage, done_rows, total_rows and, while learning, tpr, tnr and
+            value.
+        """
+        measure, solver = self._checked_parameters()
+        if passes != "auto" and (not isinstance(passes, Integral) or isinstance(passes, bool) or passes < 1):
+            raise ValueError(f"passes must be 'auto' or a whole number above 0; got {passes!r}.")
+        if not hasattr(stream, "windows"):
+            raise TypeError(
+                f"fit_stream takes what open_stream returns; got {type(stream).__name__}. Rows in memory: fit."
+            )
+        if not stream.repeatable:
+            return self._fit_stream_once(stream, progress)
+        survey = stream.survey(progress)
+        labels = Labels.of(survey, self.pos_label)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        small = self._sharpens() and survey.rows < MANY_ROWS and fits_in_memory(stream, survey)
+        if small or not solver.streaming:
+            X, y, weights = rows_in_memory(stream, labels, seed)
+            fitted = clone(self).fit(X, y, sample_weight=weights)
+            self.__dict__.update(vars(fitted))
+        else:
+            self._fit_windows(
+                stream,
+                survey,
+                labels,
+                StreamPlan(
+                    measure,
+                    None if self._sharpens() and self.solver == "auto" else solver,
+                    self._sharpen_settings() if self._sharpens() else None,
+                    None if passes == "auto" else int(passes),
+                    self.threshold == "tune",
+                    self.standardize,
+                    _WHITENED_ROWS,
+                    _WHITENED_COLUMNS,
+                    float(self.alpha),
+                    seed,
+                ),
+                solver,
+                checkpoint=checkpoint,
+                checkpoint_every=checkpoint_every,
+                progress=progress,
+            )
+        self._remember_stream(stream, survey)
+        return self
+
+    def _fit_windows(
+        self, stream: Stream, survey: Survey, labels: Labels, plan: StreamPlan, solver: Solver, **how: Any
+    ) -> None:
+        solver.check(plan.measure, survey.label_counts[labels.positive] / survey.rows)
+        history = History(verbose=bool(self.verbose))
+        result, history = learn_from(stream, survey, labels, plan, history, **how)
+        self.n_features_in_ = len(stream.feature_names)
+        self.measure_, self.solver_, self.classes_ = plan.measure, solver, labels.classes
+        self.history_ = history.table()
+        self._online = None
+        self._store(_Fitted(*result))
+        positives = float(survey.label_counts[labels.positive])
+        self._check_constraints((positives, survey.rows - positives))
+        self._warn_of_constraints(stacklevel=4)
+
+    def _fit_stream_once(self, stream: Stream, progress: Progress | None) -> Self:
+        fitted, rows = clone(self), 0
+        for classes, window in windows_with_both_classes(stream.windows()):
+            fitted.partial_fit(window.X, window.labels, classes=classes, sample_weight=window.weights)
+            rows += window.X.shape[0]
+            if progress is not None:
+                value = float(fitted.measure_.value(*fitted.rates_))
+                told = {"tpr": fitted.rates_.tpr, "tnr": fitted.rates_.tnr, "value": value}
+                progress({"stage": "learning", "done_rows": rows, "total_rows": stream.n_rows} | told)
+        self.__dict__.update(vars(fitted))
+        self._remember_stream(stream, None)
+        return self
+
+    def _remember_stream(self, stream: Stream, survey: Survey | None) -> None:
+        """What a model needs to read other files as it read these."""
+        self.encoder_ = stream.encoder
+        self.target_ = getattr(stream, "target", None)
+        if survey is not None:
+            self.survey_ = survey
+        if stream.encoder.named:
+            self.feature_names_in_ = np.array(stream.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Signed scores: above 0 for ``classes_[1]``."""
@@ -300,6 +446,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     def _sharpens(self) -> bool:
         return self.threshold == "tune" if self.sharpen == "auto" else bool(self.sharpen)
 
+    def _sharpen_settings(self) -> Sharpen:
+        return self.sharpen if isinstance(self.sharpen, Sharpen) else Sharpen()
+
     def _choose_threshold(
         self, scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure
     ) -> tuple[float, Rates]:
@@ -319,12 +468,18 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         sign = self._positive_sign()
         self.coef_ = sign * coef[np.newaxis, :]
         self.intercept_ = np.array([sign * (intercept - fitted.threshold)])
+        self.feature_spread_ = fitted.units.scale
         self.rates_ = fitted.rates
         self.stages_ = fitted.stages
 
-    def _check_constraints(self, signed_weights: NDArray[Any]) -> None:
-        slack = constraint_slack(self.measure_, *self.rates_, signed_weights)
+    def _check_constraints(self, points: tuple[float, float]) -> None:
+        slack = constraint_slack(self.measure_, *self.rates_, points)
         self.constraints_met_ = bool(slack > -1e-6)  # rates of a mean of folds are rounded
+
+    def _warn_of_constraints(self, stacklevel: int) -> None:
+        if not self.constraints_met_:
+            sentence = _constraint_sentence(self.measure_, self.rates_)
+            warnings.warn(sentence, ConstraintWarning, stacklevel=stacklevel)
 
     def _positive_sign(self) -> float:
         """Scores speak for the positive class, scikit-learn's decision function for ``classes_[1]``."""
@@ -384,6 +539,7 @@ class _OnlineFit:
         self._refresh_units(X)
         stream = ArrayStream(X, rows.signed_weights, self.standardizer, self._rng)
         self._seen = self._seen.merge(stream.summary)
+        self.run.begin_pass()
         self.run.feed(stream, stream.n_points, self._seen)
         self.reservoir.add(X, rows.signed_weights)
 
@@ -403,9 +559,11 @@ class _OnlineFit:
 
 
 def _with_mean_weight_one(rows: TrainingSet) -> TrainingSet:
-    total = np.abs(rows.signed_weights).sum()
+    total = float(np.abs(rows.signed_weights).sum(dtype=np.float64))
     if total == 0:
         raise ValueError("sample_weight is 0 everywhere: there is nothing to learn from.")
+    if total == rows.signed_weights.size:
+        return rows
     return rows._replace(signed_weights=rows.signed_weights * (rows.signed_weights.size / total))
 
 
@@ -422,7 +580,11 @@ def _constraint_sentence(measure: Measure, rates: Rates) -> str:
     )
 
 
+def _share_of_positives(rows: TrainingSet) -> float:
+    positive, negative = class_weights(rows.signed_weights)
+    return positive / (positive + negative)
+
+
 def _require_both_classes(rows: TrainingSet) -> None:
-    signs = np.sign(rows.signed_weights)
-    if signs.min() == signs.max():
+    if rows.signed_weights.min() >= 0 or rows.signed_weights.max() <= 0:
         raise ValueError("All rows of one class have sample_weight 0: a classifier needs rows of both classes.")

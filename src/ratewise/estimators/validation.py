@@ -16,7 +16,7 @@ class TrainingSet(NamedTuple):
     """Checked rows, ready for a stream."""
 
     X: Any
-    signed_weights: NDArray[np.float64]
+    signed_weights: NDArray[np.floating[Any]]
     """The sample weight of each row, negative for a row of the negative class."""
     classes: NDArray[Any]
 
@@ -88,8 +88,7 @@ def training_set(
 
     ``classes`` are those announced to ``partial_fit``; None to find them in y, both of them.
     """
-    y = _checked_labels(y, X.shape[0])
-    found = np.unique(y)
+    y, found = _checked_labels(y, X.shape[0])
     if classes is None:
         classes = found
         _require_two_classes(y, classes)
@@ -100,9 +99,11 @@ def training_set(
             f"{classes.tolist()}. Name all classes in the first call: partial_fit(X, y, classes=...)."
         )
     positive = positive_label(classes, pos_label)
+    if sample_weight is None:
+        return TrainingSet(X, np.where(y == positive, np.float32(1.0), np.float32(-1.0)), classes)
     weights = _checked_weights(sample_weight, X)
     signed = np.where(y == positive, weights, -weights)
-    if sample_weight is not None and not np.all(weights):
+    if not np.all(weights):
         kept = weights > 0
         X, signed = X[kept], signed[kept]
     return TrainingSet(X, signed, classes)
@@ -132,7 +133,8 @@ def announced_classes(classes: Any, y: Any) -> NDArray[Any]:
     return found
 
 
-def _checked_labels(y: Any, n_rows: int) -> NDArray[Any]:
+def _checked_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The labels, and those that occur."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     from sklearn.utils.validation import column_or_1d  # warns of a column vector as scikit-learn does
@@ -145,8 +147,16 @@ def _checked_labels(y: Any, n_rows: int) -> NDArray[Any]:
         )
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity; every row needs a label.")
+    if y.dtype.kind in "biu" and y.size and _has_two_values(y):
+        return y, np.array([y.min(), y.max()])
     check_classification_targets(y)
-    return y  # type: ignore[no-any-return]
+    return y, np.unique(y)
+
+
+def _has_two_values(y: NDArray[Any]) -> bool:
+    """Without sorting, which for a million labels would take as long as learning from them."""
+    low, high = y.min(), y.max()
+    return bool(low != high and np.count_nonzero(y == low) + np.count_nonzero(y == high) == y.size)
 
 
 def _require_two_classes(y: NDArray[Any], classes: NDArray[Any]) -> None:

@@ -3,6 +3,7 @@
 from . import measure_type  # noqa: F401  (teaches numba to take measures and rewards)
 from .counts import bin_scores, count_called, mean_and_spread
 from .dense import model_places
+from .hashes import hash_csr_rows, hash_dense_rows
 from .learn import STATE, LearnSettings, learn
 
 __all__ = [
@@ -10,6 +11,8 @@ __all__ = [
     "LearnSettings",
     "bin_scores",
     "count_called",
+    "hash_csr_rows",
+    "hash_dense_rows",
     "learn",
     "mean_and_spread",
     "model_places",

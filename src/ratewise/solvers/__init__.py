@@ -8,14 +8,15 @@ from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure
 from .amp import Amp
 from .base import Run, Solver, StreamingRun, Task, solve_with_care
 from .batch import BatchLogistic
-from .constraints import constraint_slack
+from .constraints import constraint_slack, effective_points
 from .history import History
 from .learner import LinearModel
-from .selection import Selected, sharpen_and_select
+from .selection import MANY_ROWS, Selected, sharpen_and_select
 from .sharpen import Sharpen
 from .spade import Spade
 from .stamp import Stamp
-from .threshold import BestThreshold, best_threshold, rates_at, steady_threshold
+from .stream_fit import StreamFit, StreamPlan, StreamResult
+from .threshold import BestThreshold, Cuts, best_threshold, rates_at, steady_threshold
 from .weighted import WeightedLogistic
 
 _SOLVERS: dict[str, type[Solver]] = {"spade": Spade, "stamp": Stamp, "amp": Amp}
@@ -43,9 +44,11 @@ def get_solver(solver: str | Solver, measure: Measure) -> Solver:
 
 
 __all__ = [
+    "MANY_ROWS",
     "Amp",
     "BatchLogistic",
     "BestThreshold",
+    "Cuts",
     "History",
     "LinearModel",
     "Run",
@@ -54,11 +57,15 @@ __all__ = [
     "Solver",
     "Spade",
     "Stamp",
+    "StreamFit",
+    "StreamPlan",
+    "StreamResult",
     "StreamingRun",
     "Task",
     "WeightedLogistic",
     "best_threshold",
     "constraint_slack",
+    "effective_points",
     "get_solver",
     "rates_at",
     "sharpen_and_select",

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels import LearnSettings
-from ..measures import Measure
+from ..measures import Measure, Rates
 from ..rewards import Reward, get_reward
 from ..streams import ArrayStream, Summary
 from .history import History
@@ -29,6 +29,8 @@ class Task:
     l2: float = 0.0
     initial: LinearModel | None = None
     history: History | None = None
+    points_a_pass: int | None = None
+    """Rows of a pass where it is fed piece by piece; a whole stream is a pass unless given."""
 
 
 class Run(ABC):
@@ -46,9 +48,16 @@ class Run(ABC):
 class StreamingRun(Run):
     """A run that can also be fed piece by piece."""
 
+    def begin_pass(self) -> None:
+        """A new pass over the rows begins with the next feed."""
+
     @abstractmethod
     def feed(self, stream: ArrayStream, points: int, seen: Summary) -> None:
         """Learn from the next points of the stream; ``seen`` sums up all points so far, these included."""
+
+    @abstractmethod
+    def rates_met(self) -> Rates:
+        """The rates on the points since the last call, each met before it was learned from."""
 
     @abstractmethod
     def change_units(self, change: Any) -> None:
@@ -120,22 +129,24 @@ def primal_settings(
     )
 
 
-def leverage_settings(stream: ArrayStream, *, step: float, leverage: float, l2: float) -> LearnSettings:
+def leverage_settings(
+    pass_summary: Summary, n_features: int, *, step: float, leverage: float, l2: float
+) -> LearnSettings:
     """Steps in units of a point's own leverage, with the weights of both classes in the held pair.
 
     The loop divides by sqrt(t); its count of points is to begin at those of one pass, so that the steps fall as
     1 / sqrt(1 + passes). For smooth rewards the mean over some 256 models of a pass is as good as the exact one.
     """
     return LearnSettings(
-        step=step / leverage * math.sqrt(stream.n_points),
+        step=step / leverage * math.sqrt(pass_summary.points),
         dual_step=0.0,
         conjugate_sign=1.0,
         per_positive=1.0,
         per_negative=1.0,
         l2=l2,
         radius=math.inf,
-        average_every=max(stream.n_points // 256, stream.n_features // 50, 1),
-        intercept_gain=stream.summary.entry_square,
+        average_every=max(pass_summary.points // 256, n_features // 50, 1),
+        intercept_gain=pass_summary.entry_square,
     )
 
 

@@ -18,7 +18,7 @@ def constraint_slack(
     tpr: Any,
     tnr: Any,
     prevalence: float,
-    signed_weights: NDArray[Any],
+    points: tuple[float, float],
     caution: float = 1.0,
     *,
     in_doubt: bool = False,
@@ -27,12 +27,11 @@ def constraint_slack(
 
     Infinity if the measure has no constraints. The standard error is that of the constraint's line in two binomial
     rates, each half a point away from 0 and 1, so that no rate is ever taken for certain. Rates at which no
-    positive is found keep no constraint: there, any precision could be claimed. ``caution`` multiplies the
-    margins.
+    positive is found keep no constraint: there, any precision could be claimed. ``points`` are the positives and
+    the negatives that the rates were seen on; ``caution`` multiplies the margins.
     """
     tpr, tnr = np.asarray(tpr, dtype=np.float64), np.asarray(tnr, dtype=np.float64)
-    positives, negatives = _effective_points(signed_weights)
-    tpr_variance, tnr_variance = _rate_variance(tpr, positives), _rate_variance(tnr, negatives)
+    tpr_variance, tnr_variance = _rate_variance(tpr, points[0]), _rate_variance(tnr, points[1])
     slack = np.full(np.broadcast_shapes(tpr.shape, tnr.shape), np.inf)
     for constraint in measure.constraints(prevalence):
         error = np.sqrt(constraint.on_tpr**2 * tpr_variance + constraint.on_tnr**2 * tnr_variance)
@@ -49,8 +48,8 @@ def constrained_ranks(
     tpr: NDArray[np.float64],
     tnr: NDArray[np.float64],
     prevalence: float,
-    signed_weights: NDArray[Any],
-    caution: float | None,
+    points: tuple[float, float],
+    caution: float | None = 1.0,
 ) -> NDArray[np.float64]:
     """The values of the cuts that may be chosen, -inf for others; all of them for a measure without constraints.
 
@@ -68,9 +67,9 @@ def constrained_ranks(
     def best_of(kept: NDArray[np.bool_]) -> float:
         return float(values[kept].max()) if kept.any() else -np.inf
 
-    slack = constraint_slack(measure, tpr, tnr, prevalence, signed_weights, caution)
+    slack = constraint_slack(measure, tpr, tnr, prevalence, points, caution)
     for_sure = possible & (slack >= 0)
-    doubtful = constraint_slack(measure, tpr, tnr, prevalence, signed_weights, caution, in_doubt=True)
+    doubtful = constraint_slack(measure, tpr, tnr, prevalence, points, caution, in_doubt=True)
     perhaps = possible & (doubtful >= 0)
     useless, perfect = measure.scale(prevalence)
     if for_sure.any() and best_of(for_sure) >= best_of(perhaps) - _DEAR * (perfect - useless):
@@ -81,7 +80,7 @@ def constrained_ranks(
     return near if np.isfinite(near).any() else values
 
 
-def _effective_points(signed_weights: NDArray[Any]) -> tuple[float, float]:
+def effective_points(signed_weights: NDArray[Any]) -> tuple[float, float]:
     """As many points of each class, all weighted alike, as would tell as much."""
     weights = signed_weights.astype(np.float64)
     numbers = []

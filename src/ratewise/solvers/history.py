@@ -40,6 +40,17 @@ class History:
             told = "  ".join(f"{name} {number:.4g}" for name, number in row.items())
             print(f"[ratewise] {told}", file=sys.stderr)
 
+    def branch(self) -> History:
+        """A diary of its own, by the same clock, for one of several runs side by side; :meth:`join` it later."""
+        other = History(verbose=self._verbose)
+        other._started = self._started
+        return other
+
+    def join(self, other: History) -> None:
+        self._rows += other._rows
+        while len(self._rows) > _MOST_ROWS:
+            del self._rows[::2]
+
     def table(self) -> dict[str, NDArray[np.float64]]:
         """The diary as a dict of equally long arrays."""
         names = list(dict.fromkeys(name for row in self._rows for name in row))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +17,19 @@ from .base import Solver
 from .batch import BatchLogistic
 from .history import History
 from .learner import LinearModel
-from .sharpen import Sharpen, Snapshot, Trajectory
+from .outlook import Snapshot
+from .sharpen import Sharpen, Trajectory
 from .threshold import best_threshold, quick_threshold, rates_at, steady_threshold
 from .weighted import WeightedLogistic
 
-_MANY_ROWS = 50_000
+MANY_ROWS = 50_000
 _MANY_VALUES = 20_000_000
 _FEW_ROWS = 20_000
 _FEW_POINTS_OF_A_CLASS = 1_000
-_PLENTY_PER_COLUMN = 50
+PLENTY_PER_COLUMN = 50
 _START_POINTS = 800_000
+
+_T = TypeVar("_T")
 
 
 class Selected(NamedTuple):
@@ -49,6 +53,7 @@ def sharpen_and_select(
     held_out_share: float | None,
     rng: np.random.Generator,
     history: History,
+    threads: int = 1,
 ) -> Selected:
     """Sharpen in folds, choose the stages by the rows held out, and average the folds' models.
 
@@ -66,44 +71,102 @@ def sharpen_and_select(
         Where the starts begin, to go on from a fit before.
     held_out_share : float or None
         The share of rows each fold holds out; None lets the number of rows decide.
+    threads : int
+        Folds and starts learned side by side; the outcome does not depend on it.
     """
     plan = _Plan.of(stream, measure, held_out_share)
     starts = [solver] if solver is not None else _starts(measure, stream, plan, whitened=whitened)
     leverage = stream.limit_rows(settings.row_limit)
     passes = settings.passes_over(stream.n_points)
-    number = itertools.count()
 
-    def trajectories(rows: ArrayStream) -> Iterator[Snapshot]:
-        for start in starts:
-            trajectory = Trajectory(
-                rows,
-                start,
-                measure,
-                settings,
-                leverage=leverage,
-                passes=passes if start.to_be_sharpened else 0,
-                initial=initial,
-                l2=l2,
-                history=history,
-                number=next(number),
-                whole_start=plan.small,
-            )
-            yield from trajectory.snapshots()
+    def snapshots(job: _Job) -> Iterator[Snapshot]:
+        trajectory = Trajectory(
+            job.rows,
+            job.start,
+            measure,
+            settings,
+            leverage=leverage,
+            passes=passes if job.start.to_be_sharpened else 0,
+            initial=initial,
+            l2=l2,
+            history=job.history,
+            number=job.number,
+            whole_start=plan.small,
+        )
+        return trajectory.snapshots()
 
     if plan.folds == 1:
-        return _best_of(list(trajectories(stream)), stream, measure)
+        jobs = [
+            _Job(number, start, stream.part((0, stream.n_points), rng=child), None, history.branch())
+            for number, (start, child) in enumerate(zip(starts, rng.spawn(len(starts)), strict=True))
+        ]
+        found = _in_threads(lambda job: list(snapshots(job)), jobs, threads)
+        _join(history, jobs)
+        return _best_of([snapshot for several in found for snapshot in several], stream, measure)
+
+    jobs = list(_jobs(stream, plan, starts, rng, history))
+    # Each fold's snapshots are scored at once: kept, they would hold the scores of all training rows.
+    scored = _in_threads(lambda job: [_Held.out(snapshot, job) for snapshot in snapshots(job)], jobs, threads)
+    _join(history, jobs)
     candidates: dict[str, _Candidate] = {}
+    for held in itertools.chain.from_iterable(scored):
+        candidates.setdefault(held.stage, _Candidate(held.stage, stream.n_features)).add(held)
+    # A stage that was skipped in some fold, because its steps were too long, is not to be had.
+    complete = [candidate for candidate in candidates.values() if len(candidate.scores) == plan.models]
+    return _mean_of_the_best(complete, measure, plan)
+
+
+class _Job(NamedTuple):
+    """One start on the rows of one fold: what runs side by side with others."""
+
+    number: int
+    start: Solver
+    rows: ArrayStream
+    held_out: ArrayStream | None
+    history: History
+
+
+def _jobs(
+    stream: ArrayStream, plan: _Plan, starts: list[Solver], rng: np.random.Generator, history: History
+) -> Iterator[_Job]:
+    """Every start on every fold, each with random numbers of its own: the outcome is the same in any order."""
+    number = itertools.count()
     for repeat in range(plan.repeats):
         shuffled = stream if repeat == 0 else stream.reshuffled(rng)
         for begin, end in plan.held_out(stream.n_points):
             held_out = shuffled.part((begin, end))
-            for snapshot in trajectories(shuffled.part((0, begin), (end, stream.n_points))):
-                candidates.setdefault(snapshot.stage, _Candidate(snapshot.stage, stream.n_features)).add(
-                    snapshot, held_out
-                )
-    # A stage that was skipped in some fold, because its steps were too long, is not to be had.
-    complete = [candidate for candidate in candidates.values() if len(candidate.scores) == plan.models]
-    return _mean_of_the_best(complete, measure, plan)
+            for start, child in zip(starts, rng.spawn(len(starts)), strict=True):
+                rows = shuffled.part((0, begin), (end, stream.n_points), rng=child)
+                yield _Job(next(number), start, rows, held_out, history.branch())
+
+
+def _in_threads(work: Callable[[_Job], _T], jobs: list[_Job], threads: int) -> list[_T]:
+    """The work done for each job; kernels let other threads run."""
+    if threads == 1 or len(jobs) == 1:
+        return [work(job) for job in jobs]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, jobs))
+
+
+def _join(history: History, jobs: list[_Job]) -> None:
+    for job in jobs:
+        history.join(job.history)
+
+
+class _Held(NamedTuple):
+    """A model of one fold, its scores brought to unit spread, and those of the rows held out."""
+
+    stage: str
+    model: LinearModel
+    scores: NDArray[np.floating[Any]]
+    signed_weights: NDArray[np.floating[Any]]
+
+    @classmethod
+    def out(cls, snapshot: Snapshot, job: _Job) -> _Held:
+        assert job.held_out is not None
+        mean, spread = float(snapshot.scores.mean()), max(float(snapshot.scores.std()), 1e-12)
+        model = LinearModel(snapshot.model.weights / spread, (snapshot.model.intercept - mean) / spread)
+        return cls(snapshot.stage, model, job.held_out.scores(*model), job.held_out.signed_weights)
 
 
 class _Plan(NamedTuple):
@@ -126,7 +189,7 @@ class _Plan(NamedTuple):
     def of(cls, stream: ArrayStream, measure: Measure, held_out_share: float | None) -> _Plan:
         rows = stream.n_points
         rarer = int(min((stream.signed_weights > 0).sum(), (stream.signed_weights < 0).sum()))
-        small = rows < _MANY_ROWS and stream.n_values < _MANY_VALUES
+        small = rows < MANY_ROWS and stream.n_values < _MANY_VALUES
         if held_out_share is not None:
             folds = round(1.0 / held_out_share)
         elif small:
@@ -134,7 +197,7 @@ class _Plan(NamedTuple):
         else:
             # A constraint is a matter of level, so the folds' models must be about as good as the whole.
             few = 5 if measure.constraints(0.5) else 2
-            folds = 1 if rarer >= _PLENTY_PER_COLUMN * (stream.n_features + 1) else few
+            folds = 1 if rarer >= PLENTY_PER_COLUMN * (stream.n_features + 1) else few
         repeats = 3 if rows < _FEW_ROWS and rarer < _FEW_POINTS_OF_A_CLASS else 1
         return cls(max(min(folds, rarer), 1), repeats, small)
 
@@ -155,11 +218,20 @@ def _starts(measure: Measure, stream: ArrayStream, plan: _Plan, *, whitened: boo
         stochastic = [WeightedLogistic(emphasis, 2 if whitened else 8) for emphasis in (0.5, 1.0, 0.0)]
         penalised = [BatchLogistic(emphasis, C) for emphasis in (0.0, 1.0) for C in (0.03, 1.0)]
         return [*stochastic, *penalised]
-    prevalence = stream.summary.prevalence
-    # Slopes tell nothing of where a constraint will put the cut.
-    emphases = (0.0, 0.5, 1.0) if measure.constraints(prevalence) else (natural_emphasis(measure, prevalence),)
-    passes = 2 if whitened else min(max(round(_START_POINTS / stream.n_points), 4), 8)
-    return [WeightedLogistic(emphasis, passes // 2 if emphasis > 0.5 else passes) for emphasis in emphases]
+    if measure.constraints(0.5):  # slopes tell nothing of where the cut will be
+        return [_start_with(emphasis, stream.n_points, whitened=whitened) for emphasis in (0.0, 0.5, 1.0)]
+    return [start_for(measure, stream.summary.prevalence, stream.n_points, whitened=whitened)]
+
+
+def start_for(measure: Measure, prevalence: float, points: int, *, whitened: bool) -> WeightedLogistic:
+    """The one start that many rows need."""
+    emphasis = 0.5 if measure.constraints(prevalence) else natural_emphasis(measure, prevalence)
+    return _start_with(emphasis, points, whitened=whitened)
+
+
+def _start_with(emphasis: float, points: int, *, whitened: bool) -> WeightedLogistic:
+    passes = 2 if whitened else min(max(round(_START_POINTS / points), 4), 8)
+    return WeightedLogistic(emphasis, passes // 2 if emphasis > 0.5 else passes)
 
 
 def natural_emphasis(measure: Measure, prevalence: float) -> float:
@@ -181,8 +253,8 @@ def natural_emphasis(measure: Measure, prevalence: float) -> float:
 class _Candidate:
     """One stage over all folds: the scores of the rows held out, and the mean of the models.
 
-    Models of different folds come on different scales, so each is divided by the spread of its own scores before
-    scores are pooled and models averaged.
+    Models of different folds come on different scales, so each has been divided by the spread of its own scores
+    before scores are pooled and models averaged.
     """
 
     def __init__(self, stage: str, n_features: int):
@@ -192,14 +264,11 @@ class _Candidate:
         self._weights = np.zeros(n_features)
         self._intercept = 0.0
 
-    def add(self, snapshot: Snapshot, held_out: ArrayStream) -> None:
-        mean, spread = float(snapshot.scores.mean()), max(float(snapshot.scores.std()), 1e-12)
-        weights = snapshot.model.weights / spread
-        intercept = (snapshot.model.intercept - mean) / spread
-        self._weights += weights
-        self._intercept += intercept
-        self.scores.append(held_out.scores(weights, intercept))
-        self.signed_weights.append(held_out.signed_weights)
+    def add(self, held: _Held) -> None:
+        self._weights += held.model.weights
+        self._intercept += held.model.intercept
+        self.scores.append(held.scores)
+        self.signed_weights.append(held.signed_weights)
 
     def model(self) -> LinearModel:
         return LinearModel(self._weights / len(self.scores), self._intercept / len(self.scores))

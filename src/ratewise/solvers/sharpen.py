@@ -5,24 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..measures import Measure, Rates
+from ..kernels import LearnSettings
+from ..measures import Measure
 from ..rewards import Sigmoid
-from ..streams import ArrayStream
+from ..streams import ArrayStream, Summary
 from .base import Solver, StreamingRun, Task, leverage_settings, require_number
 from .history import History
 from .learner import Learner, LinearModel
-from .threshold import BestThreshold, quick_threshold
+from .outlook import Look, Outlook, Snapshot
 
 _ENOUGH_POINTS = 300_000
 _MANY_POINTS = 420_000
-_SAMPLE_OF_A_CLASS = 20_000
-# The penalty on a constraint missed would make the sigmoid far too narrow: soft rates may miss it by far.
-_SOFTER = 40.0
 
 
 @dataclass(frozen=True)
@@ -71,32 +66,82 @@ class Sharpen:
         return int(min(max(2**wanted, 4), 16))
 
 
-class Snapshot(NamedTuple):
-    """A model on the way, with its scores on the rows it was trained on and the best value they allow."""
+class Sharpening:
+    """The bounded-reward stage in progress, whoever feeds it the rows of each pass.
 
-    stage: str
-    model: LinearModel
-    scores: NDArray[np.floating[Any]]
-    value: float
+    Parameters
+    ----------
+    outlook : Outlook
+    start : Look
+        Where it begins.
+    start_passes : int
+        Passes made before.
+    settings : Sharpen
+    pass_summary : Summary
+        Of the rows of one pass.
+    leverage : float
+        The mean squared length of a row.
+    dtype : float32 or float64
+    l2 : float
+    """
 
+    reward = Sigmoid(1.0)
 
-class _Look(NamedTuple):
-    """Where a model stands on the rows it was trained on."""
+    def __init__(
+        self,
+        outlook: Outlook,
+        start: Look,
+        start_passes: int,
+        settings: Sharpen,
+        pass_summary: Summary,
+        leverage: float,
+        dtype: Any,
+        l2: float,
+    ):
+        width = outlook.sigmoid_width(start)
+        model = start.model
+        self.learner = Learner(
+            model.weights.size,
+            dtype,
+            LinearModel(model.weights / width, (model.intercept - start.best.threshold) / width),
+        )
+        self.learner.restart_steps(pass_summary.points)
+        self.learner.pair = outlook.pair_at(start, width)
+        self._outlook = outlook
+        self._start_passes = start_passes
+        self._pass_summary, self._leverage, self._l2 = pass_summary, leverage, l2
+        self._step = settings.step
+        self._best, self._best_model = start.value, self.learner.current()
 
-    model: LinearModel
-    scores: NDArray[np.floating[Any]]
-    best: BestThreshold
+    def begin_pass(self) -> LearnSettings:
+        """The settings of the next pass."""
+        self.learner.restart_mean()
+        return leverage_settings(
+            self._pass_summary,
+            self._best_model.weights.size,
+            step=self._step,
+            leverage=self._leverage,
+            l2=self._l2,
+        )
 
-    @property
-    def value(self) -> float:
-        return self.best.value
-
-    def snapshot(self, stage: str) -> Snapshot:
-        return Snapshot(stage, self.model, self.scores, self.value)
+    def end_pass(self, number: int) -> Look | None:
+        """Look at the mean model of the ``number``-th pass; None if its steps were so long that it is lost."""
+        learner = self.learner
+        look = self._outlook.look(learner.mean(), self._start_passes + number, learner.pair)
+        if not look.value >= self._best - 0.2 * abs(self._best - self._outlook.useless):  # NaN included
+            self._step /= 4.0
+            learner.set_model(self._best_model)
+            return None
+        learner.pair = self._outlook.pair_at(look, 1.0)
+        current = learner.current()
+        learner.set_model(current._replace(intercept=current.intercept - look.best.threshold))
+        if look.value > self._best:
+            self._best, self._best_model = look.value, learner.current()
+        return look
 
 
 class Trajectory:
-    """The way of one model from its start to the last sharpening pass.
+    """The way of one model from its start to the last sharpening pass, over rows in memory.
 
     Parameters
     ----------
@@ -143,142 +188,56 @@ class Trajectory:
         self._passes = passes
         self._initial = initial
         self._l2 = l2
-        self._history = history
-        self._number = number
+        self._outlook = Outlook(stream, measure, settings.softness, history, number, stream.n_points)
         self._whole_start = whole_start
 
     def snapshots(self) -> Iterator[Snapshot]:
         """The models after 1, 2, 4, ... passes of each stage, and at its end."""
-        for number, model in self._start():
-            look = self._look(model, number)
+        label = self._start_solver.label
+        for passes, model in self._start():
+            look = self._outlook.look(model, passes)
             if not math.isfinite(look.value):
                 return
-            yield look.snapshot(f"{self._start_solver.label}, {number} passes")
-        yield from self._sharpen(look)
+            yield look.snapshot(f"{label}, {passes} passes")
+        for number, sharpened in self._sharpen(look, self._start_solver.passes):
+            if is_power_of_two(number) or number == self._passes:
+                yield sharpened.snapshot(f"{label}, sharpened {number}")
 
     def _start(self) -> Iterator[tuple[int, LinearModel]]:
         """Models of the start with the passes they took, pass by pass where its solver learns point by point."""
-        task = Task(
-            self._measure, self._stream.n_features, self._stream.X.dtype, l2=self._l2, initial=self._initial
-        )
+        task = Task(self._measure, self._stream.n_features, self._stream.dtype, l2=self._l2, initial=self._initial)
         run = self._start_solver.start(task)
-        self._start_passes = self._start_solver.passes
+        passes = self._start_solver.passes
         if not isinstance(run, StreamingRun):
             run.solve(self._stream)
-            yield self._start_passes, run.model()
+            yield passes, run.model()
             return
-        for number in range(1, self._start_passes + 1):
+        for number in range(1, passes + 1):
+            run.begin_pass()
             run.feed(self._stream, self._stream.n_points, self._stream.summary)
-            if number == self._start_passes or (self._whole_start and _is_power_of_two(number)):
+            if number == passes or (self._whole_start and is_power_of_two(number)):
                 yield number, run.model()
 
-    def _sharpen(self, look: _Look) -> Iterator[Snapshot]:
-        width = self._sigmoid_width(look)
-        learner = Learner(
-            self._stream.n_features,
-            self._stream.X.dtype,
-            LinearModel(look.model.weights / width, (look.model.intercept - look.best.threshold) / width),
+    def _sharpen(self, start: Look, start_passes: int) -> Iterator[tuple[int, Look]]:
+        stream = self._stream
+        sharpening = Sharpening(
+            self._outlook,
+            start,
+            start_passes,
+            self._settings,
+            stream.summary,
+            self._leverage,
+            stream.dtype,
+            self._l2,
         )
-        learner.restart_steps(self._stream.n_points)
-        learner.pair = self._pair_at(look, width)
-        step = self._settings.step
-        best, best_model = look.value, learner.current()
-        useless, _ = self._measure.scale(look.best.rates.prevalence)
         for number in range(1, self._passes + 1):
-            self._learn_one_pass(learner, step)
-            look = self._look(learner.mean(), self._start_passes + number, learner.pair)
-            if not look.value >= best - 0.2 * abs(best - useless):  # NaN included: the steps were too long
-                step /= 4.0
-                learner.set_model(best_model)
-                continue
-            learner.pair = self._pair_at(look, 1.0)
-            current = learner.current()
-            learner.set_model(current._replace(intercept=current.intercept - look.best.threshold))
-            if look.value > best:
-                best, best_model = look.value, learner.current()
-            if _is_power_of_two(number) or number == self._passes:
-                yield look.snapshot(f"{self._start_solver.label}, sharpened {number}")
-
-    def _learn_one_pass(self, learner: Learner, step: float) -> None:
-        settings = leverage_settings(self._stream, step=step, leverage=self._leverage, l2=self._l2)
-        learner.restart_mean()
-        for chunk in self._stream.take(self._stream.n_points):
-            learner.learn(chunk, settings, Sigmoid(1.0))
-
-    def _look(self, model: LinearModel, passes: int, pair: tuple[float, float] | None = None) -> _Look:
-        """Where a model stands after so many passes, start included."""
-        scores = self._stream.scores(*model)
-        if not math.isfinite(float(scores.sum(dtype=np.float64))):
-            return _Look(model, scores, BestThreshold(0.0, math.nan, Rates(math.nan, math.nan, math.nan)))
-        best = quick_threshold(scores, self._stream.signed_weights, self._measure, caution=None)
-        more = {} if pair is None else {"alpha": pair[0], "beta": pair[1]}
-        self._history.record(
-            run=self._number,
-            passes=passes,
-            points=passes * self._stream.n_points,
-            tpr=best.rates.tpr,
-            tnr=best.rates.tnr,
-            value=best.value,
-            **more,
-        )
-        return _Look(model, scores, best)
-
-    def _pair_at(self, look: _Look, width: float) -> tuple[float, float]:
-        """What a positive and a negative weigh in the next pass: the measure's slopes, shared out per point."""
-        rates = look.best.rates
-        slopes = self._measure.slopes(*rates) if self._measure.smooth else self._balance_at_the_cut(look, width)
-        useless, perfect = self._measure.scale(rates.prevalence)
-        least = 1e-3 * (perfect - useless)
-        weights = (max(slopes[0], least) / rates.prevalence, max(slopes[1], least) / (1.0 - rates.prevalence))
-        return weights[0] / max(weights), weights[1] / max(weights)
-
-    def _balance_at_the_cut(self, look: _Look, width: float) -> tuple[float, float]:
-        """Slopes for a measure with a corner, where those of either side are of no use.
-
-        Moving the best threshold by a little gains as much on one class as it loses on the other:
-        alpha f+ = beta f-, with f the densities of the two classes' scores at the cut. So the densities tell the
-        slopes; they are taken through the sigmoid's own window.
-        """
-        scores, weights = _thinned_out(look.scores, self._stream.signed_weights)
-        window = Sigmoid(1.0).slope((scores - look.best.threshold) / width)
-        on_positives, on_negatives = _class_means(window, weights)
-        # A constraint may ask for a cut where hardly a negative is left and TNR is dear; a corner of Min does not.
-        p = look.best.rates.prevalence
-        least = 0.1 * min(p, 1.0 - p) if self._measure.constraints(p) else 0.05
-        share = min(max(on_negatives / max(on_positives + on_negatives, 1e-300), least), 1.0 - least)
-        return share, 1.0 - share
-
-    def _sigmoid_width(self, look: _Look) -> float:
-        """As wide as the softness allows: wide sigmoids learn from more points, narrow ones are truer."""
-        scores, weights = _thinned_out(look.scores, self._stream.signed_weights)
-        margins = np.sign(weights) * (scores - look.best.threshold)
-        width = 2.0 * float(scores.std()) + 1e-30
-        prevalence = look.best.rates.prevalence
-        useless, _ = self._measure.scale(prevalence)
-        softness = self._settings.softness * (_SOFTER if self._measure.constraints(prevalence) else 1.0)
-        for _ in range(24):
-            soft_rates = _class_means(Sigmoid(1.0).value(margins / width), weights)
-            soft = float(self._measure.value(*soft_rates, prevalence))
-            if soft >= look.value - softness * abs(look.value - useless):
-                break
-            width /= 1.4
-        return width
+            settings = sharpening.begin_pass()
+            for chunk in stream.take(stream.n_points):
+                sharpening.learner.learn(chunk, settings, Sharpening.reward)
+            look = sharpening.end_pass(number)
+            if look is not None:
+                yield number, look
 
 
-def _thinned_out(scores: NDArray[Any], weights: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """A part of the rows, each class thinned on its own: enough to take a mean from."""
-    classes = (np.flatnonzero(weights > 0), np.flatnonzero(weights < 0))
-    chosen = np.concatenate([mine[:: max(mine.size // _SAMPLE_OF_A_CLASS, 1)] for mine in classes])
-    return scores[chosen], weights[chosen]
-
-
-def _class_means(values: NDArray[Any], weights: NDArray[Any]) -> tuple[float, float]:
-    positive = weights > 0
-    return (
-        float(np.average(values[positive], weights=weights[positive])),
-        float(np.average(values[~positive], weights=-weights[~positive])),
-    )
-
-
-def _is_power_of_two(number: int) -> bool:
+def is_power_of_two(number: int) -> bool:
     return number & (number - 1) == 0

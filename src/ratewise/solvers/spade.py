@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..measures import ConcaveMeasure, Measure, RecallAtPrecision
+from ..measures import ConcaveMeasure, Measure, Rates, RecallAtPrecision
 from ..rewards import Reward
 from ..streams import ArrayStream, Summary
 from .base import Solver, StreamingRun, Task, checked_reward, primal_settings, require_number
@@ -122,6 +122,9 @@ class SpadeRun(StreamingRun):
     @property
     def dual_pair(self) -> tuple[float, float]:
         return self._learner.pair
+
+    def rates_met(self) -> Rates:
+        return self._learner.rates_met()
 
     def change_units(self, change: Any) -> None:
         self._learner.change_units(change)

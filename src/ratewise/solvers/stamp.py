@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..measures import Measure, PseudoLinearMeasure
+from ..measures import Measure, PseudoLinearMeasure, Rates
 from ..rewards import Reward
 from ..streams import ArrayStream, Summary
 from .base import Solver, StreamingRun, Task, checked_reward, primal_settings, require_number
@@ -170,7 +170,7 @@ class StampRun(StreamingRun):
         total = np.zeros(2)
         weight = np.zeros(2)
         for chunk in stream.take(points):
-            scores, signed_weights = stream.scored(chunk, *model)
+            scores, signed_weights = chunk.scores(*model), chunk.weights
             weights = np.abs(signed_weights, dtype=np.float64)
             rewards = weights * self._reward.value(np.sign(signed_weights) * scores)
             for side, mine in enumerate((signed_weights > 0, signed_weights < 0)):
@@ -187,6 +187,9 @@ class StampRun(StreamingRun):
         if 2 * self._left_in_epoch <= self._epoch_length:
             return self._learner.mean()
         return self._challenger
+
+    def rates_met(self) -> Rates:
+        return self._learner.rates_met()
 
     def change_units(self, change: Any) -> None:
         self._learner.change_units(change)

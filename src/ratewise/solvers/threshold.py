@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..kernels import bin_scores, count_called, mean_and_spread
 from ..measures import Measure, Rates
-from .constraints import constrained_ranks
+from .constraints import constrained_ranks, effective_points
 
 _BINS = 8192
 _MANY_SCORES = 4 * _BINS
@@ -46,11 +46,11 @@ def best_threshold(
     constraints to the measure's own penalty.
     """
     if measure.constraints(0.5) and caution is not None:
-        return _Cuts(scores, signed_weights, measure, caution=caution).best()
+        return Cuts(scores, signed_weights, measure, caution=caution).best()
     stretches = [_EVERYTHING]
     if measure.monotone and scores.size >= _MANY_SCORES:
         stretches = _Histogram(scores, signed_weights).where_the_best_may_lie(measure)
-    found = [_Cuts(scores, signed_weights, measure, stretch, caution=None).best() for stretch in stretches]
+    found = [Cuts(scores, signed_weights, measure, stretch, caution=None).best() for stretch in stretches]
     highest = max(best.value for best in found)
     return min((best for best in found if best.value >= highest - _TIE), key=lambda best: abs(best.threshold))
 
@@ -87,7 +87,7 @@ def steady_threshold(
     """
     if tolerance <= 0.0 or measure.constraints(0.5):
         return best_threshold(scores, signed_weights, measure, caution=caution).threshold
-    cuts = _Cuts(scores, signed_weights, measure)
+    cuts = Cuts(scores, signed_weights, measure)
     merit = np.maximum(cuts.values - (cuts.values.max() - tolerance), 0.0)
     merit *= np.diff(cuts.tpr, prepend=0.0)  # a threshold counts as often as positives lie at it
     near = np.flatnonzero(merit > 0)
@@ -167,8 +167,12 @@ class _Histogram:
         ]
 
 
-class _Cuts:
-    """All cuts between different scores of a stretch, highest first, with the rates and the measure at each."""
+class Cuts:
+    """All cuts between different scores of a stretch, highest first, with the rates and the measure at each.
+
+    ``tpr``, ``tnr`` and ``values`` have an entry a cut. Of all scores, which is the stretch unless given, the
+    first cut calls nothing and the last everything. Where the measure is not defined its value is -inf.
+    """
 
     def __init__(
         self,
@@ -200,9 +204,8 @@ class _Cuts:
             self.values[0] = -np.inf
         if stretch.low > -math.inf:
             self.values[-1] = -np.inf
-        self._ranks = constrained_ranks(
-            self.values, measure, self.tpr, self.tnr, self.prevalence, signed_weights, caution
-        )
+        points = effective_points(signed_weights)
+        self._ranks = constrained_ranks(self.values, measure, self.tpr, self.tnr, self.prevalence, points, caution)
 
     def best(self) -> BestThreshold:
         """The best cut; of those that do equally well, the one nearest zero."""

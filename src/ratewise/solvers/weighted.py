@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..measures import Measure
+from ..measures import Measure, Rates
 from ..rewards import Logistic
 from ..streams import ArrayStream, Summary
 from .base import Solver, StreamingRun, Task, leverage_settings, require_number
@@ -54,7 +54,7 @@ class WeightedLogistic(Solver):
 
 
 class WeightedLogisticRun(StreamingRun):
-    """One fit; its model is the mean of the models of the last feed."""
+    """One fit; its model is the mean of the models of the last pass."""
 
     def __init__(self, solver: WeightedLogistic, task: Task):
         self._solver = solver
@@ -64,27 +64,36 @@ class WeightedLogisticRun(StreamingRun):
 
     def solve(self, stream: ArrayStream) -> None:
         for _ in range(self._solver.passes):
+            self.begin_pass()
             self.feed(stream, stream.n_points, stream.summary)
+
+    def begin_pass(self) -> None:
+        self._learner.restart_mean()
 
     def feed(self, stream: ArrayStream, points: int, seen: Summary) -> None:
         p = seen.prevalence
         ratio = ((1.0 - p) / p) ** self._solver.emphasis
+        in_pass = stream.summary._replace(points=self._task.points_a_pass or stream.n_points)
         if self._first:
             self._first = False
-            self._learner.restart_steps(points)
+            self._learner.restart_steps(in_pass.points)
             if self._task.initial is None:
                 log_odds = math.log(ratio * p / (1.0 - p))
                 self._learner.set_model(LinearModel(np.zeros(self._task.n_features), log_odds))
         self._learner.pair = (ratio / max(ratio, 1.0), 1.0 / max(ratio, 1.0))
-        self._learner.restart_mean()
         # The logistic reward is to base 2.
         step = self._solver.step * math.log(2.0)
-        settings = leverage_settings(stream, step=step, leverage=seen.leverage, l2=self._task.l2)
+        settings = leverage_settings(
+            in_pass, stream.n_features, step=step, leverage=seen.leverage, l2=self._task.l2
+        )
         for chunk in stream.take(points):
             self._learner.learn(chunk, settings, Logistic())
 
     def model(self) -> LinearModel:
         return self._learner.mean()
+
+    def rates_met(self) -> Rates:
+        return self._learner.rates_met()
 
     def change_units(self, change: Any) -> None:
         self._learner.change_units(change)

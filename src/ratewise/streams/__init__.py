@@ -1,6 +1,6 @@
 """Where points come from."""
 
-from .arrays import ArrayStream, summarize
+from .arrays import ArrayStream, class_weights, summarize
 from .chunk import NOTHING_SEEN, Chunk, CSRRows, DenseRows, Summary
 from .files.encode import Encoder
 from .files.errors import DataError
@@ -29,6 +29,7 @@ __all__ = [
     "Units",
     "Whitener",
     "Window",
+    "class_weights",
     "open_stream",
     "summarize",
 ]

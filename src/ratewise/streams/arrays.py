@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .chunk import Chunk, CSRRows, DenseRows, Summary
+from .chunk import Chunk, CSRRows, DenseRows, Summary, rows_for_kernels
+from .holding import CopiedRows, GatheredRows, Holding
+from .mixing import evenly_mixed_order
 from .units import Units
 
 # A kernel call sums models in the width of the data; solvers fold that into float64 between calls.
 _LARGEST_CHUNK = 1 << 18
+_SAMPLED_ROWS = 1 << 16
 
 
 class ArrayStream:
@@ -35,6 +38,8 @@ class ArrayStream:
     rng : numpy Generator
         Shuffles the rows, then the blocks of every pass.
     dtype : float32 or float64
+    low_memory : bool
+        Make no copy: gather the rows of each block anew whenever it is read.
     """
 
     def __init__(
@@ -44,37 +49,52 @@ class ArrayStream:
         units: Units,
         rng: np.random.Generator,
         dtype: Any = np.float32,
+        *,
+        low_memory: bool = False,
     ):
         weights = np.asarray(signed_weights, dtype=np.float32)
         order = evenly_mixed_order(weights > 0, rng)
-        self.X = units.transform(X, order, dtype)
+        if low_memory:
+            self._held: Holding = GatheredRows(X, order, units, dtype)
+        else:
+            self._held = CopiedRows(units.transform(X, order, dtype))
         self._weights = weights[order]
         self._pulls = self._weights
         self._rng = rng
         self._ranges: tuple[tuple[int, int], ...] = ((0, X.shape[0]),)
-        self._squared_rows = _sum_of_squares(self.X)
-        self._entry_square = 1.0 if units.unit_scale else _mean_square_of_nonzeros(self.X, self._squared_rows)
+        self._unit_scale = units.unit_scale
+        self._look_at_some_rows()
         self._restart()
+
+    def _look_at_some_rows(self) -> None:
+        """How long rows are, from the first of them: they are a random sample."""
+        sample = list(self._held.pieces([(0, min(self._held.shape[0], _SAMPLED_ROWS))]))
+        rows = max(sum(piece.shape[0] for piece in sample), 1)
+        squares = sum(_sum_of_squares(piece) for piece in sample)
+        self._squared_row = squares / rows
+        self._entry_square = 1.0
+        if not self._unit_scale and squares > 0:
+            nonzeros = sum(np.count_nonzero(piece.data if sparse.issparse(piece) else piece) for piece in sample)
+            self._entry_square = squares / nonzeros
 
     def _restart(self) -> None:
         """Begin a new pass over the rows of this stream, and sum them up."""
-        self._pieces = [_row_range(self.X, start, stop) for start, stop in self._ranges]
         self.signed_weights = _joined([self._weights[start:stop] for start, stop in self._ranges])
         self.n_points = int(self.signed_weights.size)
         self.summary = Summary(
             self.n_points,
-            float(self.signed_weights[self.signed_weights > 0].sum(dtype=np.float64)),
-            -float(self.signed_weights[self.signed_weights < 0].sum(dtype=np.float64)),
-            self._squared_rows * self.n_points / max(self.X.shape[0], 1),
+            *class_weights(self.signed_weights),
+            self._squared_row * self.n_points,
             self._entry_square,
         )
         self._starts = np.empty(0, dtype=np.int64)
         self._stops = np.empty(0, dtype=np.int64)
 
-    def part(self, *ranges: tuple[int, int]) -> ArrayStream:
-        """A stream over these ranges of rows alone; nothing is copied."""
+    def part(self, *ranges: tuple[int, int], rng: np.random.Generator | None = None) -> ArrayStream:
+        """A stream over these ranges of rows alone, its blocks shuffled by ``rng`` if given; nothing is copied."""
         other = copy.copy(self)
         other._ranges = tuple((start, stop) for start, stop in ranges if start < stop)
+        other._rng = self._rng if rng is None else rng
         other._restart()
         return other
 
@@ -92,36 +112,54 @@ class ArrayStream:
         """A copy in another random order."""
         other = copy.copy(self)
         order = evenly_mixed_order(self._weights > 0, rng)
-        other.X, other._weights, other._pulls = self.X[order], self._weights[order], self._pulls[order]
+        other._held, other._weights, other._pulls = (
+            self._held.reordered(order),
+            self._weights[order],
+            self._pulls[order],
+        )
         other._rng = rng
         other._restart()
         return other
 
-    def limit_rows(self, limit: float) -> float:
+    def limit_rows(self, limit: float, mean: float | None = None) -> float:
         """Let rows of more than ``limit`` mean squared lengths pull in proportion less; returns that mean.
 
-        A row's length counts the intercept as one more entry of the usual size.
+        A row's length counts the intercept as one more entry of the usual size. ``mean`` is that of this stream's
+        own rows unless given.
         """
-        squares = squared_rows(self.X) + self.X.dtype.type(self._entry_square)
-        mean = float(squares.mean(dtype=np.float64))
-        self._pulls = self._weights * np.minimum(1.0, limit * mean / squares).astype(np.float32)
+        pieces = self._held.pieces([(0, self._held.shape[0])])
+        squares = _joined([squared_rows(piece) for piece in pieces]) + self.dtype.type(self._entry_square)
+        if mean is None:
+            mean = float(squares.mean(dtype=np.float64))
+        np.divide(squares.dtype.type(limit * mean), squares, out=squares)
+        self._pulls = self._weights * np.minimum(squares, 1.0, out=squares).astype(np.float32, copy=False)
         return mean
 
     @property
+    def X(self) -> Any:
+        """All rows, in the order and the units of the stream."""
+        pieces = list(self._held.pieces([(0, self._held.shape[0])]))
+        if len(pieces) > 1 and sparse.issparse(pieces[0]):
+            return sparse.vstack(pieces, format="csr")
+        return _joined(pieces)
+
+    @property
+    def rows(self) -> DenseRows | CSRRows:
+        """All rows in the form kernels take."""
+        return rows_for_kernels(self.X)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._held.dtype
+
+    @property
     def n_features(self) -> int:
-        return int(self.X.shape[1])
+        return int(self._held.shape[1])
 
     @property
     def n_values(self) -> int:
         """Numbers a pass over all rows reads."""
-        return int(self.X.nnz if sparse.issparse(self.X) else self.X.size)
-
-    @property
-    def rows(self) -> DenseRows | CSRRows:
-        """The rows in the form kernels take."""
-        if sparse.issparse(self.X):
-            return self.X.data, self.X.indices, self.X.indptr
-        return self.X  # type: ignore[no-any-return]
+        return self._held.n_values
 
     def take(self, points: int) -> Iterator[Chunk]:
         """The next points, in as many chunks as it takes; passes follow one another without end."""
@@ -139,7 +177,7 @@ class ArrayStream:
             if beyond == 0:
                 self._starts, self._stops = self._starts[1:], self._stops[1:]
             points -= budget
-            yield Chunk(self.rows, self._pulls, starts, stops)
+            yield from self._held.chunks(self._pulls, zip(starts.tolist(), stops.tolist(), strict=True))
 
     def _shuffle_blocks(self) -> None:
         length = min(max(self.n_points // 64, 1), 4096)
@@ -151,54 +189,34 @@ class ArrayStream:
 
     def scores(self, weights: NDArray[Any], intercept: float) -> NDArray[np.floating[Any]]:
         """The scores of this stream's rows under a model of its columns, in the width of the rows."""
-        narrow = np.asarray(weights, dtype=self.X.dtype)
-        scores: NDArray[np.floating[Any]] = _joined([np.asarray(piece @ narrow) for piece in self._pieces])
-        scores += self.X.dtype.type(intercept)
-        return scores
-
-    def scored(
-        self, chunk: Chunk, weights: NDArray[Any], intercept: float
-    ) -> tuple[NDArray[np.floating[Any]], NDArray[np.float32]]:
-        """The scores and the signed weights of a chunk's points."""
-        narrow = np.asarray(weights, dtype=self.X.dtype)
-        ranges = list(zip(chunk.starts, chunk.stops, strict=True))
-        scores = np.concatenate([np.asarray(_row_range(self.X, *one) @ narrow) for one in ranges])
-        return scores + self.X.dtype.type(intercept), np.concatenate(
-            [self._weights[slice(*one)] for one in ranges]
+        narrow = np.asarray(weights, dtype=self.dtype)
+        scores: NDArray[np.floating[Any]] = _joined(
+            [np.asarray(piece @ narrow) for piece in self._held.pieces(self._ranges)]
         )
+        scores += self.dtype.type(intercept)
+        return scores
 
     def weighted_sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """The sum of this stream's rows, each times its value: the transpose of :meth:`scores`."""
         total = np.zeros(self.n_features)
         done = 0
-        for piece in self._pieces:
-            mine = np.asarray(values[done : done + piece.shape[0]], dtype=self.X.dtype)
+        for piece in self._held.pieces(self._ranges):
+            mine = np.asarray(values[done : done + piece.shape[0]], dtype=self.dtype)
             total += np.asarray(piece.T @ mine, dtype=np.float64)
             done += piece.shape[0]
         return total
 
 
-def evenly_mixed_order(positive: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.intp]:
-    """A random order in which every stretch of rows has its share of both classes."""
-    rare, common = np.flatnonzero(positive), np.flatnonzero(~positive)
-    if rare.size > common.size:
-        rare, common = common, rare
-    # The k-th row of the rarer class goes to a random place in the k-th of as many equal stretches.
-    edges = np.arange(rare.size + 1) * positive.size // max(rare.size, 1)
-    places = edges[:-1] + (rng.random(rare.size) * np.diff(edges)).astype(np.int64)
-    order = np.empty(positive.size, dtype=np.intp)
-    free = np.ones(positive.size, dtype=bool)
-    free[places] = False
-    order[places] = rng.permutation(rare)
-    order[free] = rng.permutation(common)
-    return order
-
-
 def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
     """Count points, class weights and squared row lengths."""
-    positive = float(signed_weights[signed_weights > 0].sum(dtype=np.float64))
-    negative = -float(signed_weights[signed_weights < 0].sum(dtype=np.float64))
-    return Summary(int(X.shape[0]), positive, negative, _sum_of_squares(X))
+    return Summary(int(X.shape[0]), *class_weights(signed_weights), _sum_of_squares(X))
+
+
+def class_weights(signed_weights: NDArray[Any]) -> tuple[float, float]:
+    """The weight of all positives and of all negatives; by two plain sums, which take a tenth of masked ones."""
+    both = float(np.abs(signed_weights).sum(dtype=np.float64))
+    surplus = float(signed_weights.sum(dtype=np.float64))
+    return 0.5 * (both + surplus), 0.5 * (both - surplus)
 
 
 def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
@@ -216,20 +234,6 @@ def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
 def _sum_of_squares(X: Any) -> float:
     values = X.data if sparse.issparse(X) else X.reshape(-1)
     return float(np.dot(values, values))
-
-
-def _mean_square_of_nonzeros(X: Any, squares: float) -> float:
-    nonzeros = np.count_nonzero(X.data if sparse.issparse(X) else X)
-    return squares / nonzeros if squares > 0 else 1.0
-
-
-def _row_range(X: Any, start: int, stop: int) -> Any:
-    """Rows start to stop, not copied; slicing a CSR matrix would copy them."""
-    if not sparse.issparse(X):
-        return X[start:stop]
-    first, last = X.indptr[start], X.indptr[stop]
-    parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
-    return sparse.csr_matrix(parts, shape=(stop - start, X.shape[1]), copy=False)
 
 
 def _joined(pieces: list[NDArray[Any]]) -> NDArray[Any]:

@@ -7,9 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 DenseRows = NDArray[np.floating[Any]]
 CSRRows = tuple[NDArray[np.floating[Any]], NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
+
+
+def rows_for_kernels(X: Any) -> DenseRows | CSRRows:
+    """The rows of a matrix in the form kernels take."""
+    if sparse.issparse(X):
+        return X.data, X.indices, X.indptr
+    return X  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,22 @@ class Chunk:
     @property
     def points(self) -> int:
         return int((self.stops - self.starts).sum())
+
+    def scores(self, weights: NDArray[Any], intercept: float) -> NDArray[np.floating[Any]]:
+        """The scores of these points under a model of their columns, in the width of the rows."""
+        rows = self.rows
+        matrix = (
+            rows if isinstance(rows, np.ndarray) else sparse.csr_matrix(rows, (rows[2].size - 1, weights.size))
+        )
+        narrow = np.asarray(weights, dtype=matrix.dtype)
+        parts = [matrix[start:stop] @ narrow for start, stop in zip(self.starts, self.stops, strict=True)]
+        return np.concatenate(parts) + matrix.dtype.type(intercept)
+
+    @property
+    def weights(self) -> NDArray[np.float32]:
+        """The signed weights of these points, in the order of the scores."""
+        ranges = zip(self.starts, self.stops, strict=True)
+        return np.concatenate([self.signed_weights[start:stop] for start, stop in ranges])
 
 
 class Summary(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import njit
 from numba.core import cgutils, types
@@ -42,7 +43,7 @@ def gather_standardized(X: Any, order: Any, centre: Any, inverse: Any, out: Any)
     for i in range(n):
         if i + _AHEAD < n:
             for byte in range(0, row_bytes, _CACHE_LINE):
-                _ask_for(X, order[i + _AHEAD], byte)
+                _ask_for(X, np.int64(order[i + _AHEAD]), byte)
         k = order[i]
         for j in range(d):
             out[i, j] = (X[k, j] - centre[j]) * inverse[j]

@@ -25,28 +25,28 @@ def add_column_moments(data: Any, indices: Any, nonzeros: Any, squares: Any) -> 
 def merge_column_moments(X: Any, count: float, mean: Any, squares: Any) -> float:
     """Take dense rows into the mean and the squared deviations of ``count`` rows so far; returns the new count.
 
-    Deviations are taken from the mean so far, in the width of X, and folded into float64 after every few rows, so
-    that neither a large mean nor a long column costs digits.
+    Deviations are taken from the mean so far, and folded in after every few rows, so that neither a large mean nor
+    a long column costs digits.
     """
     d = X.shape[1]
-    origin, sums, sums_of_squares = np.empty(d, X.dtype), np.empty(d, X.dtype), np.empty(d, X.dtype)
+    origin, sums, sums_of_squares = np.empty(d), np.empty(d), np.empty(d)
     for start in range(0, X.shape[0], _BLOCK_ROWS):
         stop = min(start + _BLOCK_ROWS, X.shape[0])
         for j in range(d):
-            origin[j] = X.dtype.type(mean[j]) if count > 0 else X[start, j]
+            origin[j] = mean[j] if count > 0 else X[start, j]
             sums[j] = 0.0
             sums_of_squares[j] = 0.0
         for i in range(start, stop):
             for j in range(d):
-                gap = X[i, j] - origin[j]
+                gap = np.float64(X[i, j]) - origin[j]
                 sums[j] += gap
                 sums_of_squares[j] += gap * gap
         rows = stop - start
         total = count + rows
         for j in range(d):
-            mine = np.float64(sums[j]) / rows
-            gap = np.float64(origin[j]) + mine - mean[j]
-            spread = max(np.float64(sums_of_squares[j]) - mine * mine * rows, 0.0)
+            mine = sums[j] / rows
+            gap = origin[j] + mine - mean[j]
+            spread = max(sums_of_squares[j] - mine * mine * rows, 0.0)
             squares[j] += spread + gap * gap * (count * rows / total)
             mean[j] += gap * (rows / total)
         count = total

@@ -42,20 +42,23 @@ class Reservoir:
         self._seen[label] += weights.size
         self._weight_seen[label] += float(weights.sum())
         room = self.capacity - kept_weights.size
-        pool = _stack(kept, rows)
-        pool_weights = np.concatenate([kept_weights, weights])
         if weights.size <= room:
-            self._rows[label], self._weights[label] = pool, pool_weights
+            self._rows[label] = _stack(kept, rows)
+            self._weights[label] = np.concatenate([kept_weights, weights])
             return
         # Algorithm R: the k-th row seen takes a random place if that place exists. Of several rows that take
         # the same place the last one stays.
-        places = np.arange(self.capacity)
-        places[: kept_weights.size] = np.arange(kept_weights.size)
         arrivals = before + np.arange(weights.size)
         targets = np.where(arrivals < self.capacity, arrivals, self._rng.integers(0, arrivals + 1))
-        landing = targets < self.capacity
-        places[targets[landing]] = kept_weights.size + np.flatnonzero(landing)
-        self._rows[label], self._weights[label] = pool[places], pool_weights[places]
+        landing = np.flatnonzero(targets < self.capacity)
+        if sparse.issparse(rows) or kept_weights.size < self.capacity:
+            places = np.arange(self.capacity)
+            places[targets[landing]] = kept_weights.size + landing
+            self._rows[label] = _stack(kept, rows)[places]
+            self._weights[label] = np.concatenate([kept_weights, weights])[places]
+        else:
+            kept[targets[landing]] = rows[landing]
+            kept_weights[targets[landing]] = weights[landing]
 
     def sample(self) -> tuple[Any, NDArray[np.float64]]:
         """Rows and signed weights; each class weighs as much as all that was seen of it."""

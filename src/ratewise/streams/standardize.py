@@ -84,7 +84,7 @@ class Standardizer:
         coef = np.asarray(coef, dtype=np.float64)
         return coef * self.scale, float(intercept + coef @ self.centre)
 
-    def transform(self, X: Any, order: NDArray[np.intp], dtype: Any) -> Any:
+    def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any) -> Any:
         """The rows of X in this order, standardised: one copy, made block by block."""
         if sparse.issparse(X):
             copied = X[order].astype(dtype, copy=False)  # indexing by rows copies, so this may be scaled in place

@@ -15,7 +15,11 @@ class Units(Protocol):
     def unit_scale(self) -> bool:
         """Whether entries in the new units are about 1 in size."""
 
-    def transform(self, X: Any, order: NDArray[np.intp], dtype: Any) -> Any:
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """How much each of the user's columns varies."""
+
+    def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any) -> Any:
         """The rows of X in this order, in the new units."""
 
     def to_user_units(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:

@@ -48,7 +48,11 @@ class Whitener:
 
     unit_scale = True
 
-    def transform(self, X: Any, order: NDArray[np.intp], dtype: Any) -> Any:
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        return self._standardizer.scale
+
+    def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any) -> Any:
         turn = self._turn.astype(dtype)
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
         for start in range(0, order.size, _BLOCK_ROWS):

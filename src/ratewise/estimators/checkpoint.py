@@ -1,0 +1,84 @@
+"""Work in progress on disk: whole or not at all, with the one before it kept."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+from ..whole_file import whole_file
+
+_MAGIC = b"ratewise checkpoint 1\n"
+
+
+class Checkpoint:
+    """A file that holds a fit in progress, and a second one that holds the state before it.
+
+    Both are pickles: load none that you did not write yourself.
+
+    Parameters
+    ----------
+    path : path
+    fit : dict
+        What the fit is of: its settings and its rows. A checkpoint of another fit is refused.
+    """
+
+    def __init__(self, path: Any, fit: dict[str, Any]):
+        self._path = Path(path)
+        self._before = _before(self._path)
+        self._fit = fit
+
+    def save(self, state: Any) -> None:
+        body = pickle.dumps((self._fit, state), protocol=pickle.HIGHEST_PROTOCOL)
+        if self._path.exists():
+            self._path.replace(self._before)
+        with whole_file(self._path) as file:
+            file.write(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n")
+            file.write(body)
+
+    def load(self) -> Any:
+        """The last state that is whole; None if there is none."""
+        for path in (self._path, self._before):
+            if not path.exists():
+                continue
+            found = self._read(path)
+            if found is None:
+                warnings.warn(
+                    f"The checkpoint {path} is damaged and was not used; the one before it is, if there is one.",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
+                continue
+            fit, state = found
+            self._require_same(fit, path)
+            return state
+        return None
+
+    def _read(self, path: Path) -> Any:
+        content = path.read_bytes()
+        head = len(_MAGIC) + 64 + 1
+        if not content.startswith(_MAGIC) or len(content) < head:
+            return None
+        if hashlib.sha256(content[head:]).hexdigest().encode() != content[len(_MAGIC) : head - 1]:
+            return None
+        return pickle.loads(content[head:])
+
+    def _require_same(self, fit: dict[str, Any], path: Path) -> None:
+        for name, now in self._fit.items():
+            if fit.get(name) != now:
+                raise ValueError(
+                    f"The checkpoint {path} is of another fit: {name} was {fit.get(name)!r} and is {now!r} now. "
+                    "Remove the file to begin anew, or name another."
+                )
+
+
+def remove_checkpoint(path: Any) -> None:
+    """Remove a checkpoint and the one before it, if they are there."""
+    Path(path).unlink(missing_ok=True)
+    _before(Path(path)).unlink(missing_ok=True)
+
+
+def _before(path: Path) -> Path:
+    return path.with_name(path.name + ".before")

@@ -1,0 +1,33 @@
+"""Numbers that tell rows apart, whatever order they come in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_PRIME = np.uint64(1099511628211)
+_START = np.uint64(14695981039346656037)
+_SHIFT = np.uint64(29)
+
+
+@njit(cache=True, nogil=True)
+def hash_dense_rows(bits: Any, hashes: Any) -> None:
+    """One number a row, from the bits of its entries (FNV-1a over 32-bit words, mixed once more)."""
+    for i in range(bits.shape[0]):
+        h = _START
+        for j in range(bits.shape[1]):
+            h = (h ^ np.uint64(bits[i, j])) * _PRIME
+        hashes[i] = (h ^ (h >> _SHIFT)) * _PRIME
+
+
+@njit(cache=True, nogil=True)
+def hash_csr_rows(bits: Any, indices: Any, indptr: Any, hashes: Any) -> None:
+    """The same for sparse rows, from their columns and entries."""
+    for i in range(indptr.size - 1):
+        h = _START
+        for k in range(indptr[i], indptr[i + 1]):
+            h = (h ^ np.uint64(indices[k])) * _PRIME
+            h = (h ^ np.uint64(bits[k])) * _PRIME
+        hashes[i] = (h ^ (h >> _SHIFT)) * _PRIME

@@ -1,0 +1,14 @@
+"""Pictures of fits and models, after scikit-learn's Display objects; they need matplotlib.
+
+Every display has class methods that compute what is drawn, keeps it in attributes, and draws it with ``plot``.
+``pip install "ratewise[plots]"`` brings matplotlib.
+"""
+
+from __future__ import annotations
+
+from .compare import ComparisonDisplay
+from .history import HistoryDisplay
+from .plane import RatesPlaneDisplay
+from .threshold import ThresholdDisplay
+
+__all__ = ["ComparisonDisplay", "HistoryDisplay", "RatesPlaneDisplay", "ThresholdDisplay"]

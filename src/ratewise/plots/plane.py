@@ -1,0 +1,275 @@
+"""The plane of the two rates, which every measure is a landscape over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measures import Measure, Rates, get_measure
+from ..solvers import Cuts, best_threshold, rates_at
+from .levels import Window, draw_level_curves
+from .rows import innermost, measure_of, rows_from_estimator, rows_from_predictions
+from .runs import FEW_RUNS, Runs, checked_history, long_runs, median_of_runs, split_runs
+from .style import BLACK, BLUE, SKY, VERMILLION, axes_for, legend_below, measure_name, model_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_RING = "\N{WHITE CIRCLE}"
+
+
+class Frontier(NamedTuple):
+    """The rates at every threshold of a model's scores."""
+
+    tpr: NDArray[np.float64]
+    tnr: NDArray[np.float64]
+
+
+class RatesPlaneDisplay:
+    """A fit in the plane of TPR and TNR, over the level curves of its measure.
+
+    The frontier is what moving the threshold can reach: the ROC curve. A model is as good as its measure lets it
+    be where its chosen point lies on the highest level curve that the frontier touches.
+
+    Parameters
+    ----------
+    measure : str or Measure
+    prevalence : float
+        The share of positives, which the level curves of F1 and the like depend on.
+    history : dict of arrays, optional
+        The ``history_`` of a fit; its path is drawn, one line a run. Its rates are those of training rows.
+    frontier : Frontier, optional
+        The rates (tpr, tnr) at every threshold.
+    chosen : Rates, optional
+        Where the model stands.
+    name : str, optional
+        Of the model.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib's axes and figure
+    level_curves_ : QuadContourSet
+    frontier_line_, chosen_mark_ : Line2D or None
+    path_lines_ : list of Line2D
+        One a run.
+    median_path_ : Line2D or None
+        Where there are more runs than can be told apart.
+
+    Examples
+    --------
+    >>> from ratewise.plots import RatesPlaneDisplay
+    >>> display = RatesPlaneDisplay.from_predictions([0, 1, 0, 1], [0.1, 0.2, 0.6, 0.9], measure="gmean")
+    >>> display.ax_.get_xlabel()
+    'TPR'
+    """
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure,
+        prevalence: float,
+        history: Mapping[str, Any] | None = None,
+        frontier: Frontier | None = None,
+        chosen: Rates | None = None,
+        name: str | None = None,
+    ):
+        self.measure = get_measure(measure)
+        if not 0.0 < prevalence < 1.0:
+            raise ValueError(f"prevalence must be a share between 0 and 1; got {prevalence!r}.")
+        self.prevalence = prevalence
+        self.history = None if history is None else checked_history(history, "tpr", "tnr", "value")
+        self.frontier = frontier
+        self.chosen = chosen
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        measure: str | Measure | None = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        runs: Iterable[int] | None = None,
+        zoom: bool = True,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw a fitted classifier: its frontier and its chosen point on these rows, and the path of its fit.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, of two classes, with ``predict_proba`` or ``decision_function``. There is a path where it is,
+            or holds, a MeasureClassifier.
+        X, y : rows and labels
+        measure : str or Measure, optional
+            What a MeasureClassifier was trained for unless given.
+        sample_weight : array, optional
+        pos_label : label, optional
+            The class whose rate is the TPR: the estimator's own choice, or ``classes_[1]``, unless given.
+        runs : iterable of int, optional
+            The runs whose paths to draw; all unless given.
+        zoom : bool
+            See :meth:`plot`.
+        name : str, optional
+        ax : matplotlib Axes, optional
+        """
+        measure = measure_of(estimator, measure)
+        rows, called, _ = rows_from_estimator(estimator, X, y, sample_weight, pos_label)
+        cuts = Cuts(*rows, measure)
+        display = cls(
+            measure=measure,
+            prevalence=cuts.prevalence,
+            history=getattr(innermost(estimator), "history_", None),
+            frontier=Frontier(cuts.tpr, cuts.tnr),
+            chosen=rates_at(called.astype(np.float64), rows.signed_weights, 0.5),
+            name=model_name(estimator, name),
+        )
+        return display.plot(ax, runs=runs, zoom=zoom)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        scores: Any,
+        *,
+        measure: str | Measure,
+        threshold: float | None = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        zoom: bool = True,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the frontier of scores, with the point at the threshold given or else at the best one."""
+        rows = rows_from_predictions(y_true, scores, sample_weight, pos_label)
+        measure = get_measure(measure)
+        cuts = Cuts(*rows, measure)
+        best = best_threshold(*rows, measure)
+        display = cls(
+            measure=measure,
+            prevalence=cuts.prevalence,
+            frontier=Frontier(cuts.tpr, cuts.tnr),
+            chosen=best.rates if threshold is None else rates_at(*rows, threshold),
+            name=name,
+        )
+        return display.plot(ax, zoom=zoom)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        levels: int = 10,
+        runs: Iterable[int] | None = None,
+        zoom: bool = True,
+    ) -> Self:
+        """Draw on these axes, or on new ones.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        levels : int
+            About how many level curves to draw.
+        runs : iterable of int, optional
+            The runs whose paths to draw; all unless given.
+        zoom : bool
+            Whether to show only the part that holds the path and the chosen point, or the whole plane.
+        """
+        paths = {} if self.history is None else split_runs(self.history, runs)
+        ax = axes_for(ax, (6.4, 6.4))
+        window = self._window(paths) if zoom else Window(0.0, 1.0, 0.0, 1.0)
+        ax.set_xlim(window.low_tpr, window.high_tpr + _beyond(window.low_tpr, window.high_tpr))
+        ax.set_ylim(window.low_tnr, window.high_tnr + _beyond(window.low_tnr, window.high_tnr))
+        self.level_curves_ = draw_level_curves(
+            ax, self.measure, self.prevalence, window, number=levels, avoid=self._frontier_at(window.low_tnr)
+        )
+        self._draw_frontier(ax)
+        self._draw_paths(ax, paths)
+        self._draw_chosen(ax)
+        ax.set_box_aspect(1)
+        ax.set(xlabel="TPR", ylabel="TNR", title=self.name)
+        labelled = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
+        legend_below(ax, labelled[:2], labelled[2:4], labelled[4:])
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _window(self, paths: Runs) -> Window:
+        """The part of the plane that holds the paths and the chosen point, with room around them."""
+        tpr = [] if self.chosen is None else [self.chosen.tpr]
+        tnr = [] if self.chosen is None else [self.chosen.tnr]
+        for rows in paths.values():
+            assert self.history is not None
+            tpr += self.history["tpr"][rows].tolist()
+            tnr += self.history["tnr"][rows].tolist()
+        if not tpr:
+            return Window(0.0, 1.0, 0.0, 1.0)
+        return Window(*_widened(min(tpr), max(tpr)), *_widened(min(tnr), max(tnr)))
+
+    def _frontier_at(self, tnr: float) -> float | None:
+        """The highest TPR that the frontier has at this TNR."""
+        if self.frontier is None:
+            return None
+        return float(np.max(self.frontier.tpr[self.frontier.tnr >= tnr], initial=0.0))
+
+    def _draw_frontier(self, ax: Axes) -> None:
+        self.frontier_line_ = None
+        if self.frontier is not None:
+            self.frontier_line_ = ax.plot(
+                self.frontier.tpr, self.frontier.tnr, color=BLACK, linewidth=1.8, label="ROC frontier"
+            )[0]
+
+    def _draw_paths(self, ax: Axes, paths: Runs) -> None:
+        """Each run's path; where there are many, faintly, with their median."""
+        self.path_lines_, self.median_path_ = [], None
+        if self.history is None:
+            return
+        tpr, tnr = self.history["tpr"], self.history["tnr"]
+        few = len(paths) <= FEW_RUNS
+        longer = long_runs(paths)
+        strong: dict[str, Any] = {"color": BLUE, "linewidth": 1.6, "marker": "o", "markersize": 4}
+        faint: dict[str, Any] = {"color": SKY, "linewidth": 0.7, "alpha": 0.35, "marker": ".", "markersize": 2}
+        label: str | None = f"path from {_RING} (training rows)" if few else f"paths of {len(paths)} runs"
+        for rows in paths.values():
+            self.path_lines_ += ax.plot(tpr[rows], tnr[rows], label=label, **(strong if few else faint))
+            label = None
+        strong_paths = self.path_lines_ if few else []
+        if not few and longer and "pass" in self.history:
+            middle = median_of_runs(self.history["pass"], longer, tpr, tnr)
+            self.median_path_ = ax.plot(*middle, label=f"median path from {_RING} (training rows)", **strong)[0]
+            strong_paths = [self.median_path_]
+        for line in strong_paths:
+            first = np.asarray(line.get_xydata())[0]
+            ax.plot(*first, marker="o", markersize=9, color=BLUE, markerfacecolor="white", zorder=3)
+
+    def _draw_chosen(self, ax: Axes) -> None:
+        self.chosen_mark_ = None
+        if self.chosen is not None:
+            value = float(self.measure.value(*self.chosen))
+            self.chosen_mark_ = ax.plot(
+                [self.chosen.tpr],
+                [self.chosen.tnr],
+                color=VERMILLION,
+                marker="*",
+                markersize=16,
+                markeredgecolor="white",
+                linestyle="none",
+                zorder=5,
+                label=f"chosen: {measure_name(self.measure)} {value:.3f}",
+            )[0]
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    room = 0.2 * (high - low) if high > low else 0.5 * (1.0 - low)  # a single point: half the way to perfection
+    room = max(room, 0.01)
+    return max(low - room, 0.0), min(high + room, 1.0)
+
+
+def _beyond(low: float, high: float) -> float:
+    """Room for a mark at the very edge of the plane."""
+    return 0.02 * (high - low) if high == 1.0 else 0.0

@@ -1,0 +1,144 @@
+"""Rows with true labels and a model's scores, checked, in the form the solvers take."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..measures import Measure, get_measure
+
+
+class ScoredRows(NamedTuple):
+    """Scores speak for the positive class; signed weights are negative for rows of the negative class."""
+
+    scores: NDArray[np.float64]
+    signed_weights: NDArray[np.float64]
+
+
+def rows_from_predictions(y_true: Any, scores: Any, sample_weight: Any, pos_label: Any) -> ScoredRows:
+    """Labels and scores as users hand them over."""
+    scores = np.asarray(scores)
+    if scores.ndim != 1:
+        raise ValueError(
+            f"scores must have one number a row; got shape {scores.shape}. Of predict_proba, take the column of "
+            "the positive class."
+        )
+    if scores.dtype.kind not in "fiub":
+        raise ValueError(f"scores must be numbers; got {scores.dtype}. ThresholdDisplay and the like need scores.")
+    scores = np.ascontiguousarray(scores, dtype=np.float64)  # other forms would be compiled for anew
+    if not np.isfinite(scores).all():
+        raise ValueError(f"scores contain {int((~np.isfinite(scores)).sum())} value(s) that are not finite.")
+    return ScoredRows(scores, signed_weights(y_true, scores.size, sample_weight, pos_label))
+
+
+def rows_from_estimator(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, pos_label: Any
+) -> tuple[ScoredRows, NDArray[np.bool_], float]:
+    """Scores of a fitted classifier, the rows it calls positive, and the threshold classifiers cut such scores at.
+
+    As in scikit-learn's displays, ``predict_proba`` is taken where there is one, ``decision_function`` otherwise.
+    """
+    classes = _two_classes(estimator)
+    positive = positive_class(estimator, pos_label)
+    second = bool(positive == classes[1])
+    if hasattr(estimator, "predict_proba"):
+        scores, usual = np.asarray(estimator.predict_proba(X))[:, int(second)], 0.5
+    elif hasattr(estimator, "decision_function"):
+        scores, usual = np.asarray(estimator.decision_function(X)) * (1.0 if second else -1.0), 0.0
+    else:
+        raise ValueError(
+            f"{type(estimator).__name__} has neither predict_proba nor decision_function: without scores there is "
+            "no threshold to move. ComparisonDisplay needs predictions only."
+        )
+    called = np.asarray(estimator.predict(X)) == positive
+    return rows_from_predictions(y, scores, sample_weight, positive), called, usual
+
+
+def threshold_of(estimator: Any, scores: NDArray[Any], called: NDArray[np.bool_], usual: float) -> float:
+    """The threshold a classifier cuts at, seen from what it calls: its own or the usual one if it is that."""
+    highest_spared = float(scores[~called].max()) if not called.all() else -math.inf
+    lowest_called = float(scores[called].min()) if called.any() else math.inf
+    if not highest_spared < lowest_called:
+        raise ValueError(
+            f"{type(estimator).__name__}.predict does not cut its scores at a threshold: it calls rows positive "
+            "that score no higher than rows it calls negative. Use from_predictions with the scores to be cut."
+        )
+    for known in (getattr(estimator, "best_threshold_", None), usual):
+        if known is not None and highest_spared <= known < lowest_called:
+            return float(known)
+    if math.isinf(lowest_called):
+        return highest_spared
+    if math.isinf(highest_spared):
+        return float(np.nextafter(lowest_called, -math.inf))
+    middle = highest_spared + 0.5 * (lowest_called - highest_spared)
+    return middle if middle < lowest_called else highest_spared
+
+
+def signed_weights(y_true: Any, n_scores: int, sample_weight: Any, pos_label: Any) -> NDArray[np.float64]:
+    """The sample weight of each row, negative for a row of the negative class; both classes must be there."""
+    labels = np.asarray(y_true)
+    if labels.shape != (n_scores,):
+        raise ValueError(f"y_true must have one label a row: there are {n_scores} rows, and y has {labels.shape}.")
+    classes = np.unique(labels)
+    if classes.size != 2:
+        shown = ", ".join(map(repr, classes[:5].tolist())) + (", ..." if classes.size > 5 else "")
+        raise ValueError(f"y_true must hold two classes, both of them; it holds {classes.size} ({shown}).")
+    if pos_label is not None and pos_label not in classes:
+        raise ValueError(f"pos_label={pos_label!r} is not among the labels {classes.tolist()} of y_true.")
+    weights = np.ones(n_scores) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_scores,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, but there are {n_scores} rows.")
+    positive = labels == (classes[1] if pos_label is None else pos_label)
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("sample_weight must be finite numbers of 0 or more.")
+    if not (weights[positive].any() and weights[~positive].any()):
+        raise ValueError("All rows of one class have sample_weight 0: its rate is not defined.")
+    return np.where(positive, weights, -weights)
+
+
+def measure_of(estimator: Any, measure: Any) -> Measure:
+    """The measure given, or the one a model was trained for."""
+    if measure is not None:
+        return get_measure(measure)
+    trained_for = getattr(innermost(estimator), "measure_", None)
+    if trained_for is None:
+        raise ValueError(
+            f"{type(estimator).__name__} was not trained for a measure: say which to draw, measure='f1' for "
+            "instance."
+        )
+    return get_measure(trained_for)
+
+
+def positive_class(estimator: Any, pos_label: Any) -> Any:
+    """The class called positive: the one given, the one the model was told of, or its second."""
+    if pos_label is None:
+        pos_label = getattr(innermost(estimator), "pos_label", None)
+    classes = _two_classes(estimator)
+    if pos_label is None:
+        return classes[1]
+    if pos_label not in classes:
+        raise ValueError(f"pos_label={pos_label!r} is not among the classes {classes.tolist()}.")
+    return pos_label
+
+
+def innermost(estimator: Any) -> Any:
+    """The classifier inside a pipeline or a search."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        else:
+            return estimator
+
+
+def _two_classes(estimator: Any) -> NDArray[Any]:
+    check_is_fitted(estimator)
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or len(classes) != 2:
+        raise ValueError(f"{type(estimator).__name__} is not a classifier of two classes.")
+    return np.asarray(classes)

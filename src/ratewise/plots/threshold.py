@@ -1,0 +1,241 @@
+"""The measure at every threshold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measures import Measure, get_measure
+from ..solvers import BestThreshold, Cuts, best_threshold, rates_at
+from .rows import ScoredRows, measure_of, rows_from_estimator, rows_from_predictions, threshold_of
+from .style import BLUE, GREEN, ORANGE, SKY, VERMILLION, axes_for, legend_below, measure_name, model_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_STEPS = 4000  # more than a screen has pixels
+_EDGE_SHARE = 0.02
+
+
+class ThresholdDisplay:
+    """The measure against the threshold: what moving it would gain or cost.
+
+    Parameters
+    ----------
+    measure : str or Measure
+    thresholds : array
+        Increasing; from each one to the next the rates do not change. The first is -inf, where all is called.
+    values, tpr, tnr : arrays
+        From each threshold to the next.
+    best : BestThreshold
+        The exact best threshold of these rows.
+    chosen : BestThreshold
+        The threshold in use, with its value and rates; the best one where none is.
+    name : str, optional
+        Of the model.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib's axes and figure
+    curve_, tpr_curve_, tnr_curve_ : Line2D
+        The last two are None unless drawn.
+    chosen_mark_, best_mark_ : Line2D
+        The second is None where the chosen threshold is the best.
+
+    Examples
+    --------
+    >>> from ratewise.plots import ThresholdDisplay
+    >>> display = ThresholdDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9], measure="f1")
+    >>> display.chosen.threshold
+    0.5
+    """
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure,
+        thresholds: NDArray[Any],
+        values: NDArray[Any],
+        tpr: NDArray[Any],
+        tnr: NDArray[Any],
+        best: BestThreshold,
+        chosen: BestThreshold | None = None,
+        name: str | None = None,
+    ):
+        self.measure = get_measure(measure)
+        self.thresholds = thresholds
+        self.values = values
+        self.tpr = tpr
+        self.tnr = tnr
+        self.best = best
+        self.chosen = best if chosen is None else chosen
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        measure: str | Measure | None = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        rates: bool = True,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the measure of a fitted classifier on these rows, with the threshold it uses.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, of two classes, with ``predict_proba`` or ``decision_function``.
+        X, y : rows and labels
+        measure : str or Measure, optional
+            What a MeasureClassifier was trained for unless given.
+        sample_weight : array, optional
+        pos_label : label, optional
+            The class whose rate is the TPR: the estimator's own choice, or ``classes_[1]``, unless given.
+        rates : bool
+            Whether to draw the TPR and the TNR too, faintly.
+        name : str, optional
+        ax : matplotlib Axes, optional
+        """
+        measure = measure_of(estimator, measure)
+        rows, called, usual = rows_from_estimator(estimator, X, y, sample_weight, pos_label)
+        threshold = threshold_of(estimator, rows.scores, called, usual)
+        return cls._of(rows, measure, threshold, model_name(estimator, name)).plot(ax, rates=rates)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        scores: Any,
+        *,
+        measure: str | Measure,
+        threshold: float | None = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        rates: bool = True,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the measure of scores at every threshold, with the one given or else the best.
+
+        A row is called positive if its score is above the threshold.
+        """
+        rows = rows_from_predictions(y_true, scores, sample_weight, pos_label)
+        return cls._of(rows, get_measure(measure), threshold, name).plot(ax, rates=rates)
+
+    @classmethod
+    def _of(cls, rows: ScoredRows, measure: Measure, threshold: float | None, name: str | None) -> Self:
+        cuts = Cuts(*rows, measure)
+        chosen = None
+        if threshold is not None:
+            at = rates_at(*rows, threshold)
+            chosen = BestThreshold(float(threshold), float(measure.value(*at)), at)
+        return cls(
+            measure=measure,
+            thresholds=np.concatenate([[-np.inf], np.unique(rows.scores)]),
+            values=cuts.values[::-1],
+            tpr=cuts.tpr[::-1],
+            tnr=cuts.tnr[::-1],
+            best=best_threshold(*rows, measure),
+            chosen=chosen,
+            name=name,
+        )
+
+    def plot(self, ax: Axes | None = None, *, rates: bool = True) -> Self:
+        """Draw on these axes, or on new ones; ``rates`` adds the TPR and the TNR."""
+        ax = axes_for(ax, (6.4, 4.8))
+        shown = self._shown()
+        low, high = self._limits()
+        name = measure_name(self.measure)
+        values = np.where(np.isfinite(self.values), self.values, np.nan)
+        self.curve_ = self._steps(ax, values, shown, color=BLUE, linewidth=2.0, zorder=2.5, label=name)
+        self.tpr_curve_ = self.tnr_curve_ = None
+        if rates:
+            self.tpr_curve_ = self._steps(ax, self.tpr, shown, color=SKY, linestyle="--", label="TPR")
+            self.tnr_curve_ = self._steps(ax, self.tnr, shown, color=ORANGE, linestyle="-.", label="TNR")
+        self._mark_chosen(ax)
+        self._mark_best(ax)
+        ax.set(xlabel="threshold on the score", ylabel=f"{name}, TPR, TNR" if rates else name, title=self.name)
+        ax.set_xlim(low, high)
+        ax.grid(alpha=0.3)
+        curves = [self.curve_, self.tpr_curve_, self.tnr_curve_]
+        marks = [self.chosen_mark_, self.best_mark_]
+        legend_below(ax, *([line for line in row if line is not None] for row in (curves, marks)))
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _mark_chosen(self, ax: Axes) -> None:
+        ax.axvline(self.chosen.threshold, color=VERMILLION, linewidth=1.2, linestyle=":")
+        self.chosen_mark_ = ax.plot(
+            [self.chosen.threshold],
+            [self.chosen.value],
+            color=VERMILLION,
+            marker="o",
+            markersize=8,
+            linestyle="none",
+            zorder=3,
+            label=_told("chosen, the best here" if self._chosen_is_best() else "chosen", self.chosen),
+        )[0]
+
+    def _mark_best(self, ax: Axes) -> None:
+        self.best_mark_ = None
+        if self._chosen_is_best():
+            return
+        self.best_mark_ = ax.plot(
+            [self.best.threshold],
+            [self.best.value],
+            color=GREEN,
+            marker="D",
+            markersize=9,
+            markerfacecolor="none",
+            markeredgewidth=1.8,
+            linestyle="none",
+            zorder=3,
+            label=_told("best here", self.best),
+        )[0]
+
+    def _chosen_is_best(self) -> bool:
+        return self.chosen.value >= self.best.value - 1e-12
+
+    def _steps(self, ax: Axes, values: NDArray[Any], shown: NDArray[np.intp], **look: Any) -> Any:
+        """A line that is flat from each threshold to the next, and beyond the last."""
+        low, high = self._limits()
+        edges = self.thresholds[shown].astype(np.float64)
+        edges[0] = min(low, self.thresholds[1] - 1e-9 * (high - low))
+        last = max(high, edges[-1])
+        return ax.plot(
+            np.append(edges, last), np.append(values[shown], values[-1]), drawstyle="steps-post", **look
+        )[0]
+
+    def _shown(self) -> NDArray[np.intp]:
+        """So many steps as can be seen, with the best one among them."""
+        count = self.thresholds.size
+        if count <= _MOST_STEPS:
+            return np.arange(count)
+        best = int(np.searchsorted(self.thresholds, self.best.threshold, side="right")) - 1
+        kept = np.linspace(0, count - 1, _MOST_STEPS).astype(np.intp)
+        # The neighbours keep the best step from being drawn wider than it is.
+        return np.unique(np.concatenate([kept, np.clip([best - 1, best, best + 1], 0, count - 1)]))
+
+    def _limits(self) -> tuple[float, float]:
+        """Where something happens: without the outermost scores of either class, which may lie far out."""
+        all_called = (self.tnr < _EDGE_SHARE) & (self.tpr > 1.0 - _EDGE_SHARE)
+        none_called = (self.tpr < _EDGE_SHARE) & (self.tnr > 1.0 - _EDGE_SHARE)
+        ends = [self.chosen.threshold, self.best.threshold, *self.thresholds[~all_called & ~none_called]]
+        if none_called.any():
+            ends.append(self.thresholds[none_called].min())
+        ends = [end for end in ends if np.isfinite(end)]
+        low, high = float(min(ends)), float(max(ends))
+        margin = 0.05 * (high - low) or 1.0
+        return low - margin, high + margin
+
+
+def _told(what: str, at: BestThreshold) -> str:
+    return f"{what}: {at.value:.3f} at {at.threshold:.3g}"
