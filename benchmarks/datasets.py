@@ -34,13 +34,14 @@ class Problem(NamedTuple):
     y: np.ndarray
     block: np.ndarray | None
 
-    def splits(self, number: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def splits(self, number: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """70/30 splits, stratified; by block where rows of a block belong together."""
         if self.block is None:
-            splitter = StratifiedShuffleSplit(number, test_size=0.3, random_state=0)
+            splitter = StratifiedShuffleSplit(number, test_size=0.3, random_state=seed)
             yield from splitter.split(self.X, self.y)
         else:
-            yield from GroupShuffleSplit(number, test_size=0.3, random_state=0).split(self.X, self.y, self.block)
+            splitter = GroupShuffleSplit(number, test_size=0.3, random_state=seed)
+            yield from splitter.split(self.X, self.y, self.block)
 
 
 def names(folder: Path) -> list[str]:

@@ -1,8 +1,8 @@
 """One digit against the rest: what training for the measure itself is worth.
 
-Fits every measure on "is it an 8?", the hardest of the one-against-rest problems of scikit-learn's digits (10%
-positives), and prints the test value next to logistic regression's, at probability 0.5 and with a threshold tuned
-for the measure. About a minute; ``--digit`` for another digit, ``--splits`` for more or fewer 70/30 splits.
+Fits the paper's measures on "is it an 8?", the hardest of the one-against-rest problems of scikit-learn's digits
+(10% positives), and prints the test value next to logistic regression's, at probability 0.5 and with a threshold
+tuned for the measure. About a minute; ``--digit`` for another digit, ``--splits`` for more or fewer 70/30 splits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ratewise import MeasureClassifier
-from ratewise.measures import get_measure, measure_names
+from ratewise.measures import get_measure
+
+MEASURES = ("min", "hmean", "qmean", "gmean", "f1", "f0.5", "f2", "jaccard", "gower-legendre")
 
 
 def logistic_regression():
@@ -48,7 +50,7 @@ def main():
     live = sys.stderr.isatty()
     print(f"digit {options.digit} against the rest, mean test value of {options.splits} 70/30 splits\n")
     rows = []
-    for name in measure_names():
+    for name in MEASURES:
         results = []
         for seed in range(options.splits):
             if live:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import io
 import json
 import os
@@ -18,7 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from . import __version__
+from . import __version__, measures
 from .estimators import MeasureClassifier
 from .measures import FunctionMeasure, Measure, get_measure
 from .whole_file import whole_file
@@ -26,18 +27,21 @@ from .whole_file import whole_file
 FORMAT = "ratewise model"
 FORMAT_VERSION = 1
 
+# Every measure of ours but those made of a function, which a file cannot hold.
+_MEASURES = tuple(
+    sorted(
+        f"{kind.__module__}.{kind.__qualname__}"
+        for kind in vars(measures).values()
+        if isinstance(kind, type) and issubclass(kind, Measure) and not inspect.isabstract(kind)
+        if kind is not FunctionMeasure
+    )
+)
+
 # Our own classes, by the path a file knows them by. Nothing outside this list is made from a file, but numbers,
 # texts, lists, dicts, numpy arrays, and what the caller adds.
 OWN_TYPES = (
     "ratewise.measures.base.Rates",
-    "ratewise.measures.fbeta.FBeta",
-    "ratewise.measures.gmean.GMean",
-    "ratewise.measures.gower_legendre.GowerLegendre",
-    "ratewise.measures.hmean.HMean",
-    "ratewise.measures.jaccard.Jaccard",
-    "ratewise.measures.min_rate.MinRate",
-    "ratewise.measures.pseudo_linear.PseudoLinear",
-    "ratewise.measures.qmean.QMean",
+    *_MEASURES,
     "ratewise.rewards.Hinge",
     "ratewise.rewards.Logistic",
     "ratewise.rewards.Sigmoid",
@@ -64,7 +68,7 @@ _FITTED = (
     *("coef_", "intercept_", "classes_", "n_features_in_", "measure_", "solver_"),
     *("rates_", "stages_", "history_"),
 )
-_OF_FILES = ("encoder_", "target_", "feature_spread_")
+_NOT_ALWAYS = ("constraints_met_", "encoder_", "target_", "feature_spread_")
 
 
 def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:
@@ -125,7 +129,7 @@ def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
     parameters = classifier.get_params(deep=False)
     if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
         parameters["random_state"] = None  # a generator has moved on; it would not give the same model again
-    fitted = {name: getattr(classifier, name) for name in (*_FITTED, *_OF_FILES) if hasattr(classifier, name)}
+    fitted = {name: getattr(classifier, name) for name in (*_FITTED, *_NOT_ALWAYS) if hasattr(classifier, name)}
     names = getattr(classifier, "feature_names_in_", None)
     survey = getattr(classifier, "survey_", None)
     return {
@@ -158,7 +162,7 @@ def _classifier_from(content: Any, name: str) -> MeasureClassifier:
         )
     parameters, fitted = content["parameters"], content["fitted"]
     classifier = MeasureClassifier(**{key: _checked_again(value) for key, value in parameters.items()})
-    for attribute in (*_FITTED, *_OF_FILES):
+    for attribute in (*_FITTED, *_NOT_ALWAYS):
         if attribute in _FITTED or attribute in fitted:
             setattr(classifier, attribute, _checked_again(fitted[attribute]))
     if content["feature_names"] is not None:

@@ -54,7 +54,8 @@ def test_evaluate_tells_the_counts_and_the_measures_of_the_predictions(run, file
     for name, one in report["measures"].items():
         assert one["value"] == pytest.approx(get_measure(name).score(truth, predicted))
         assert one["low"] <= one["value"] <= one["high"]
-        assert 0.01 < one["high"] - one["low"] < 0.5
+        if not get_measure(name).constraints(0.5):  # their penalties are steep
+            assert 0.01 < one["high"] - one["low"] < 0.5
     assert report["tpr"]["value"] > 0.6
     assert report["tnr"]["value"] > 0.8
 

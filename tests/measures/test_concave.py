@@ -10,14 +10,40 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from ratewise.measures import ConcaveMeasure, GMean, HMean, MinRate, QMean, get_measure, measure_names
+from ratewise.measures import (
+    BalancedAccuracy,
+    ConcaveMeasure,
+    GMean,
+    HMean,
+    MinRate,
+    QMean,
+    RecallAtPrecision,
+    TPRAtFPR,
+    TPRAtTNR,
+    WeightedMin,
+    get_measure,
+    measure_names,
+)
 
 quick = settings(deadline=None, max_examples=60)
 rates = st.floats(0.0, 1.0)
-MEASURES = [MinRate(), HMean(), QMean(), GMean()]
+PAPERS = [MinRate(), HMean(), QMean(), GMean()]
+# Regions that are a segment, by its ends. At precision 0.6 and prevalence 0.4 the price of FPR is 1.5 * 1.5.
+SEGMENTS = {
+    MinRate(): ((1.0, 0.0), (0.0, 1.0)),
+    BalancedAccuracy(): ((0.5, 0.5), (0.5, 0.5)),
+    WeightedMin(1.0, 0.5): ((1.0, 0.0), (0.0, 0.5)),
+    WeightedMin(0.3, 1.7): ((0.3, 0.0), (0.0, 1.7)),
+    TPRAtTNR(0.99): ((1.0, 0.0), (1.0, 200.0)),
+    TPRAtTNR(0.6, penalty=0.5): ((1.0, 0.0), (1.0, 1.25)),
+    TPRAtFPR(0.01): ((1.0, 0.0), (1.0, 200.0)),
+    RecallAtPrecision(0.6).at_prevalence(0.4): ((1.0, 0.0), (3.0, 4.5)),
+}
+MEASURES = [*PAPERS, *list(SEGMENTS)[1:]]
 EPSILONS = [0.0, 1e-3, 0.1, 1.0]
 # (measure, epsilon): only the G-mean's region depends on epsilon.
-REGIONS = [(measure, 0.0) for measure in MEASURES[:3]] + [(GMean(), epsilon) for epsilon in EPSILONS]
+REGIONS = [(measure, 0.0) for measure in MEASURES if measure != GMean()]
+REGIONS += [(GMean(), epsilon) for epsilon in EPSILONS]
 every_measure = pytest.mark.parametrize("measure", MEASURES, ids=repr)
 every_region = pytest.mark.parametrize(("measure", "epsilon"), REGIONS, ids=str)
 
@@ -31,8 +57,9 @@ def is_inside(measure, alpha, beta, epsilon, slack=0.0):
     positive = alpha >= -slack and beta >= -slack
     alpha, beta = max(alpha, 0.0), max(beta, 0.0)
     length = math.hypot(alpha, beta)
-    if isinstance(measure, MinRate):
-        return positive and abs(alpha + beta - 1.0) <= slack
+    if measure in SEGMENTS:
+        x, y = nearest_of_segment(measure, alpha, beta)
+        return positive and math.hypot(x - alpha, y - beta) <= slack * (1.0 + length)
     if isinstance(measure, HMean):
         # Squared, because the root of a rounding error at the corner is no longer small.
         return positive and alpha + beta + 2 * math.sqrt(alpha * beta) >= 2 - slack and length <= 2 + slack
@@ -42,6 +69,14 @@ def is_inside(measure, alpha, beta, epsilon, slack=0.0):
     return positive and alpha * beta >= 0.25 - slack and length <= radius + slack
 
 
+def nearest_of_segment(measure, alpha, beta):
+    (x0, y0), (x1, y1) = SEGMENTS[measure]
+    squared = (x1 - x0) ** 2 + (y1 - y0) ** 2
+    share = ((alpha - x0) * (x1 - x0) + (beta - y0) * (y1 - y0)) / squared if squared > 0 else 0.0
+    share = min(max(share, 0.0), 1.0)
+    return x0 + share * (x1 - x0), y0 + share * (y1 - y0)
+
+
 def rates_ratio(epsilon):
     """Twice the slopes of sqrt(uv) at (epsilon, 1 + epsilon): the steepest that occur."""
     return math.sqrt((1 + epsilon) / epsilon), math.sqrt(epsilon / (1 + epsilon))
@@ -49,8 +84,9 @@ def rates_ratio(epsilon):
 
 def boundary_curves(measure, epsilon, reach):
     """Functions of t in [0, 1] that trace the region's boundary, as far out as matters."""
-    if isinstance(measure, MinRate):
-        return [lambda t: (t, 1 - t)]
+    if measure in SEGMENTS:
+        (x0, y0), (x1, y1) = SEGMENTS[measure]
+        return [lambda t: (x0 + t * (x1 - x0), y0 + t * (y1 - y0))]
     if isinstance(measure, HMean):
         return [lambda t: (2 * t**2, 2 * (1 - t) ** 2), arc(2.0, 0.0, math.pi / 2)]
     if isinstance(measure, QMean):
@@ -106,7 +142,7 @@ def sample_of_region(measure, n=4001):
     t = np.linspace(0.0, 1.0, n)
     parts = [np.column_stack(curve(t)) for curve in boundary_curves(measure, 0.0, 1e3)]
     rng = np.random.default_rng(0)
-    if not isinstance(measure, MinRate):  # a segment has no inside
+    if measure not in SEGMENTS:  # a segment has no inside
         cloud = rng.uniform(0.0, 2.0, size=(2000, 2))
         parts.append(np.array([point for point in cloud if is_inside(measure, *point, 0.0)]))
     return np.concatenate(parts)
@@ -160,9 +196,10 @@ def test_projecting_never_moves_two_points_apart(measure, epsilon, first, second
 @quick
 @given(point=st.tuples(st.floats(0.0, 2.0), st.floats(0.0, 2.0)))
 def test_project_leaves_a_point_of_the_region_where_it_is(measure, epsilon, point):
-    if isinstance(measure, MinRate):
-        point = (point[0] / 2, 1 - point[0] / 2)
-    if is_inside(measure, *point, epsilon):
+    if measure in SEGMENTS:
+        point = tuple(float(x) for x in boundary_curves(measure, epsilon, 1.0)[0](point[0] / 2))
+        assert measure.project(*point, epsilon) == pytest.approx(point, rel=1e-13, abs=1e-13)
+    elif is_inside(measure, *point, epsilon):
         assert measure.project(*point, epsilon) == pytest.approx(point, abs=1e-14)
 
 
@@ -228,8 +265,8 @@ def test_conjugate_gradient_is_the_derivative_of_the_conjugate(measure, point):
     assert measure.conjugate_gradient(alpha, beta) == pytest.approx((by_alpha, by_beta), abs=1e-6)
 
 
-def test_the_q_mean_alone_has_a_conjugate_that_is_not_zero():
-    for measure in MEASURES:
+def test_the_q_mean_alone_of_the_papers_has_a_conjugate_that_is_not_zero():
+    for measure in PAPERS:
         gradient = (1.0, 1.0) if isinstance(measure, QMean) else (0.0, 0.0)
         assert measure.conjugate_gradient(*measure.slopes(0.5, 0.5)) == gradient
 
@@ -238,12 +275,14 @@ def test_the_q_mean_alone_has_a_conjugate_that_is_not_zero():
 @quick
 @given(u=rates, v=rates, e=rates)
 def test_lifting_both_rates_lifts_the_measure_no_more_than_its_stability(measure, u, v, e):
-    assert measure.value(u + e, v + e) <= measure.value(u, v) + measure.stability(e) + 1e-12
+    assert measure.value(u + e, v + e) <= measure.value(u, v) + measure.stability(e) + 1e-12 * (
+        1 + steepest(measure)
+    )
 
 
 def test_stabilities_are_those_of_table_1():
     # At e = 0.01: e, 4e, e and 3 sqrt(e).
-    assert [measure.stability(0.01) for measure in MEASURES] == pytest.approx([0.01, 0.04, 0.01, 0.3])
+    assert [measure.stability(0.01) for measure in PAPERS] == pytest.approx([0.01, 0.04, 0.01, 0.3])
 
 
 def test_only_the_g_mean_is_not_lipschitz():
@@ -253,5 +292,37 @@ def test_only_the_g_mean_is_not_lipschitz():
 
 @every_measure
 def test_slopes_near_zero_are_bounded_exactly_if_the_measure_is_lipschitz(measure):
-    steepest = max(max(measure.slopes(1e-6, v)) for v in (1e-6, 0.5, 1.0))
-    assert (steepest <= 2.0) == measure.lipschitz
+    assert (steepest(measure, 1e-6) <= 2.0 * steepest(measure, 1e-3)) == measure.lipschitz
+
+
+def steepest(measure, tpr=0.5):
+    return max(max(measure.slopes(tpr, v)) for v in (1e-6, 0.5, 1.0))
+
+
+@every_measure
+def test_the_first_pair_lies_in_the_region(measure):
+    pair = measure.first_pair()
+    assert is_inside(measure, *pair, 0.0, slack=1e-9)
+    assert max(pair) <= 3.0
+
+
+@pytest.mark.parametrize("penalty", [1.0, 2.0])
+@pytest.mark.parametrize("tnr", [0.5, 0.9, 0.99])
+@quick
+@given(corners=st.lists(st.tuples(rates, rates), min_size=0, max_size=4))
+def test_on_a_concave_curve_the_best_point_keeps_the_tnr(tnr, penalty, corners):
+    """A penalty of 1 is exact: no point of the curve beyond the bound does better than the one at it."""
+    fpr = np.linspace(0.0, 1.0, 401)
+    curve = np.ones_like(fpr)
+    for x, y in corners:  # the least of some rising lines is concave
+        curve = np.minimum(curve, y + (1.0 - y) / max(x, 1e-3) * fpr)
+    measure = TPRAtTNR(tnr, penalty=penalty)
+    at_the_bound = measure.value(np.interp(1.0 - tnr, fpr, curve), tnr)
+    assert measure.value(curve, 1.0 - fpr).max() <= at_the_bound + 1e-9
+
+
+def test_every_concave_measure_of_the_registry_is_tested_here():
+    concave = {
+        type(get_measure(name)) for name in measure_names() if isinstance(get_measure(name), ConcaveMeasure)
+    }
+    assert concave <= {type(measure) for measure in MEASURES}

@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 from sklearn.metrics import fbeta_score
 
 from ratewise.measures import (
+    BalancedAccuracy,
+    CohenKappa,
+    CostMatrix,
     FBeta,
     GowerLegendre,
     Jaccard,
     MinRate,
+    NetBenefit,
     PseudoLinear,
+    Tversky,
     get_measure,
     measure_names,
 )
@@ -28,7 +33,15 @@ betas = st.floats(0.1, 10.0)
 below_one = st.floats(0.01, 0.99)
 above_one = st.floats(1.01, 20.0)
 pseudo_linear = st.one_of(
-    betas.map(FBeta), st.just(Jaccard()), below_one.map(GowerLegendre), above_one.map(GowerLegendre)
+    betas.map(FBeta),
+    st.just(Jaccard()),
+    below_one.map(GowerLegendre),
+    above_one.map(GowerLegendre),
+    st.just(BalancedAccuracy()),
+    st.just(CohenKappa()),
+    st.builds(Tversky, st.floats(0.05, 5.0), st.floats(0.05, 5.0)),
+    below_one.map(NetBenefit),
+    below_one.map(lambda cost: CostMatrix(((0.0, cost), (1.0, -cost)))),
 )
 
 
@@ -114,6 +127,18 @@ def test_gower_legendres_range_and_rate_above_sigma_one_are_those_of_table_2(p, 
     m = share * limit
     assert GowerLegendre(sigma).reward_limit(p) == pytest.approx(limit, rel=1e-9)
     assert GowerLegendre(sigma).convergence_rate(m, p) == pytest.approx((sigma - 1) * m / sigma, rel=1e-9)
+
+
+@quick
+@given(p=prevalences)
+def test_kappas_range_and_rate(p):
+    """gamma and delta are (n - p) p / (p^2 + n^2) and (p - n) n / (p^2 + n^2), one of them negative."""
+    n = 1 - p
+    gamma, delta = (n - p) * p / (p**2 + n**2), (p - n) * n / (p**2 + n**2)
+    assert CohenKappa().reward_limit(p) > 1.0
+    assert CohenKappa().convergence_rate(1.0, p) == pytest.approx(
+        abs(gamma - delta) / (max(gamma, delta) + 1), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("m", [0.0, -1.0, 1.5, 2.0])
@@ -206,7 +231,7 @@ def test_check_against_refuses_a_measure_that_does_not_grow(a, b):
 
 @quick
 @given(measure=pseudo_linear, p=prevalences)
-def test_check_against_accepts_every_measure_of_table_2(measure, p):
+def test_check_against_accepts_every_measure_of_table_2_and_ours(measure, p):
     measure.check_against(p)
 
 

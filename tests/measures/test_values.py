@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, fbeta_score, jaccard_score, recall_score
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    cohen_kappa_score,
+    f1_score,
+    fbeta_score,
+    jaccard_score,
+    matthews_corrcoef,
+    recall_score,
+)
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_val_score
 
 from ratewise import MeasureClassifier
@@ -22,6 +30,8 @@ from ratewise.measures import (
     HMean,
     Jaccard,
     PseudoLinear,
+    TPRAtFPR,
+    TPRAtTNR,
     get_measure,
     measure_names,
     rates_from_labels,
@@ -38,7 +48,51 @@ FORMULAS = {
     "f2": lambda tp, fp, fn, tn: 5 * tp / (5 * tp + 4 * fn + fp),
     "jaccard": lambda tp, fp, fn, tn: tp / (tp + fp + fn),
     "gower-legendre": lambda tp, fp, fn, tn: (tp + tn) / (tp + tn + (fp + fn) / 2),
+    "tversky": lambda tp, fp, fn, tn: tp / (tp + 0.3 * fp + 0.7 * fn),
+    "kappa": lambda tp, fp, fn, tn: kappa_by_chance(tp, fp, fn, tn),
+    "mcc": lambda tp, fp, fn, tn: ratio(
+        tp * tn - fp * fn, math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+    ),
+    "fowlkes-mallows": lambda tp, fp, fn, tn: math.sqrt(ratio(tp, tp + fp) * tp / (tp + fn)),
+    "balanced-accuracy": lambda tp, fp, fn, tn: (tp / (tp + fn) + tn / (tn + fp)) / 2,
+    "weighted-min": lambda tp, fp, fn, tn: 1 - max(fn / (tp + fn), 0.5 * fp / (tn + fp)),
+    "net-benefit": lambda tp, fp, fn, tn: (tp - fp / 9) / (tp + fp + fn + tn),
+    "cost": lambda tp, fp, fn, tn: -(fp + 10 * fn) / (tp + fp + fn + tn),
+    # Twice the allowed 1% of false alarms costs 2; nine hits pay for one false alarm; a recall of 0 costs 2.
+    "tpr-at-tnr-0.99": lambda tp, fp, fn, tn: tp / (tp + fn) - 2 * max(0, 100 * fp / (fp + tn) - 1),
+    "tpr-at-fpr-0.01": lambda tp, fp, fn, tn: tp / (tp + fn) - 2 * max(0, 100 * fp / (fp + tn) - 1),
+    "recall-at-precision-0.9": lambda tp, fp, fn, tn: (tp - 2 * max(0, 9 * fp - tp)) / (tp + fn),
+    "precision-at-recall-0.8": lambda tp, fp, fn, tn: ratio(tp, tp + fp) - 2 * max(0, 1 - tp / (tp + fn) / 0.8),
 }
+
+
+def ratio(part, whole):
+    return part / whole if whole else 0.0
+
+
+def kappa_by_chance(tp, fp, fn, tn):
+    n = tp + fp + fn + tn
+    chance = ((tp + fp) * (tp + fn) + (tn + fn) * (tn + fp)) / n**2
+    return ratio((tp + tn) / n - chance, 1 - chance)
+
+
+# What total failure and perfection are worth, for measures that do not go from 0 to 1.
+RANGES = {
+    "kappa": lambda p: (-2 * p * (1 - p) / (p**2 + (1 - p) ** 2), 1.0),
+    "mcc": lambda p: (-1.0, 1.0),
+    "net-benefit": lambda p: (-(1 - p) / 9, p),
+    "cost": lambda p: (-(1 - p) - 10 * p, 0.0),
+    "tpr-at-tnr-0.99": lambda p: (-2 * 99.0, 1.0),
+    "tpr-at-fpr-0.01": lambda p: (-2 * 99.0, 1.0),
+    "recall-at-precision-0.9": lambda p: (-2 * 9.0 * (1 - p) / p, 1.0),
+    "precision-at-recall-0.8": lambda p: (-2.0, 1.0),
+}
+
+
+def range_of(name, prevalence):
+    return RANGES[name](prevalence) if name in RANGES else (0.0, 1.0)
+
+
 OWN = PseudoLinear(a=(0.5, 1.0, 2.0), b=(2.0, 0.5, 1.0))
 ALL_MEASURES = [get_measure(name) for name in measure_names()] + [OWN]
 
@@ -108,7 +162,17 @@ def test_f1_and_jaccard_are_scikit_learns(columns):
         assert ours.score(true, predicted, sample_weight=weight) == pytest.approx(weighted, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["f1", "f0.5", "f2", "jaccard"])
+@quick
+@given(columns=labelled_rows())
+def test_kappa_matthews_and_balanced_accuracy_are_scikit_learns(columns):
+    true, predicted, weight = columns
+    names = {"kappa": cohen_kappa_score, "mcc": matthews_corrcoef, "balanced-accuracy": balanced_accuracy_score}
+    for name, theirs in names.items():
+        ours = get_measure(name).score(true, predicted, sample_weight=weight)
+        assert ours == pytest.approx(theirs(true, predicted, sample_weight=weight), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["f1", "f0.5", "f2", "jaccard", "tversky", "mcc", "kappa", "fowlkes-mallows"])
 def test_no_positive_predicted_scores_zero(name):
     true = np.array([1, 0, 0, 1])
     assert get_measure(name).score(true, np.zeros(4, dtype=int)) == 0.0
@@ -141,15 +205,29 @@ def test_scalars_and_arrays_and_broadcasting_agree(measure):
 @every_name
 @quick
 @given(tpr=rates, tnr=rates, prevalence=prevalences)
-def test_values_lie_between_zero_and_one(name, tpr, tnr, prevalence):
-    assert -1e-12 <= get_measure(name).value(tpr, tnr, prevalence) <= 1.0 + 1e-12
+def test_values_lie_in_their_range(name, tpr, tnr, prevalence):
+    low, high = range_of(name, prevalence)
+    slack = 1e-12 * (1.0 + high - low)
+    assert low - slack <= get_measure(name).value(tpr, tnr, prevalence) <= high + slack
 
 
 @every_name
 @pytest.mark.parametrize("prevalence", [0.001, 0.5, 0.999])
-def test_perfection_is_worth_one_and_total_failure_nothing(name, prevalence):
-    assert get_measure(name).value(1.0, 1.0, prevalence) == pytest.approx(1.0, abs=1e-12)
-    assert get_measure(name).value(0.0, 0.0, prevalence) == pytest.approx(0.0, abs=1e-12)
+def test_perfection_and_total_failure_are_the_ends_of_the_range(name, prevalence):
+    low, high = range_of(name, prevalence)
+    assert get_measure(name).value(1.0, 1.0, prevalence) == pytest.approx(high, abs=1e-12)
+    assert get_measure(name).value(0.0, 0.0, prevalence) == pytest.approx(low, rel=1e-12, abs=1e-12)
+
+
+@every_name
+@pytest.mark.parametrize("prevalence", [0.001, 0.3, 0.999])
+def test_the_scale_runs_from_a_useless_model_to_a_perfect_one(name, prevalence):
+    useless, perfect = get_measure(name).scale(prevalence)
+    assert useless < perfect
+    assert perfect == pytest.approx(range_of(name, prevalence)[1])
+    if name in ("cost", "net-benefit"):
+        same_for_all = [get_measure(name).value(called, 1 - called, prevalence) for called in (0.0, 1.0)]
+        assert useless == pytest.approx(max(same_for_all))
 
 
 @every_measure
@@ -166,6 +244,8 @@ def test_a_higher_rate_never_lowers_the_measure(measure, tpr, tnr, rise, prevale
 @given(tpr=inner_rates, tnr=inner_rates, prevalence=prevalences)
 def test_slopes_are_derivatives(measure, tpr, tnr, prevalence):
     assume(abs(tpr - tnr) > 1e-4)  # the kink of the smaller rate
+    assume(abs((1.0 - tpr) - 0.5 * (1.0 - tnr)) > 1e-4)  # and of the worse error
+    assume(all(abs(bound.excess(tpr, tnr)) > 1e-2 for bound in measure.constraints(prevalence)))
     assert_slopes_are_derivatives(measure, tpr, tnr, prevalence)
 
 
@@ -334,6 +414,7 @@ def test_measures_are_equal_by_value():
 
 def test_different_measures_have_different_hashes_in_a_set():
     assert len({*ALL_MEASURES, FBeta(1.0), HMean()}) == len(ALL_MEASURES)
+    assert TPRAtFPR(0.01) != TPRAtTNR(0.99)  # alike in value, but each says what it was asked for
 
 
 def test_a_measure_cannot_be_changed():

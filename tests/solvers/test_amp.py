@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from ratewise.measures import FBeta, GowerLegendre, Jaccard
+from ratewise.measures import CohenKappa, CostMatrix, FBeta, GowerLegendre, Jaccard, NetBenefit, Tversky
 from ratewise.rewards import Reward
-from ratewise.solvers import Amp, History, Task
+from ratewise.solvers import Amp, History, Task, best_threshold, rates_at
 from ratewise.streams import ArrayStream, Standardizer
 
-MEASURES = [FBeta(1.0), FBeta(2.0), Jaccard(), GowerLegendre(0.5), GowerLegendre(2.0)]
+MEASURES = [FBeta(1.0), FBeta(2.0), Jaccard(), GowerLegendre(0.5), GowerLegendre(2.0), Tversky(), CohenKappa()]
 
 
 @dataclass(frozen=True)
@@ -97,3 +97,23 @@ def test_the_model_stays_in_the_ball_and_touches_it_only_if_it_must():
         lengths[radius] = np.linalg.norm(np.append(*run.model()))
     assert lengths[0.5] == pytest.approx(0.5, abs=1e-3)
     assert 1.0 < lengths[1e6] < 100.0
+
+
+@pytest.mark.parametrize(
+    "measure", [CostMatrix(((0.0, 1.0), (10.0, 0.0))), CohenKappa(), NetBenefit(0.2)], ids=str
+)
+def test_amp_climbs_from_below_zero(measure):
+    """Costs are negative all the way; a level cut off at zero would stop the first round from counting."""
+    rng = np.random.default_rng(0)
+    positive = rng.random(3_000) < 0.2
+    X = rng.standard_normal((3_000, 2))
+    X[positive, 0] += 2.0
+    signs = np.where(positive, 1.0, -1.0)
+    stream = ArrayStream(X, signs, Standardizer(2).update(X), np.random.default_rng(0), np.float64)
+    run = Amp().start(Task(measure, 2, np.float64))
+    run.solve(stream)
+    attainable = best_threshold(X[:, 0], signs, measure).value
+    rates = rates_at(stream.scores(*run.model()), stream.signed_weights)
+    assert run.challenge_level == pytest.approx(float(measure.value(*rates)))
+    useless, perfect = measure.scale(0.2)
+    assert run.challenge_level > attainable - 0.05 * (perfect - useless)

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 
-from ratewise.measures import GMean, HMean, MinRate, QMean, get_measure
+from ratewise.measures import (
+    BalancedAccuracy,
+    GMean,
+    HMean,
+    MinRate,
+    QMean,
+    RecallAtPrecision,
+    TPRAtFPR,
+    TPRAtTNR,
+    WeightedMin,
+    get_measure,
+)
 from ratewise.rewards import Hinge
 from ratewise.solvers import History, Spade, Task, best_threshold, rates_at
 from ratewise.streams import ArrayStream, Standardizer
@@ -42,6 +53,46 @@ def test_spade_comes_near_the_best_linear_separator(measure):
     model = run_spade(Spade(passes=5), stream, measure).model()
     rates = rates_at(stream.scores(*model), stream.signed_weights)
     assert float(measure.value(*rates)) == pytest.approx(0.773, abs=0.015)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        BalancedAccuracy(),
+        WeightedMin(),
+        TPRAtTNR(0.9),
+        TPRAtTNR(0.99),
+        TPRAtFPR(0.05),
+        RecallAtPrecision(0.8).at_prevalence(0.1),
+    ],
+    ids=str,
+)
+def test_with_a_tuned_threshold_spade_reaches_the_best_direction(measure):
+    X, signs = imbalanced(20_000, shift=3.0)
+    stream = stream_of(X, signs)
+    attainable = best_threshold(X[:, 0], signs, measure, caution=0.0).value
+    model = run_spade(Spade(passes=5), stream, measure).model()
+    found = best_threshold(stream.scores(*model), stream.signed_weights, measure, caution=0.0).value
+    assert found > attainable - 0.015
+
+
+def test_under_a_constraint_the_pair_finds_the_price_of_the_tnr():
+    """The rewards stay below the 0-1 ones, so the plain model keeps the TNR, roughly, and its price is not at the
+    end of the segment, 2 / (1 - 0.9)."""
+    stream = stream_of(*imbalanced(20_000, shift=3.0))
+    run = run_spade(Spade(passes=5), stream, TPRAtTNR(0.9))
+    alpha, beta = run.dual_pair
+    assert alpha == 1.0
+    assert 0.5 < beta < 10.0
+    rates = rates_at(stream.scores(*run.model()), stream.signed_weights)
+    assert rates.tnr > 0.9
+    assert rates.tpr > 0.8
+
+
+def test_recall_at_precision_is_refused_unless_bound_to_a_prevalence():
+    with pytest.raises(ValueError, match=r"give Spade measure\.at_prevalence\(p\), here p = 0\.1"):
+        Spade().check(RecallAtPrecision(0.9), 0.1)
+    Spade().check(RecallAtPrecision(0.9).at_prevalence(0.1), 0.1)
 
 
 def test_with_the_printed_sign_the_dual_pair_of_qmean_collapses_and_the_model_stays_near_zero():

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ratewise.measures import FBeta, GowerLegendre, Jaccard, PseudoLinear
+from ratewise.measures import (
+    BalancedAccuracy,
+    CohenKappa,
+    CostMatrix,
+    FBeta,
+    GowerLegendre,
+    Jaccard,
+    NetBenefit,
+    PseudoLinear,
+    Tversky,
+)
 from ratewise.measures.base import PseudoLinearCoefficients, PseudoLinearMeasure
 from ratewise.solvers import History, Stamp, Task, best_threshold, rates_at
 from ratewise.streams import ArrayStream, Standardizer
@@ -21,6 +31,11 @@ MEASURES = [
     GowerLegendre(0.5),
     GowerLegendre(2.0),
     PseudoLinear((0.0, 1.0, 1.0), (2.0, -0.2, -0.3)),
+    BalancedAccuracy(),
+    CohenKappa(),
+    CostMatrix(((0.0, 1.0), (10.0, 0.0))),
+    NetBenefit(0.2),
+    Tversky(),
 ]
 
 

@@ -21,7 +21,7 @@ def measures(as_json: bool) -> None:
         print_json(found)
         return
     rows = [(name, one["measure"], one["family"], one["says"]) for name, one in found.items()]
-    print_table(("name", "class", "family", "what it is"), rows)
+    print_table(("name", "class", "family", "what it is"), rows, whole_names=True)
 
 
 def _facts(measure: Any) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -28,8 +28,17 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]], *, to_stderr: bool = False) -> None:
-    """A table whose numbers are set to the right; empty headings are left out."""
+def print_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    to_stderr: bool = False,
+    whole_names: bool = False,
+) -> None:
+    """A table whose numbers are set to the right; empty headings are left out.
+
+    ``whole_names`` keeps the first column, names that may be typed again, from being broken into lines.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -39,7 +48,8 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]], *, to_st
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=any(headings))
     for number, heading in enumerate(headings):
         numeric = bool(rows) and all(isinstance(row[number], (int, float)) for row in rows)
-        table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if numeric else "left"
+        table.add_column(heading, justify=justify, overflow="fold", no_wrap=whole_names and number == 0)
     for row in rows:
         table.add_row(*(Text(shown(cell)) for cell in row))
     console = Console(file=sys.stderr if to_stderr else sys.stdout, highlight=False)

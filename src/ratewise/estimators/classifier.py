@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
@@ -14,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..measures import Measure, Rates, get_measure
+from ..measures import ConstraintWarning, Measure, Rates, get_measure
 from ..solvers import (
     MANY_ROWS,
     History,
@@ -25,6 +26,8 @@ from ..solvers import (
     StreamPlan,
     Task,
     best_threshold,
+    constraint_slack,
+    effective_points,
     get_solver,
     rates_at,
     sharpen_and_select,
@@ -129,6 +132,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     rates_ : Rates
         (tpr, tnr, prevalence): with sharpening, of rows scored by models that have not seen them where rows are
         held out; otherwise of the training rows.
+    constraints_met_ : bool
+        Whether ``rates_`` keep the measure's constraints, if it has any, by their margins. ``fit`` warns where
+        they do not (:class:`~ratewise.ConstraintWarning`).
     stages_ : tuple of str
         With sharpening: the stages whose mean the model is.
     history_ : dict of arrays
@@ -202,6 +208,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self.history_ = history.table()
         self._online: _OnlineFit | None = None
         self._store(fitted)
+        self._check_constraints(effective_points(rows.signed_weights))
+        self._warn_of_constraints(stacklevel=3)
         return self
 
     def _fit_plain(
@@ -280,6 +288,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         scores = np.asarray(sample @ coef) + intercept
         threshold, rates = self._choose_threshold(scores, signed_weights, measure)
         self._store(_Fitted(online.standardizer, model, threshold, rates, ()))
+        self._check_constraints(effective_points(signed_weights))
         return self
 
     def fit_stream(
@@ -366,6 +375,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self.history_ = history.table()
         self._online = None
         self._store(_Fitted(*result))
+        positives = float(survey.label_counts[labels.positive])
+        self._check_constraints((positives, survey.rows - positives))
+        self._warn_of_constraints(stacklevel=4)
 
     def _fit_stream_once(self, stream: Stream, progress: Progress | None) -> Self:
         fitted, rows = clone(self), 0
@@ -484,6 +496,15 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self.rates_ = fitted.rates
         self.stages_ = fitted.stages
 
+    def _check_constraints(self, points: tuple[float, float]) -> None:
+        slack = constraint_slack(self.measure_, *self.rates_, points)
+        self.constraints_met_ = bool(slack > -1e-6)  # rates of a mean of folds are rounded
+
+    def _warn_of_constraints(self, stacklevel: int) -> None:
+        if not self.constraints_met_:
+            sentence = _constraint_sentence(self.measure_, self.rates_)
+            warnings.warn(sentence, ConstraintWarning, stacklevel=stacklevel)
+
     def _positive_sign(self) -> float:
         """Scores speak for the positive class, scikit-learn's decision function for ``classes_[1]``."""
         return 1.0 if positive_label(self.classes_, self.pos_label) == self.classes_[1] else -1.0
@@ -568,6 +589,19 @@ def _with_mean_weight_one(rows: TrainingSet) -> TrainingSet:
     if total == rows.signed_weights.size:
         return rows
     return rows._replace(signed_weights=rows.signed_weights * (rows.signed_weights.size / total))
+
+
+def _constraint_sentence(measure: Measure, rates: Rates) -> str:
+    tpr, tnr, p = rates
+    called = p * tpr + (1.0 - p) * (1.0 - tnr)
+    precision = f"{p * tpr / called:.3g}" if called > 0 else "not defined"
+    wanted = " and ".join(
+        f"{constraint.label} (by {constraint.margin:g} standard errors)" for constraint in measure.constraints(p)
+    )
+    return (
+        f"{measure.label}: no threshold worth having keeps {wanted}. On new rows expect a TPR of {tpr:.3g}, a TNR "
+        f"of {tnr:.4g} and a precision of {precision}. Ask for less, or give the model more rows or columns."
+    )
 
 
 def _share_of_positives(rows: TrainingSet) -> float:

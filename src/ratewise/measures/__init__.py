@@ -10,23 +10,39 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
+from .balanced_accuracy import BalancedAccuracy
 from .base import (
     ConcaveMeasure,
+    Constraint,
+    ConstraintWarning,
     Measure,
     PseudoLinearCoefficients,
     PseudoLinearMeasure,
     Rates,
     rates_from_labels,
 )
+from .cohen_kappa import CohenKappa
+from .constrained import Constrained
+from .cost_matrix import CostMatrix
 from .fbeta import FBeta
+from .fowlkes_mallows import FowlkesMallows
 from .function import FunctionMeasure
 from .gmean import GMean
 from .gower_legendre import GowerLegendre
 from .hmean import HMean
 from .jaccard import Jaccard
+from .matthews import MatthewsCorrelation
 from .min_rate import MinRate
+from .net_benefit import NetBenefit
+from .penalised_tpr import PenalisedTPR
+from .precision_at_recall import PrecisionAtRecall
 from .pseudo_linear import PseudoLinear
 from .qmean import QMean
+from .recall_at_precision import RecallAtPrecision, RecallAtPrecisionAndPrevalence
+from .tpr_at_fpr import TPRAtFPR
+from .tpr_at_tnr import TPRAtTNR
+from .tversky import Tversky
+from .weighted_min import WeightedMin
 
 _REGISTRY: dict[str, Measure] = {
     "min": MinRate(),
@@ -38,6 +54,18 @@ _REGISTRY: dict[str, Measure] = {
     "f2": FBeta(2.0),
     "jaccard": Jaccard(),
     "gower-legendre": GowerLegendre(0.5),
+    "tversky": Tversky(0.3, 0.7),
+    "kappa": CohenKappa(),
+    "mcc": MatthewsCorrelation(),
+    "fowlkes-mallows": FowlkesMallows(),
+    "balanced-accuracy": BalancedAccuracy(),
+    "weighted-min": WeightedMin(1.0, 0.5),
+    "net-benefit": NetBenefit(0.1),
+    "cost": CostMatrix(((0.0, 1.0), (10.0, 0.0))),
+    "tpr-at-tnr-0.99": TPRAtTNR(0.99),
+    "tpr-at-fpr-0.01": TPRAtFPR(0.01),
+    "recall-at-precision-0.9": RecallAtPrecision(0.9),
+    "precision-at-recall-0.8": PrecisionAtRecall(0.8),
 }
 
 
@@ -67,20 +95,37 @@ def get_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
 
 
 __all__ = [
+    "BalancedAccuracy",
+    "CohenKappa",
     "ConcaveMeasure",
+    "Constrained",
+    "Constraint",
+    "ConstraintWarning",
+    "CostMatrix",
     "FBeta",
+    "FowlkesMallows",
     "FunctionMeasure",
     "GMean",
     "GowerLegendre",
     "HMean",
     "Jaccard",
+    "MatthewsCorrelation",
     "Measure",
     "MinRate",
+    "NetBenefit",
+    "PenalisedTPR",
+    "PrecisionAtRecall",
     "PseudoLinear",
     "PseudoLinearCoefficients",
     "PseudoLinearMeasure",
     "QMean",
     "Rates",
+    "RecallAtPrecision",
+    "RecallAtPrecisionAndPrevalence",
+    "TPRAtFPR",
+    "TPRAtTNR",
+    "Tversky",
+    "WeightedMin",
     "get_measure",
     "measure_names",
     "rates_from_labels",

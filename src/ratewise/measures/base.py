@@ -25,6 +25,28 @@ class PseudoLinearCoefficients(NamedTuple):
     denominator: tuple[float, float, float]
 
 
+class Constraint(NamedTuple):
+    """A bound that is linear in the two rates: it holds where constant + on_tpr TPR + on_tnr TNR >= 0.
+
+    ``label`` says it in words. ``margin`` is the number of standard errors by which it must hold on the rows that
+    choose a threshold, so that it holds on new rows too.
+    """
+
+    label: str
+    constant: float
+    on_tpr: float
+    on_tnr: float
+    margin: float
+
+    def excess(self, tpr: Any, tnr: Any) -> Any:
+        """How far the bound is kept: 0 where it just holds, negative where it does not."""
+        return self.constant + self.on_tpr * np.asarray(tpr) + self.on_tnr * np.asarray(tnr)
+
+
+class ConstraintWarning(UserWarning):
+    """No threshold of the fitted model keeps the constraint of its measure."""
+
+
 class Measure(ABC):
     """A function of the true positive rate, the true negative rate and the prevalence.
 
@@ -54,6 +76,20 @@ class Measure(ABC):
         by_tpr = self.value(high_p, tnr, prevalence) - self.value(low_p, tnr, prevalence)
         by_tnr = self.value(tpr, high_n, prevalence) - self.value(tpr, low_n, prevalence)
         return float(by_tpr) / (high_p - low_p), float(by_tnr) / (high_n - low_n)
+
+    def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
+        """The bounds a threshold must keep before the value counts, at this share of positives; none as a rule."""
+        return ()
+
+    def scale(self, prevalence: float) -> tuple[float, float]:
+        """What a useless and what a perfect model are worth: differences are judged large or small by this."""
+        return 0.0, 1.0
+
+    def require_prevalence(self, prevalence: Any) -> Any:
+        """The prevalence, or one sentence to whoever forgot it."""
+        if prevalence is None:
+            raise ValueError(f"{self.label} depends on the share of positives: give value() a prevalence.")
+        return prevalence
 
     def score(
         self,
@@ -109,6 +145,10 @@ class ConcaveMeasure(Measure):
         the slopes that occur there; at 0 the region is whole.
         """
 
+    def first_pair(self) -> tuple[float, float]:
+        """Where SPADE's dual pair starts: the gradient at (1/2, 1/2), which lies in every region."""
+        return self.project(*self.slopes(0.5, 0.5))
+
     def conjugate(self, alpha: float, beta: float) -> float:
         """Psi*(alpha, beta) = inf over (u, v) of alpha u + beta v - Psi(u, v), on the dual region."""
         return 0.0
@@ -138,9 +178,7 @@ class PseudoLinearMeasure(Measure):
         """
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
-        if prevalence is None:
-            raise ValueError(f"{self.label} depends on the share of positives: give value() a prevalence.")
-        a, b = self.coefficients(prevalence)
+        a, b = self.coefficients(self.require_prevalence(prevalence))
         numerator = a[0] + a[1] * np.asarray(tpr) + a[2] * np.asarray(tnr)
         denominator = b[0] + b[1] * np.asarray(tpr) + b[2] * np.asarray(tnr)
         # 0/0 happens where nothing is positive, truly or by prediction; scikit-learn calls that 0 too.

@@ -114,14 +114,14 @@ class AmpRun(Run):
         scores = stream.scores(*model)
         if self._solver.level == "actual":
             rates = rates_at(scores, stream.signed_weights)
-            return max(float(self._measure.value(*rates)), 0.0)
+            return float(self._measure.value(*rates))
         signs = np.sign(stream.signed_weights)
         weights = np.abs(stream.signed_weights, dtype=np.float64)
         rewards = weights * self._reward.value(signs * scores)
         positive = signs > 0
         on_positives = max(rewards[positive].sum() / weights[positive].sum(), 0.0)
         on_negatives = max(rewards[~positive].sum() / weights[~positive].sum(), 0.0)
-        return max(float(self._measure.value(on_positives, on_negatives, stream.summary.prevalence)), 0.0)
+        return float(self._measure.value(on_positives, on_negatives, stream.summary.prevalence))
 
     def _maximise_valuation(self, stream: ArrayStream) -> LinearModel:
         """argmax over W of V(w, v) - l2/2 |w|^2, from the model of the round before."""

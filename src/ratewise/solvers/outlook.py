@@ -16,6 +16,8 @@ from .learner import LinearModel
 from .threshold import BestThreshold, quick_threshold
 
 _SAMPLE_OF_A_CLASS = 20_000
+# The penalty on a constraint missed would make the sigmoid far too narrow: soft rates may miss it by far.
+_SOFTER = 40.0
 
 
 class Snapshot(NamedTuple):
@@ -74,13 +76,17 @@ class Outlook:
         self._history = history
         self._number = number
         self._points_a_pass = points_a_pass
+        self._prevalence = rows.summary.prevalence
+        self.useless, perfect = measure.scale(self._prevalence)
+        self._scale = perfect - self.useless
+        self._constrained = bool(measure.constraints(self._prevalence))
 
     def look(self, model: LinearModel, passes: int, pair: tuple[float, float] | None = None) -> Look:
         """Where a model stands after so many passes, start included."""
         scores = self._rows.scores(*model)
         if not math.isfinite(float(scores.sum(dtype=np.float64))):
             return Look(model, scores, BestThreshold(0.0, math.nan, Rates(math.nan, math.nan, math.nan)))
-        best = quick_threshold(scores, self._rows.signed_weights, self._measure)
+        best = quick_threshold(scores, self._rows.signed_weights, self._measure, caution=None)
         more = {} if pair is None else {"alpha": pair[0], "beta": pair[1]}
         self._history.record(
             run=self._number,
@@ -97,7 +103,8 @@ class Outlook:
         """What a positive and a negative weigh in the next pass: the measure's slopes, shared out per point."""
         rates = look.best.rates
         slopes = self._measure.slopes(*rates) if self._measure.smooth else self._balance_at_the_cut(look, width)
-        weights = (max(slopes[0], 1e-3) / rates.prevalence, max(slopes[1], 1e-3) / (1.0 - rates.prevalence))
+        least = 1e-3 * self._scale
+        weights = (max(slopes[0], least) / rates.prevalence, max(slopes[1], least) / (1.0 - rates.prevalence))
         return weights[0] / max(weights), weights[1] / max(weights)
 
     def _balance_at_the_cut(self, look: Look, width: float) -> tuple[float, float]:
@@ -110,7 +117,9 @@ class Outlook:
         scores, weights = _thinned_out(look.scores, self._rows.signed_weights)
         window = Sigmoid(1.0).slope((scores - look.best.threshold) / width)
         on_positives, on_negatives = _class_means(window, weights)
-        share = min(max(on_negatives / max(on_positives + on_negatives, 1e-300), 0.05), 0.95)
+        # A constraint may ask for a cut where hardly a negative is left and TNR is dear; a corner of Min does not.
+        least = 0.1 * min(self._prevalence, 1.0 - self._prevalence) if self._constrained else 0.05
+        share = min(max(on_negatives / max(on_positives + on_negatives, 1e-300), least), 1.0 - least)
         return share, 1.0 - share
 
     def sigmoid_width(self, look: Look) -> float:
@@ -118,10 +127,11 @@ class Outlook:
         scores, weights = _thinned_out(look.scores, self._rows.signed_weights)
         margins = np.sign(weights) * (scores - look.best.threshold)
         width = 2.0 * float(scores.std()) + 1e-30
+        softness = self._softness * (_SOFTER if self._constrained else 1.0)
         for _ in range(24):
             soft_rates = _class_means(Sigmoid(1.0).value(margins / width), weights)
             soft = float(self._measure.value(*soft_rates, look.best.rates.prevalence))
-            if soft >= (1.0 - self._softness) * look.value:
+            if soft >= look.value - softness * abs(look.value - self.useless):
                 break
             width /= 1.4
         return width

@@ -74,7 +74,7 @@ def sharpen_and_select(
     threads : int
         Folds and starts learned side by side; the outcome does not depend on it.
     """
-    plan = _Plan.of(stream, held_out_share)
+    plan = _Plan.of(stream, measure, held_out_share)
     starts = [solver] if solver is not None else _starts(measure, stream, plan, whitened=whitened)
     leverage = stream.limit_rows(settings.row_limit)
     passes = settings.passes_over(stream.n_points)
@@ -186,7 +186,7 @@ class _Plan(NamedTuple):
         return self.folds * self.repeats
 
     @classmethod
-    def of(cls, stream: ArrayStream, held_out_share: float | None) -> _Plan:
+    def of(cls, stream: ArrayStream, measure: Measure, held_out_share: float | None) -> _Plan:
         rows = stream.n_points
         rarer = int(min((stream.signed_weights > 0).sum(), (stream.signed_weights < 0).sum()))
         small = rows < MANY_ROWS and stream.n_values < _MANY_VALUES
@@ -195,7 +195,9 @@ class _Plan(NamedTuple):
         elif small:
             folds = 5
         else:
-            folds = 1 if rarer >= PLENTY_PER_COLUMN * (stream.n_features + 1) else 2
+            # A constraint is a matter of level, so the folds' models must be about as good as the whole.
+            few = 5 if measure.constraints(0.5) else 2
+            folds = 1 if rarer >= PLENTY_PER_COLUMN * (stream.n_features + 1) else few
         repeats = 3 if rows < _FEW_ROWS and rarer < _FEW_POINTS_OF_A_CLASS else 1
         return cls(max(min(folds, rarer), 1), repeats, small)
 
@@ -216,12 +218,18 @@ def _starts(measure: Measure, stream: ArrayStream, plan: _Plan, *, whitened: boo
         stochastic = [WeightedLogistic(emphasis, 2 if whitened else 8) for emphasis in (0.5, 1.0, 0.0)]
         penalised = [BatchLogistic(emphasis, C) for emphasis in (0.0, 1.0) for C in (0.03, 1.0)]
         return [*stochastic, *penalised]
+    if measure.constraints(0.5):  # slopes tell nothing of where the cut will be
+        return [_start_with(emphasis, stream.n_points, whitened=whitened) for emphasis in (0.0, 0.5, 1.0)]
     return [start_for(measure, stream.summary.prevalence, stream.n_points, whitened=whitened)]
 
 
 def start_for(measure: Measure, prevalence: float, points: int, *, whitened: bool) -> WeightedLogistic:
     """The one start that many rows need."""
-    emphasis = natural_emphasis(measure, prevalence)
+    emphasis = 0.5 if measure.constraints(prevalence) else natural_emphasis(measure, prevalence)
+    return _start_with(emphasis, points, whitened=whitened)
+
+
+def _start_with(emphasis: float, points: int, *, whitened: bool) -> WeightedLogistic:
     passes = 2 if whitened else min(max(round(_START_POINTS / points), 4), 8)
     return WeightedLogistic(emphasis, passes // 2 if emphasis > 0.5 else passes)
 
@@ -269,7 +277,13 @@ class _Candidate:
 def _best_of(snapshots: list[Snapshot], stream: ArrayStream, measure: Measure) -> Selected:
     """The best stage on the rows themselves, at its exact threshold."""
     _require_some(snapshots)
-    chosen = max(snapshots, key=lambda snapshot: snapshot.value)
+
+    def value(snapshot: Snapshot) -> float:
+        if not measure.constraints(0.5):
+            return snapshot.value
+        return quick_threshold(snapshot.scores, stream.signed_weights, measure).value
+
+    chosen = max(snapshots, key=value)
     best = best_threshold(chosen.scores, stream.signed_weights, measure)
     return Selected(chosen.model, best.threshold, best.rates, (chosen.stage,))
 
@@ -278,21 +292,29 @@ def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: _Pla
     """The mean of all stages that do about as well as the best one, cut where the pooled scores say."""
     _require_some(candidates)
     weights = np.concatenate(candidates[0].signed_weights)
+    prevalence = float(weights[weights > 0].sum() / np.abs(weights).sum())
     pooled = [np.concatenate(candidate.scores) for candidate in candidates]
-    values = [quick_threshold(scores, weights, measure).value for scores in pooled]
+    caution = math.sqrt(plan.repeats)  # a row scored three times over tells no more than once
+    values = [quick_threshold(scores, weights, measure, caution=caution).value for scores in pooled]
     best = max(values)
     rarer = min((weights > 0).sum(), (weights < 0).sum()) / plan.repeats
-    # Half the noise in a value estimated from so many points: stages closer than that cannot be told apart.
-    tolerance = 0.5 * math.sqrt(max(best * (1.0 - best), 1e-6) / rarer)
+    tolerance = _half_the_noise(measure, best, prevalence, rarer)
     chosen = [k for k, value in enumerate(values) if value >= best - tolerance]
     scores = np.mean([pooled[k] for k in chosen], axis=0)
     models = [candidates[k].model() for k in chosen]
     model = LinearModel(
         np.mean([one.weights for one in models], axis=0), float(np.mean([one.intercept for one in models]))
     )
-    threshold = steady_threshold(scores, weights, measure, tolerance)
+    threshold = steady_threshold(scores, weights, measure, tolerance, caution=caution)
     stages = tuple(candidates[k].stage for k in chosen)
     return Selected(model, threshold, rates_at(scores, weights, threshold), stages)
+
+
+def _half_the_noise(measure: Measure, value: float, prevalence: float, rarer: float) -> float:
+    """Half the noise in a value estimated from so many points: stages closer than that cannot be told apart."""
+    useless, perfect = measure.scale(prevalence)
+    share = (value - useless) / (perfect - useless)
+    return 0.5 * (perfect - useless) * math.sqrt(max(share * (1.0 - share), 1e-6) / rarer)
 
 
 def _require_some(candidates: Sequence[Any]) -> None:

@@ -128,7 +128,7 @@ class Sharpening:
         """Look at the mean model of the ``number``-th pass; None if its steps were so long that it is lost."""
         learner = self.learner
         look = self._outlook.look(learner.mean(), self._start_passes + number, learner.pair)
-        if not look.value >= 0.8 * self._best:  # NaN included
+        if not look.value >= self._best - 0.2 * abs(self._best - self._outlook.useless):  # NaN included
             self._step /= 4.0
             learner.set_model(self._best_model)
             return None

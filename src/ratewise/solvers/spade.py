@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..measures import ConcaveMeasure, Measure, Rates
+from ..measures import ConcaveMeasure, Measure, Rates, RecallAtPrecision
 from ..rewards import Reward
 from ..streams import ArrayStream, Summary
 from .base import Solver, StreamingRun, Task, checked_reward, primal_settings, require_number
@@ -54,6 +54,11 @@ class Spade(Solver):
         checked_reward(self.reward, "Spade")
 
     def check(self, measure: Measure, prevalence: float) -> None:
+        if isinstance(measure, RecallAtPrecision):
+            raise ValueError(
+                f"{measure.label} is concave at a known share of positives only: give Spade "
+                f"measure.at_prevalence(p), here p = {prevalence:.3g}, or use solver='auto'."
+            )
         if not isinstance(measure, ConcaveMeasure):
             raise ValueError(
                 f"Spade maximises concave measures, and {measure.label} is not one: use solver='stamp', 'amp' or "
@@ -76,8 +81,7 @@ class SpadeRun(StreamingRun):
         self._measure = task.measure
         self._reward = checked_reward(solver.reward, "Spade")
         self._learner = Learner(task.n_features, task.dtype, task.initial)
-        # The gradient of Psi at (1/2, 1/2) lies in every sufficient dual region.
-        self._first_pair = self._measure.project(*self._measure.slopes(0.5, 0.5), 0.0)
+        self._first_pair = self._measure.first_pair()
         self._learner.pair = self._first_pair
         self._points = 0
 

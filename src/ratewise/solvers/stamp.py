@@ -164,7 +164,7 @@ class StampRun(StreamingRun):
         if not all_rows:
             stream = stream.first(max(_LEVEL_ROWS, int(self._epoch_length / 4.0)))
         rates = rates_at(stream.scores(*model), stream.signed_weights)
-        return max(float(self._measure.value(*rates)), 0.0)
+        return float(self._measure.value(*rates))
 
     def _end_epoch_on_fresh_points(self, stream: ArrayStream, points: int) -> int:
         """The level stage of Algorithm 3: the measure of the mean rewards on points not learned from."""
@@ -181,7 +181,7 @@ class StampRun(StreamingRun):
         p_reward, n_reward = np.maximum(total / np.maximum(weight, 1e-300), 0.0)
         prevalence = stream.summary.prevalence
         self._points += points
-        self._end_epoch(stream, max(float(self._measure.value(p_reward, n_reward, prevalence)), 0.0))
+        self._end_epoch(stream, float(self._measure.value(p_reward, n_reward, prevalence)))
         return points
 
     def model(self) -> LinearModel:

@@ -14,6 +14,7 @@ from ..kernels import bin_scores, hash_csr_rows, hash_dense_rows
 from ..measures import Measure, Rates
 from ..streams import ArrayStream, Reservoir, Standardizer, Summary, Units, Whitener, class_weights
 from .base import Solver, StreamingRun, Task
+from .constraints import constrained_ranks
 from .history import History
 from .learner import LinearModel
 from .outlook import Outlook
@@ -181,7 +182,10 @@ class StreamFit:
             edges, tpr, tnr, prevalence = _rates_at_edges(counts)
             values = np.array(measure.value(tpr, tnr, prevalence), dtype=np.float64)
             values[~np.isfinite(values)] = -np.inf
-            at = int(np.argmin(np.abs(edges))) if not self.plan.tune else int(np.argmax(values))
+            weight = float(np.sum(counts))
+            points = (prevalence * weight, (1.0 - prevalence) * weight)
+            ranks = constrained_ranks(values, measure, tpr, tnr, prevalence, points)
+            at = int(np.argmin(np.abs(edges))) if not self.plan.tune else int(np.argmax(ranks))
             if best is None or values[at] > best[0]:
                 rates = Rates(float(tpr[at]), float(tnr[at]), prevalence)
                 best = (float(values[at]), stage, float(edges[at]), rates)

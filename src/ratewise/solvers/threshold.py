@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..kernels import bin_scores, count_called, mean_and_spread
 from ..measures import Measure, Rates
+from .constraints import constrained_ranks, effective_points
 
 _BINS = 8192
 _MANY_SCORES = 4 * _BINS
@@ -32,27 +33,37 @@ def rates_at(scores: NDArray[Any], signed_weights: NDArray[Any], threshold: floa
     return Rates(tpr, tnr, positives / (positives + negatives))
 
 
-def best_threshold(scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure) -> BestThreshold:
+def best_threshold(
+    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, *, caution: float | None = 1.0
+) -> BestThreshold:
     """The exact best threshold for a measure: every cut between two different scores is tried.
 
     For any measure. The threshold lies midway between the scores it parts; of cuts that do equally well, the one
     nearest zero is taken, where the model itself would have drawn the line.
+
+    Cuts that keep the measure's constraints come first, if it has any (see :func:`constrained_ranks`); ``caution``
+    multiplies the margins by which they must be kept, 0 takes the rows at their word, and None leaves the
+    constraints to the measure's own penalty.
     """
+    if measure.constraints(0.5) and caution is not None:
+        return Cuts(scores, signed_weights, measure, caution=caution).best()
     stretches = [_EVERYTHING]
     if measure.monotone and scores.size >= _MANY_SCORES:
         stretches = _Histogram(scores, signed_weights).where_the_best_may_lie(measure)
-    found = [Cuts(scores, signed_weights, measure, stretch).best() for stretch in stretches]
+    found = [Cuts(scores, signed_weights, measure, stretch, caution=None).best() for stretch in stretches]
     highest = max(best.value for best in found)
     return min((best for best in found if best.value >= highest - _TIE), key=lambda best: abs(best.threshold))
 
 
-def quick_threshold(scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure) -> BestThreshold:
+def quick_threshold(
+    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, *, caution: float | None = 1.0
+) -> BestThreshold:
     """The best threshold to a 700th of the scores' spread, without sorting; exact where rows are few.
 
     For looks on the way, which the steps to come make out of date at once.
     """
-    if scores.size < _MANY_SCORES:
-        return best_threshold(scores, signed_weights, measure)
+    if scores.size < _MANY_SCORES or measure.constraints(0.5):  # constraints lead to the tails, where bins end
+        return best_threshold(scores, signed_weights, measure, caution=caution)
     histogram = _Histogram(scores, signed_weights)
     values = histogram.values(measure)
     best = int(np.argmax(values))
@@ -61,16 +72,21 @@ def quick_threshold(scores: NDArray[Any], signed_weights: NDArray[Any], measure:
 
 
 def steady_threshold(
-    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, tolerance: float
+    scores: NDArray[Any],
+    signed_weights: NDArray[Any],
+    measure: Measure,
+    tolerance: float,
+    *,
+    caution: float = 1.0,
 ) -> float:
     """The mean of all thresholds that do nearly as well as the best, weighted by how well they do.
 
     With few points of a class the exact best cut is an accident of one or two points; its neighbours know better.
     ``tolerance`` is how much worse than the best a threshold may be and still have a say; at 0 the best one has
-    all of it.
+    all of it, and under constraints too: a mean of thresholds that keep them need not keep them.
     """
-    if tolerance <= 0.0:
-        return best_threshold(scores, signed_weights, measure).threshold
+    if tolerance <= 0.0 or measure.constraints(0.5):
+        return best_threshold(scores, signed_weights, measure, caution=caution).threshold
     cuts = Cuts(scores, signed_weights, measure)
     merit = np.maximum(cuts.values - (cuts.values.max() - tolerance), 0.0)
     merit *= np.diff(cuts.tpr, prepend=0.0)  # a threshold counts as often as positives lie at it
@@ -164,6 +180,7 @@ class Cuts:
         signed_weights: NDArray[Any],
         measure: Measure,
         stretch: _Stretch = _EVERYTHING,
+        caution: float | None = 1.0,
     ):
         if stretch is not _EVERYTHING:
             inside = np.flatnonzero((scores >= np.float64(stretch.low)) & (scores < np.float64(stretch.high)))
@@ -187,10 +204,12 @@ class Cuts:
             self.values[0] = -np.inf
         if stretch.low > -math.inf:
             self.values[-1] = -np.inf
+        points = effective_points(signed_weights)
+        self._ranks = constrained_ranks(self.values, measure, self.tpr, self.tnr, self.prevalence, points, caution)
 
     def best(self) -> BestThreshold:
         """The best cut; of those that do equally well, the one nearest zero."""
-        ties = np.flatnonzero(self.values >= self.values.max() - _TIE)
+        ties = np.flatnonzero(self._ranks >= self._ranks.max() - _TIE)
         thresholds = self.thresholds(ties)
         nearest = int(np.argmin(np.abs(thresholds)))
         chosen = int(ties[nearest])

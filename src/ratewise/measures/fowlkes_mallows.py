@@ -1,0 +1,34 @@
+"""The Fowlkes-Mallows index."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .base import Measure
+
+
+@dataclass(frozen=True)
+class FowlkesMallows(Measure):
+    """sqrt(precision recall): the geometric mean where F1 takes the harmonic one.
+
+    With q = p P + (1 - p) (1 - N), the share of rows called positive, it is P sqrt(p / q): neither concave nor
+    pseudo-linear, so sharpening maximises it. 0 where nothing is called.
+    """
+
+    monotone: ClassVar[bool] = True
+
+    def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
+        p = np.asarray(self.require_prevalence(prevalence))
+        tpr, tnr = np.asarray(tpr), np.asarray(tnr)
+        called = np.maximum(p * tpr + (1.0 - p) * (1.0 - tnr), 0.0)
+        return np.where(called > 0, tpr * np.sqrt(p / np.where(called > 0, called, 1.0)), 0.0)[()]
+
+    def slopes(self, tpr: float, tnr: float, prevalence: float | None = None) -> tuple[float, float]:
+        p = float(self.require_prevalence(prevalence))
+        called = max(p * tpr + (1.0 - p) * (1.0 - tnr), 1e-12)
+        root = math.sqrt(p / called)
+        return root * (1.0 - 0.5 * p * tpr / called), 0.5 * root * tpr * (1.0 - p) / called

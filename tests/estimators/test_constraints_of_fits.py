@@ -1,0 +1,113 @@
+"""A fit under a constraint keeps it on new rows, and says so where it cannot."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.model_selection import train_test_split
+
+from ratewise import ConstraintWarning, MeasureClassifier
+from ratewise.measures import (
+    Constrained,
+    CostMatrix,
+    PrecisionAtRecall,
+    RecallAtPrecision,
+    TPRAtFPR,
+    TPRAtTNR,
+    rates_from_labels,
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Two clouds that overlap, one row in ten positive, enough rows to tell a rate to 0.005."""
+    rng = np.random.default_rng(0)
+    y = rng.random(40_000) < 0.1
+    X = rng.standard_normal((40_000, 5))
+    X[y, :2] += 1.5
+    return train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+
+
+def facts_of(classifier, X, y):
+    tpr, tnr, p = rates_from_labels(y, classifier.predict(X))
+    return {"tpr": tpr, "tnr": tnr, "precision": p * tpr / (p * tpr + (1 - p) * (1 - tnr))}
+
+
+CASES = [
+    (TPRAtTNR(0.99), "tnr", 0.99),
+    (TPRAtFPR(0.05), "tnr", 0.95),
+    (RecallAtPrecision(0.8), "precision", 0.8),
+    (PrecisionAtRecall(0.8), "tpr", 0.8),
+    (Constrained("gmean", tnr=0.95), "tnr", 0.95),
+    (Constrained("f1", precision=0.8), "precision", 0.8),
+    (Constrained(CostMatrix(), precision=0.5), "precision", 0.5),
+]
+
+
+@pytest.mark.parametrize("sharpen", ["auto", False])
+@pytest.mark.parametrize(("measure", "name", "bound"), CASES, ids=lambda case: str(case)[:30])
+def test_the_bound_holds_on_new_rows_and_is_made_use_of(measure, name, bound, sharpen, data):
+    """A bound kept with room to spare was paid for with what was to be maximised."""
+    X_train, X_test, y_train, y_test = data
+    classifier = MeasureClassifier(measure, sharpen=sharpen, random_state=0).fit(X_train, y_train)
+    reached = facts_of(classifier, X_test, y_test)[name]
+    assert bound - 0.02 < reached < bound + 0.04
+    assert classifier.constraints_met_
+    assert classifier.rates_.tpr == pytest.approx(facts_of(classifier, X_test, y_test)["tpr"], abs=0.08)
+
+
+def test_a_bound_that_cannot_be_kept_is_said_with_numbers(data):
+    X_train, _, y_train, _ = data
+    numbers = r"a precision of at least 0\.9.*expect a TPR of 0\.\d+, a TNR of"
+    with pytest.warns(ConstraintWarning, match=numbers) as told:
+        classifier = MeasureClassifier(RecallAtPrecision(0.9), random_state=0).fit(X_train[:, 2:], y_train)
+    assert not classifier.constraints_met_
+    assert told[0].filename == __file__, "the warning points at the caller's line"
+
+
+def test_two_bounds_that_exclude_each_other_are_said(data):
+    X_train, X_test, y_train, y_test = data
+    with pytest.warns(ConstraintWarning, match="a TPR of at least 0.95 .* and a TNR of at least 0.95"):
+        classifier = MeasureClassifier(Constrained("f1", tpr=0.95, tnr=0.95), random_state=0).fit(X_train, y_train)
+    facts = facts_of(classifier, X_test, y_test)
+    assert 0.75 < facts["tpr"] < 0.94, "the nearest cut shares the shortfall out"
+    assert 0.85 < facts["tnr"] < 0.94
+
+
+def test_a_measure_without_constraints_meets_them(data):
+    X_train, _, y_train, _ = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert MeasureClassifier("gmean", random_state=0).fit(X_train, y_train).constraints_met_
+
+
+def test_a_threshold_left_at_zero_is_checked_too(data):
+    X_train, _, y_train, _ = data
+    with pytest.warns(ConstraintWarning):
+        MeasureClassifier(TPRAtTNR(0.99), solver="spade", threshold="zero", random_state=0).fit(
+            X_train, np.roll(y_train, 1)
+        )
+
+
+def test_partial_fit_tells_by_the_attribute_alone(data):
+    X_train, X_test, y_train, y_test = data
+    classifier = MeasureClassifier(TPRAtTNR(0.9), random_state=0)
+    classifier.partial_fit(X_train[:20], y_train[:20], classes=[False, True])
+    met = [classifier.constraints_met_]
+    for part in np.array_split(np.arange(len(y_train)), 5):
+        classifier.partial_fit(X_train[part], y_train[part])
+        met.append(classifier.constraints_met_)
+    assert met[-1]
+    assert facts_of(classifier, X_test, y_test)["tnr"] == pytest.approx(0.9, abs=0.02)
+
+
+def test_spade_takes_recall_at_precision_at_a_known_prevalence(data):
+    X_train, X_test, y_train, y_test = data
+    measure = RecallAtPrecision(0.8)
+    with pytest.raises(ValueError, match=r"measure\.at_prevalence\(p\), here p = 0\.1"):
+        MeasureClassifier(measure, solver="spade").fit(X_train, y_train)
+    bound = measure.at_prevalence(float(y_train.mean()))
+    classifier = MeasureClassifier(bound, solver="spade", sharpen=False, random_state=0).fit(X_train, y_train)
+    assert facts_of(classifier, X_test, y_test)["precision"] == pytest.approx(0.8, abs=0.03)

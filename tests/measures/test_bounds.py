@@ -1,0 +1,215 @@
+"""Measures under bounds, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from ratewise.measures import (
+    Constrained,
+    CostMatrix,
+    FBeta,
+    GMean,
+    Jaccard,
+    MinRate,
+    NetBenefit,
+    PrecisionAtRecall,
+    RecallAtPrecision,
+    TPRAtFPR,
+    TPRAtTNR,
+    Tversky,
+    WeightedMin,
+    get_measure,
+)
+
+quick = settings(deadline=None, max_examples=80)
+rates = st.floats(0.0, 1.0)
+inner_rates = st.floats(0.02, 0.98)
+prevalences = st.floats(0.01, 0.99)
+shares = st.floats(0.05, 0.95)
+
+
+def precision_of(tpr, tnr, p):
+    called = p * tpr + (1 - p) * (1 - tnr)
+    return p * tpr / called if called > 0 else math.nan
+
+
+@quick
+@given(tpr=rates, tnr=rates, p=prevalences, bound=shares)
+def test_a_bound_on_the_precision_holds_exactly_where_the_precision_reaches_it(tpr, tnr, p, bound):
+    precision = precision_of(tpr, tnr, p)
+    assume(abs(precision - bound) > 1e-9)
+    (constraint,) = RecallAtPrecision(bound).constraints(p)
+    assert (constraint.excess(tpr, tnr) > 0) == (precision > bound)
+
+
+@quick
+@given(tpr=rates, tnr=rates, p=prevalences, bound=shares)
+def test_bounds_on_the_rates_hold_exactly_where_the_rates_reach_them(tpr, tnr, p, bound):
+    assume(min(abs(tpr - bound), abs(tnr - bound), abs(1 - tnr - bound)) > 1e-9)
+    (at_tnr,), (at_fpr,) = TPRAtTNR(bound).constraints(p), TPRAtFPR(bound).constraints(p)
+    (at_recall,) = PrecisionAtRecall(bound).constraints(p)
+    assert (at_tnr.excess(tpr, tnr) > 0) == (tnr > bound)
+    assert (at_fpr.excess(tpr, tnr) > 0) == (1 - tnr < bound)
+    assert (at_recall.excess(tpr, tnr) > 0) == (tpr > bound)
+
+
+@quick
+@given(tpr=rates, tnr=rates, p=prevalences, bound=shares)
+def test_where_the_bound_holds_the_value_is_the_plain_one(tpr, tnr, p, bound):
+    for measure, plain in (
+        (TPRAtTNR(bound), tpr),
+        (RecallAtPrecision(bound), tpr),
+        (PrecisionAtRecall(bound), precision_of(tpr, tnr, p) if tpr > 0 else 0.0),
+        (Constrained("f1", tpr=bound, tnr=bound), FBeta().value(tpr, tnr, p)),
+    ):
+        kept = all(constraint.excess(tpr, tnr) >= 0 for constraint in measure.constraints(p))
+        value = measure.value(tpr, tnr, p)
+        assert value == pytest.approx(plain, abs=1e-12) if kept else value <= plain
+
+
+@quick
+@given(tpr=rates, tnr=rates, p=prevalences, bound=shares)
+def test_constrained_with_one_bound_is_the_measure_of_that_name(tpr, tnr, p, bound):
+    def recall(tpr, tnr):
+        return tpr
+
+    pairs = [
+        (Constrained(recall, tnr=bound), TPRAtTNR(bound)),
+        (Constrained(recall, precision=bound), RecallAtPrecision(bound)),
+        (RecallAtPrecision(bound).at_prevalence(p), RecallAtPrecision(bound)),
+    ]
+    for one, other in pairs:
+        assert one.value(tpr, tnr, p) == pytest.approx(other.value(tpr, tnr, p), rel=1e-9, abs=1e-9)
+
+
+@quick
+@given(tpr=inner_rates, tnr=inner_rates, p=prevalences, bound=shares)
+def test_slopes_of_a_constrained_measure_are_derivatives(tpr, tnr, p, bound):
+    measure = Constrained("gmean", tpr=bound, precision=bound)
+    assume(all(abs(constraint.excess(tpr, tnr)) > 1e-2 for constraint in measure.constraints(p)))
+    step = 1e-6
+    by_tpr = measure.value(tpr + step, tnr, p) - measure.value(tpr - step, tnr, p)
+    by_tnr = measure.value(tpr, tnr + step, p) - measure.value(tpr, tnr - step, p)
+    expected = (by_tpr / (2 * step), by_tnr / (2 * step))
+    assert measure.slopes(tpr, tnr, p) == pytest.approx(expected, rel=1e-3, abs=1e-3)
+
+
+def test_constrained_takes_names_measures_and_functions_and_adds_to_their_bounds():
+    assert Constrained("gmean", tnr=0.9) == Constrained(GMean(), tnr=0.9)
+    assert hash(Constrained("gmean", tnr=0.9)) == hash(Constrained(GMean(), tnr=0.9))
+    assert Constrained(lambda tpr, tnr: tpr * tnr, tpr=0.5).value(0.8, 0.5) == pytest.approx(0.4)
+    both = Constrained(TPRAtTNR(0.9), precision=0.7)
+    assert [constraint.label for constraint in both.constraints(0.2)] == [
+        "a TNR of at least 0.9",
+        "a precision of at least 0.7",
+    ]
+
+
+def test_constrained_values_come_in_arrays_too():
+    measure = Constrained("f1", tnr=0.95)
+    values = measure.value(np.array([0.5, 0.9]), np.array([0.99, 0.5]), 0.1)
+    assert values == pytest.approx([measure.value(0.5, 0.99, 0.1), measure.value(0.9, 0.5, 0.1)])
+
+
+@pytest.mark.parametrize(
+    "measure", ["mcc", "fowlkes-mallows", "recall-at-precision-0.9", "precision-at-recall-0.8"]
+)
+def test_measures_of_the_prevalence_ask_for_it(measure):
+    with pytest.raises(ValueError, match="give value\\(\\) a prevalence"):
+        get_measure(measure).value(0.5, 0.5)
+
+
+@quick
+@given(tpr=rates, tnr=rates, p=prevalences)
+def test_tversky_is_f1_and_jaccard_at_its_corners(tpr, tnr, p):
+    assert Tversky(0.5, 0.5).value(tpr, tnr, p) == pytest.approx(FBeta().value(tpr, tnr, p), abs=1e-12)
+    assert Tversky(1.0, 1.0).value(tpr, tnr, p) == pytest.approx(Jaccard().value(tpr, tnr, p), abs=1e-12)
+    assert Tversky(0.2, 0.8).value(tpr, tnr, p) == pytest.approx(FBeta(2.0).value(tpr, tnr, p), abs=1e-12)
+
+
+@quick
+@given(tpr=rates, tnr=rates)
+def test_weighted_min_with_equal_weights_is_min(tpr, tnr):
+    assert WeightedMin(1.0, 1.0).value(tpr, tnr) == pytest.approx(MinRate().value(tpr, tnr), abs=1e-12)
+
+
+def test_the_heavier_class_of_weighted_min_is_neglected_less():
+    assert WeightedMin(1.0, 0.5).value(0.95, 0.9) == pytest.approx(0.95)
+    assert WeightedMin(1.0, 0.5).value(0.9, 0.95) == pytest.approx(0.9)
+
+
+@quick
+@given(tpr=rates, tnr=rates, p=prevalences, t=shares)
+def test_net_benefit_is_a_cost_matrix(tpr, tnr, p, t):
+    """Minus the cost of a false alarm at odds t and of a miss at 1, plus what all positives together are worth."""
+    cost = CostMatrix(((0, t / (1 - t)), (1, 0)))
+    assert NetBenefit(t).value(tpr, tnr, p) == pytest.approx(cost.value(tpr, tnr, p) + p, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("costs", "words"),
+    [
+        (((0, 1),), "four finite numbers"),
+        (((0, 1, 2), (1, 0, 2)), "four finite numbers"),
+        (((0, math.nan), (1, 0)), "four finite numbers"),
+        (5, "four finite numbers"),
+        ((("a", 1), (1, 0)), "four finite numbers"),
+        (((1, 1), (5, 0)), "a mistake must cost more"),
+        (((0, 1), (0, 5)), "a mistake must cost more"),
+    ],
+)
+def test_a_cost_matrix_that_makes_no_sense_is_refused(costs, words):
+    with pytest.raises(ValueError, match=words):
+        CostMatrix(costs)
+
+
+def test_a_cost_matrix_may_come_as_lists_or_an_array():
+    assert CostMatrix([[0, 1], [5, -2]]) == CostMatrix(np.array([[0, 1], [5, -2]]))
+    assert CostMatrix([[0, 1], [5, -2]]).value(0.5, 0.9, 0.1) == pytest.approx(-(0.9 * 0.1 + 0.05 * 5 - 0.05 * 2))
+
+
+@pytest.mark.parametrize("bad", [0, 1, -0.5, 1.5, math.nan, "0.9", None, True])
+def test_a_bound_must_be_a_share(bad):
+    makers = {
+        "TPRAtTNR: tnr": TPRAtTNR,
+        "TPRAtFPR: fpr": TPRAtFPR,
+        "RecallAtPrecision: precision": RecallAtPrecision,
+        "PrecisionAtRecall: recall": PrecisionAtRecall,
+        "NetBenefit: probability": NetBenefit,
+    }
+    for words, make in makers.items():
+        with pytest.raises(ValueError, match=f"{words} must be a number above 0 and below 1"):
+            make(bad)
+
+
+@pytest.mark.parametrize("make", [TPRAtTNR, TPRAtFPR, RecallAtPrecision, PrecisionAtRecall])
+@pytest.mark.parametrize("settings", [{"penalty": 0}, {"penalty": math.inf}, {"margin": -1}, {"margin": "half"}])
+def test_penalties_and_margins_out_of_range_are_refused_by_name(make, settings):
+    with pytest.raises(ValueError, match=f"{make.__name__}: {next(iter(settings))} must be a finite number"):
+        make(0.5, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "at least one of tpr, tnr and precision"),
+        ({"tpr": 1.5}, "Constrained: tpr must be"),
+        ({"tnr": 0.9, "penalty": -1}, "Constrained: penalty must be"),
+    ],
+)
+def test_constrained_needs_bounds_that_make_sense(settings, words):
+    with pytest.raises(ValueError, match=words):
+        Constrained("f1", **settings)
+
+
+@pytest.mark.parametrize("name", ["alpha", "beta"])
+def test_tversky_and_weighted_min_refuse_weights_that_are_not_positive(name):
+    with pytest.raises(ValueError, match=f"Tversky: {name} must be a finite number above 0"):
+        Tversky(**{name: 0})
+    with pytest.raises(ValueError, match="WeightedMin: on_negatives must be a finite number above 0"):
+        WeightedMin(1.0, -1.0)

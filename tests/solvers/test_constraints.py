@@ -1,0 +1,129 @@
+"""Thresholds that keep a constraint, by a margin that suits the number of rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ratewise.measures import Constrained, FBeta, PrecisionAtRecall, RecallAtPrecision, TPRAtTNR
+from ratewise.solvers import best_threshold, constraint_slack
+
+
+def overlapping(positives, negatives, seed=0, shift=2.0):
+    rng = np.random.default_rng(seed)
+    signs = np.repeat([1.0, -1.0], [positives, negatives])
+    return rng.standard_normal(signs.size) + shift * (signs > 0), signs
+
+
+def precision_of(rates):
+    tpr, tnr, p = rates
+    return p * tpr / (p * tpr + (1 - p) * (1 - tnr))
+
+
+def test_without_caution_the_best_cut_just_keeps_the_bound():
+    scores, signs = overlapping(1_000, 10_000)
+    found = best_threshold(scores, signs, TPRAtTNR(0.99), caution=0.0)
+    assert found.rates.tnr == pytest.approx(0.99, abs=1e-9)
+    assert found.value == found.rates.tpr == np.mean(scores[:1_000] > found.threshold)
+
+
+@pytest.mark.parametrize("negatives", [1_000, 10_000, 100_000])
+def test_the_margin_is_half_a_standard_error(negatives):
+    scores, signs = overlapping(1_000, negatives)
+    found = best_threshold(scores, signs, TPRAtTNR(0.9))
+    error = math.sqrt(0.9 * 0.1 / negatives)
+    assert found.rates.tnr - 0.9 == pytest.approx(0.5 * error, abs=2.0 / negatives)
+
+
+def test_the_margin_can_be_set():
+    scores, signs = overlapping(1_000, 10_000)
+    tnr = [best_threshold(scores, signs, TPRAtTNR(0.9, margin=margin)).rates.tnr for margin in (0.0, 1.0, 3.0)]
+    assert tnr == pytest.approx([0.9, 0.903, 0.909], abs=5e-4)
+
+
+def test_rows_scored_three_times_over_are_no_surer_than_once():
+    scores, signs = overlapping(500, 2_000)
+    once = best_threshold(scores, signs, RecallAtPrecision(0.8))
+    thrice = best_threshold(np.tile(scores, 3), np.tile(signs, 3), RecallAtPrecision(0.8), caution=math.sqrt(3))
+    assert thrice.rates == pytest.approx(once.rates, abs=5e-3)
+
+
+def test_equal_weights_of_any_size_tell_as_much_as_weights_of_one():
+    scores, signs = overlapping(500, 2_000)
+    found = [best_threshold(scores, factor * signs, RecallAtPrecision(0.8)).threshold for factor in (1.0, 100.0)]
+    assert found[0] == found[1]
+
+
+def test_the_margin_keeps_the_bound_on_new_rows_more_often_than_not():
+    kept = {0.0: 0, 1.0: 0}
+    for seed in range(60):
+        scores, signs = overlapping(300, 3_000, seed)
+        new_scores, new_signs = overlapping(30_000, 300_000, 1_000 + seed)
+        for caution in kept:
+            threshold = best_threshold(scores, signs, RecallAtPrecision(0.8), caution=caution).threshold
+            called = new_scores > threshold
+            kept[caution] += np.mean(new_signs[called] > 0) >= 0.8
+    assert kept[1.0] > 30 > kept[0.0]
+
+
+def test_calling_nothing_keeps_no_precision():
+    scores, signs = np.array([3.0, 2.0, 1.0]), np.array([-1.0, 1.0, -1.0])
+    assert constraint_slack(RecallAtPrecision(0.9), 0.0, 1.0, 1 / 3, (1, 2)) == -np.inf
+    assert best_threshold(scores, signs, RecallAtPrecision(0.9)).rates.tpr > 0
+
+
+def test_a_measure_without_constraints_has_no_end_of_slack():
+    assert constraint_slack(FBeta(), 0.0, 1.0, 0.5, (1, 1)) == np.inf
+
+
+def test_where_no_cut_keeps_two_bounds_the_one_nearest_to_both_is_taken():
+    scores, signs = overlapping(2_000, 2_000, shift=1.0)
+    found = best_threshold(scores, signs, Constrained("f1", tpr=0.95, tnr=0.95))
+    assert found.rates.tpr == pytest.approx(found.rates.tnr, abs=0.02)
+    assert found.rates.tpr < 0.8
+
+
+def nearly_flat_precision(wrong):
+    """Twenty positives on top, then two hundred, with a false alarm after every few."""
+    signs = [1.0] * 20
+    for k in range(200):
+        signs.append(1.0)
+        if k % 20 < wrong:
+            signs.append(-1.0)
+    signs += [-1.0] * 2_000
+    return -np.arange(len(signs), dtype=float), np.array(signs)
+
+
+def test_a_bound_missed_by_less_than_the_noise_gets_the_benefit_of_the_doubt_where_keeping_it_is_dear():
+    # 220 hits and 20 or 30 false alarms: a precision of 0.917 or 0.88, give or take 0.02.
+    for wrong, precision in ((2, 0.917), (3, 0.88)):
+        found = best_threshold(*nearly_flat_precision(wrong), RecallAtPrecision(0.9))
+        assert found.rates.tpr > 0.9
+        assert precision_of(found.rates) == pytest.approx(precision, abs=0.02)
+
+
+def test_a_bound_missed_by_more_than_the_noise_is_kept_at_any_cost():
+    scores, signs = nearly_flat_precision(8)  # 80 false alarms: a precision of 0.73
+    found = best_threshold(scores, signs, RecallAtPrecision(0.9))
+    assert precision_of(found.rates) >= 0.9
+    assert found.rates.tpr < 0.3
+
+
+def test_a_higher_penalty_or_no_caution_never_gives_the_benefit_of_the_doubt():
+    scores, signs = nearly_flat_precision(3)
+    measure = RecallAtPrecision(0.9)
+    for found in (
+        best_threshold(scores, signs, measure, caution=0.0),
+        best_threshold(scores, signs, replace(measure, penalty=100.0)),
+    ):
+        assert precision_of(found.rates) >= 0.9
+
+
+def test_precision_at_recall_keeps_the_recall_and_then_looks_for_precision():
+    scores, signs = overlapping(2_000, 20_000)
+    found = best_threshold(scores, signs, PrecisionAtRecall(0.8))
+    assert 0.8 <= found.rates.tpr <= 0.81
+    assert found.value == pytest.approx(precision_of(found.rates))
