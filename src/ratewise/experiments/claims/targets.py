@@ -1,0 +1,31 @@
+"""What this project asks of itself."""
+
+from __future__ import annotations
+
+from ..results import Results
+from .base import Verdict, comparisons, judged, times
+from .concave import PLUG_IN, SVMPERF
+
+
+def mnist_qmean(results: Results) -> Verdict:
+    cells = comparisons(results, ("qmean",), ("mnist",))
+    return judged(
+        "SPADE reaches its best Q-mean on MNIST at least 10x sooner than SVMPerf and 3x sooner than the plug-in.",
+        [one.times_sooner(SVMPERF) >= 10 and one.times_sooner(PLUG_IN) >= 3 for one in cells],
+        [
+            f"SVMPerf: {times(one.times_sooner(SVMPERF))}; plug-in: {times(one.times_sooner(PLUG_IN))}; "
+            f"SPADE takes {one.time_to_best(one.ours):.2f} CPU seconds"
+            for one in cells
+        ],
+        "",
+    )
+
+
+def covtype_f1(results: Results) -> Verdict:
+    cells = comparisons(results, ("f1",), ("covtype",))
+    return judged(
+        "STAMP reaches the plug-in's F1 on Covtype at least 3x sooner.",
+        [one.times_sooner_at(PLUG_IN) >= 3 for one in cells],
+        [f"{one.data}: {times(one.times_sooner_at(PLUG_IN))}" for one in cells],
+        "",
+    )

@@ -1,0 +1,83 @@
+"""How much better, and how much sooner: what the claims are judged by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .methods import BEYOND_THE_PAPER, PAPERS_OWN
+from .results import Curve, Results
+
+TOLERANCE = 0.005
+"""Values nearer than this are not told apart."""
+
+
+class Comparison:
+    """All methods on one data set and measure."""
+
+    def __init__(self, results: Results, data: str, measure: str):
+        self.data, self.measure = data, measure
+        self._curves = {method: results.curves(data, measure, method) for method in results.methods(data, measure)}
+
+    def __contains__(self, method: str) -> bool:
+        return method in self._curves
+
+    @property
+    def ours(self) -> str:
+        """SPADE or STAMP; empty if neither ran."""
+        return next((method.name for method in PAPERS_OWN if method.name in self._curves), "")
+
+    @property
+    def rivals(self) -> list[str]:
+        """The paper's other methods."""
+        not_rivals = {method.name for method in (*PAPERS_OWN, *BEYOND_THE_PAPER)}
+        return [method for method in self._curves if method not in not_rivals]
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.ours and self.rivals)
+
+    def value(self, method: str) -> float:
+        """What it ends with, in the mean over splits."""
+        return float(np.mean([curve.last for curve in self._curves[method]]))
+
+    def spread(self, method: str) -> float:
+        return float(np.std([curve.last for curve in self._curves[method]]))
+
+    def seconds(self, method: str) -> float:
+        """CPU seconds of a whole run, the median over splits."""
+        return float(np.median([curve.seconds[-1] for curve in self._curves[method]]))
+
+    def best_rival(self) -> str:
+        return max(self.rivals, key=self.value)
+
+    def lead(self, rival: str | None = None) -> float:
+        """How far SPADE or STAMP ends above a rival, by default the best."""
+        return self.value(self.ours) - self.value(rival or self.best_rival())
+
+    def times_sooner(self, rival: str) -> float:
+        """How many times sooner ours is at its own best than the rival at its best, or at ours if that is lower.
+
+        "At" is within the tolerance; the median over splits. Ours always has the whole way to go, so that a rival
+        that ends low gains nothing by it.
+        """
+        ratios = []
+        for mine, other in zip(self._curves[self.ours], self._curves[rival], strict=False):
+            goal = min(mine.last, other.last) - TOLERANCE
+            ratios.append(other.first_time_at(goal) / mine.first_time_at(mine.last - TOLERANCE))
+        return float(np.median(ratios))
+
+    def times_sooner_at(self, rival: str) -> float:
+        """How many times sooner ours is at what the rival ends with; 0 if never."""
+        ratios = []
+        for mine, other in zip(self._curves[self.ours], self._curves[rival], strict=False):
+            goal = other.last - TOLERANCE
+            ratios.append(other.first_time_at(goal) / mine.first_time_at(goal))
+        return float(np.median(ratios))
+
+    def time_to_best(self, method: str) -> float:
+        """CPU seconds until it is within the tolerance of what it ends with, the median over splits."""
+
+        def one(curve: Curve) -> float:
+            return curve.first_time_at(curve.last - TOLERANCE)
+
+        return float(np.median([one(curve) for curve in self._curves[method]]))
