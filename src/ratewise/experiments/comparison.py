@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .methods import BEYOND_THE_PAPER, PAPERS_OWN
+from .methods.logistic import LogisticMethod
 from .results import Curve, Results
 
 TOLERANCE = 0.005
@@ -33,8 +34,14 @@ class Comparison:
         return [method for method in self._curves if method not in not_rivals]
 
     @property
+    def tuned_rivals(self) -> list[str]:
+        """Those that aim at the measure."""
+        return [method for method in self.rivals if method != LogisticMethod.name]
+
+    @property
     def complete(self) -> bool:
-        return bool(self.ours and self.rivals)
+        """Whether there is something to compare."""
+        return bool(self.ours and self.tuned_rivals)
 
     def value(self, method: str) -> float:
         """What it ends with, in the mean over splits."""

@@ -88,10 +88,14 @@ def _draw(figure: Figure, workshop: Workshop, output: Path) -> bool:
     canvas: Any = figure.draw(workshop)
     if canvas is None:
         return False
-    for ending, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 110})):
-        picture = io.BytesIO()
-        canvas.savefig(picture, format=ending, **more)
-        _write(output / f"{figure.name}.{ending}", picture.getvalue())
+    import matplotlib
+
+    # The same results are to make the same files: no date, and no names drawn at random.
+    with matplotlib.rc_context({"svg.hashsalt": "ratewise"}):
+        for ending, more in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 110})):
+            picture = io.BytesIO()
+            canvas.savefig(picture, format=ending, **more)
+            _write(output / f"{figure.name}.{ending}", picture.getvalue())
     return True
 
 

@@ -87,8 +87,8 @@ class Results:
         return self._curves[key]
 
     def add(self, key: Key, curve: Curve) -> None:
-        """Keep a run, in memory and in the file."""
-        self._keep(key, curve)
+        """Keep a run, in memory and in the file, with the same digits in both."""
+        self._keep(key, Curve(_rounded(curve.seconds), _rounded(curve.values), curve.setting))
         with whole_file(self._path) as file:
             file.write("".join([",".join(HEADINGS) + "\n", *self._lines]).encode())
 
@@ -111,6 +111,10 @@ class Results:
 
     def data_sets(self, measure: str) -> list[str]:
         return list(dict.fromkeys(key.data for key in self._curves if key.measure == measure))
+
+
+def _rounded(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.array([float(f"{number:.6g}") for number in numbers])
 
 
 def mean_curve(

@@ -6,7 +6,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..comparison import Comparison
+from ..methods.logistic import LogisticMethod
+from ..methods.onepmb import OnePMBMethod
+from ..methods.plugin import PlugInMethod
+from ..methods.svmperf import SVMPerfMethod
 from ..results import Results
+
+PLUG_IN, SVMPERF, ONEPMB = PlugInMethod.name, SVMPerfMethod.name, OnePMBMethod.name
+LOGISTIC = LogisticMethod.name
 
 AGREES, PARTLY, DISAGREES, NOT_MEASURED = "agrees", "partly", "disagrees", "not measured"
 
@@ -21,15 +28,17 @@ class Verdict(NamedTuple):
     """Where they do not agree: the reason, as far as we can tell."""
 
 
-def comparisons(results: Results, measures: Iterable[str], data: Iterable[str] = ()) -> list[Comparison]:
-    """The cells that were measured; of these data sets, or cuts of them, if any are named."""
+def comparisons(
+    results: Results, measures: Iterable[str], data: Iterable[str] = (), methods: Iterable[str] = ()
+) -> list[Comparison]:
+    """The cells that were measured with these methods; of these data sets, or cuts of them, if any are named."""
     found = [
         Comparison(results, name, measure)
         for measure in measures
         for name in results.data_sets(measure)
         if not data or any(name == one or name.startswith(f"{one}-") for one in data)
     ]
-    return [comparison for comparison in found if comparison.complete]
+    return [one for one in found if one.complete and all(method in one for method in methods)]
 
 
 def judged(claim: str, held: list[bool], evidence: list[str], why: str) -> Verdict:

@@ -25,9 +25,7 @@ class CreditCard:
             return Problem(self.name, as_rows(arrays["X"]), arrays["y"] == 1)
         paths = files_in(folder, "creditcard.csv")
         if paths is not None:
-            table = np.genfromtxt(
-                (line.replace('"', "") for line in paths[0].open()), delimiter=",", skip_header=1, dtype=np.float64
-            )
+            table = np.loadtxt(paths[0], delimiter=",", skiprows=1, quotechar='"', dtype=np.float64)
             return Problem(self.name, as_rows(table[:, :-1]), table[:, -1] == 1)
         from sklearn.datasets import fetch_openml
 
