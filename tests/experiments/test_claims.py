@@ -29,18 +29,20 @@ def test_without_results_nothing_is_measured(results, tmp_path):
     assert {claim(TheoryResults(tmp_path / "theory.csv")).verdict for claim in THEOREMS} == {NOT_MEASURED}
 
 
-def test_times_sooner_is_the_way_to_our_best_against_the_way_to_theirs_or_to_ours(made_up):
+def test_times_sooner_is_told_at_a_level_both_reach_or_at_our_best_or_at_theirs(made_up):
     made_up("d", "qmean", "SPADE", [1, 2, 4], [0.7, 0.9, 0.901])
     made_up("d", "qmean", "higher", [1, 10, 50], [0.5, 0.9, 0.95])
-    results = made_up("d", "qmean", "lower", [1, 6, 50], [0.5, 0.8, 0.8])
+    results = made_up("d", "qmean", "lowest", [1, 6, 50], [0.5, 0.7, 0.7])
     found = Comparison(results, "d", "qmean")
     assert found.times_sooner("higher") == 10 / 2
-    assert found.times_sooner("lower") == 6 / 2
-    assert found.times_sooner_at("lower") == 6 / 2
-    assert found.times_sooner_at("higher") == 0
+    assert found.times_sooner("lowest") == 6 / 1
+    assert found.times_sooner_at_best("higher") == 10 / 2
+    assert found.times_sooner_at_best("lowest") == 6 / 2
+    assert found.times_sooner_there("lowest") == 6 / 1
+    assert found.times_sooner_there("higher") == 0
     assert found.best_rival() == "higher"
     assert found.lead() == pytest.approx(-0.049)
-    assert found.lead("lower") == pytest.approx(0.101)
+    assert found.lead("lowest") == pytest.approx(0.201)
 
 
 def test_ratewises_default_is_no_rival(made_up):

@@ -30,7 +30,7 @@ def test_a_method_records_models_ever_later_and_ends_with_a_good_one(method, mea
     assert all(earlier[0] <= later[0] for earlier, later in pairwise(models))
     _, coef, intercept = models[-1]
     best_cut = max(measure.score(positive, X[:, 0] > cut) for cut in np.linspace(0, 2, 41))
-    floor = 0.5 if method.name == "Logistic regression" else best_cut - 0.1
+    floor = 0.4 if method.name == "Logistic regression" else best_cut - 0.1
     assert measure.score(positive, X @ coef + intercept > 0) > floor
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .methods import BEYOND_THE_PAPER, PAPERS_OWN
@@ -62,23 +64,34 @@ class Comparison:
         return self.value(self.ours) - self.value(rival or self.best_rival())
 
     def times_sooner(self, rival: str) -> float:
-        """How many times sooner ours is at its own best than the rival at its best, or at ours if that is lower.
+        """How many times sooner ours is at the level that both reach: the lower of what the two end with."""
+        return self._times_sooner(
+            rival,
+            lambda mine, other: min(mine.last, other.last),
+            lambda mine, other: min(mine.last, other.last),
+        )
 
-        "At" is within the tolerance; the median over splits. Ours always has the whole way to go, so that a rival
-        that ends low gains nothing by it.
+    def times_sooner_at_best(self, rival: str) -> float:
+        """How many times sooner ours is at its own best than the rival at its own, or at ours if that is lower.
+
+        Ours has the whole way to go, so that a rival that ends low is not slower for it.
         """
-        ratios = []
-        for mine, other in zip(self._curves[self.ours], self._curves[rival], strict=False):
-            goal = min(mine.last, other.last) - TOLERANCE
-            ratios.append(other.first_time_at(goal) / mine.first_time_at(mine.last - TOLERANCE))
-        return float(np.median(ratios))
+        return self._times_sooner(
+            rival, lambda mine, other: mine.last, lambda mine, other: min(mine.last, other.last)
+        )
 
-    def times_sooner_at(self, rival: str) -> float:
+    def times_sooner_there(self, rival: str) -> float:
         """How many times sooner ours is at what the rival ends with; 0 if never."""
+        return self._times_sooner(rival, lambda mine, other: other.last, lambda mine, other: other.last)
+
+    def _times_sooner(
+        self, rival: str, my_goal: Callable[[Curve, Curve], float], its_goal: Callable[[Curve, Curve], float]
+    ) -> float:
+        """The median over splits, a goal being reached within the tolerance."""
         ratios = []
         for mine, other in zip(self._curves[self.ours], self._curves[rival], strict=False):
-            goal = other.last - TOLERANCE
-            ratios.append(other.first_time_at(goal) / mine.first_time_at(goal))
+            my_time = mine.first_time_at(my_goal(mine, other) - TOLERANCE)
+            ratios.append(other.first_time_at(its_goal(mine, other) - TOLERANCE) / my_time)
         return float(np.median(ratios))
 
     def time_to_best(self, method: str) -> float:

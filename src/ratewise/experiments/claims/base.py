@@ -59,6 +59,4 @@ def points(difference: float) -> str:
 
 
 def times(ratio: float) -> str:
-    if ratio == float("inf"):
-        return "never reached by the other"
-    return "never" if ratio == 0 else f"{ratio:.3g}x"
+    return "never" if ratio == 0 else f"{ratio:.2g}x" if ratio < 10 else f"{ratio:.0f}x"

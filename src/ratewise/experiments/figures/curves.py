@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...measures import get_measure
+from ..comparison import Comparison
 from ..datasets import MissingData, get_data_set
 from ..methods import METHODS
 from ..protocol import make_runs, runs_of
@@ -94,7 +95,19 @@ class CurveFigure:
         panel.set_xscale("log")
         panel.set_title(get_data_set(data).title, fontsize=9)
         panel.set_xlabel("CPU seconds", fontsize=9)
-        panel.set_ylim(*_limits(panel))
+        self._set_limits(panel, data, workshop)
+
+    def _set_limits(self, panel: Any, data: str, workshop: Workshop) -> None:
+        """Room for all methods that aim at the measure; one that ends far below is named at the lower edge."""
+        found = Comparison(workshop.results, data, self.name)
+        ends = {method.name: found.value(method.name) for method in METHODS if method.name in found}
+        aiming = [value for name, value in ends.items() if name not in found.rivals or name in found.tuned_rivals]
+        top, bottom = max(ends.values()), min(aiming)
+        margin = 0.5 * max(top - bottom, 0.04)
+        panel.set_ylim(max(bottom - 2 * margin, -0.02), min(top + margin, 1.005))
+        below = [f"{name}: {value:.2f}" for name, value in ends.items() if value < panel.get_ylim()[0]]
+        if below:
+            panel.text(0.98, 0.02, f"{', '.join(below)} ↓", transform=panel.transAxes, fontsize=7, ha="right")
 
 
 def _draw_method(panel: Any, curves: list[Curve], name: str, colour: str) -> None:
@@ -109,14 +122,6 @@ def _draw_method(panel: Any, curves: list[Curve], name: str, colour: str) -> Non
     ours = colour == "#D55E00"
     panel.plot(seconds, mean, color=colour, linewidth=2.2 if ours else 1.3, label=name, zorder=3 if ours else 2)
     panel.fill_between(seconds, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
-
-
-def _limits(panel: Any) -> tuple[float, float]:
-    """Room for every curve's end; what lies far below the median end, such as the first models, may be cut off."""
-    ends = [line.get_ydata()[-1] for line in panel.get_lines() if len(line.get_ydata())]
-    top, bottom = max(ends), min(ends)
-    margin = 0.05 * max(top - bottom, 0.05)
-    return max(bottom - 3 * margin, -0.02), min(top + 3 * margin, 1.005)
 
 
 def _legend(panel: Any) -> tuple[list[Any], list[str]]:

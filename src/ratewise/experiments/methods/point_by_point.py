@@ -11,6 +11,8 @@ import numpy as np
 
 from ...baselines.checkpoints import Stopwatch
 from ...baselines.linear import split
+from ...estimators import MeasureClassifier
+from ...estimators.validation import Columns, training_set
 from ...measures import Measure
 from ...solvers import LinearModel, Solver, StreamingRun, best_threshold
 from ...solvers import Task as SolverTask
@@ -27,8 +29,8 @@ _GROWTH = 0.1  # a piece is a tenth of the points before it: some 100 models fro
 class PointByPoint:
     """A streaming solver as a method.
 
-    The clock runs while columns are standardised, rows are mixed, and points are learned from. The time of a model
-    on the way includes that of its own threshold, exact on the validation part: it is what the fit would have
+    The clock runs while rows are checked, standardised and mixed, and while points are learned from. The time of a
+    model on the way includes that of its own threshold, exact on the validation part: it is what the fit would have
     taken had it ended there.
     """
 
@@ -81,9 +83,11 @@ def best_of(candidates: tuple[float, ...], value: Callable[[float], float]) -> f
 
 
 def _standardised(task: Task) -> tuple[Standardizer, ArrayStream, ArrayStream]:
-    signed = np.where(task.positive, np.float32(1), np.float32(-1))
-    standardizer = Standardizer(task.X.shape[1]).update(task.X)
-    stream = ArrayStream(task.X, signed, standardizer, np.random.default_rng(task.seed))
+    """Rows checked as every estimator checks them, the baselines too, standardised and mixed."""
+    X, columns = Columns.of(task.X, MeasureClassifier())
+    rows = training_set(X, task.positive, None, pos_label=True)
+    standardizer = Standardizer(columns.number).update(rows.X)
+    stream = ArrayStream(rows.X, rows.signed_weights, standardizer, np.random.default_rng(task.seed))
     return standardizer, *split(stream, VALIDATION_FRACTION)
 
 

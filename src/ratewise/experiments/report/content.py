@@ -19,8 +19,8 @@ PROTOCOL = (
     "on the clock, compiling and testing are not. Test values are those of 0-1 predictions."
 )
 TIMES = (
-    f'A method is at its best once it is within {TOLERANCE:g} of what it ends with. "k times sooner" compares '
-    "ours at its own best with the other at its own, or at ours if that is lower; the median over splits."
+    f'A method is at its best once it is within {TOLERANCE:g} of what it ends with. "k times sooner" is '
+    "said of the level that both reach, the lower of what the two end with; the median over splits."
 )
 
 
