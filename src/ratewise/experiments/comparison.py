@@ -56,6 +56,10 @@ class Comparison:
         """CPU seconds of a whole run, the median over splits."""
         return float(np.median([curve.seconds[-1] for curve in self._curves[method]]))
 
+    def seconds_to_begin(self) -> float:
+        """CPU seconds until ours has its first model: rows made ready, and 500 points learned."""
+        return float(np.median([curve.seconds[0] for curve in self._curves[self.ours]]))
+
     def best_rival(self) -> str:
         return max(self.rivals, key=self.value)
 

@@ -24,6 +24,7 @@ class Verdict(NamedTuple):
     claim: str
     verdict: str
     evidence: str
+    """A line a data set."""
     why: str = ""
     """Where they do not agree: the reason, as far as we can tell."""
 
@@ -46,7 +47,7 @@ def judged(claim: str, held: list[bool], evidence: list[str], why: str) -> Verdi
     if not held:
         return Verdict(claim, NOT_MEASURED, "None of the data it speaks of were measured in this run.")
     verdict = AGREES if all(held) else PARTLY if any(held) else DISAGREES
-    return Verdict(claim, verdict, "; ".join(evidence) + ".", "" if all(held) else why)
+    return Verdict(claim, verdict, "\n".join(evidence), "" if all(held) else why)
 
 
 def cell(comparison: Comparison) -> str:

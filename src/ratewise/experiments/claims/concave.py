@@ -27,10 +27,10 @@ def three_times_less_time_on_qmean(results: Results) -> Verdict:
         "On Q-mean SPADE achieves similar or better accuracies while consistently requiring about 3-4x less time "
         "than other baseline approaches.",
         [one.lead() >= -0.01 and _least_ratio(one) >= 3.0 for one in cells],
-        [f"{one.data}: {points(one.lead())} points, {_ratios(one)} sooner" for one in cells],
-        "Every method here reads, standardises and mixes the rows on the clock, which costs as much as several of "
-        "SPADE's passes and puts a floor under every ratio: on data that L-BFGS masters in a few rounds there is "
-        "little left to win.",
+        [f"{one.data}: {points(one.lead())} points; {_ratios(one)}; {begin_and_best(one)}" for one in cells],
+        "Checking, standardising and mixing the rows is on every method's clock and costs more than the pass "
+        "or two that SPADE needs after it, so that it puts a floor under every ratio. The paper does not say "
+        "what its times include. L-BFGS here is compiled code on single-precision rows that it reads in order.",
     )
 
 
@@ -38,13 +38,14 @@ def sixty_times_sooner_on_mnist(results: Results) -> Verdict:
     cells = comparisons(results, MEASURES, ("mnist",))
     return judged(
         "On MNIST SPADE found the best solution as much as 60x faster than any other method.",
-        [one.lead() >= -TOLERANCE and max(map(one.times_sooner, one.tuned_rivals)) >= 60.0 for one in cells],
+        [held for one in cells for held in (one.lead() >= -TOLERANCE, _least_ratio(one) >= 60.0)],
         [
-            f"{one.measure}: {points(one.lead())} points on {one.best_rival()}, {_ratios(one)} sooner"
+            f"{one.measure}: {points(one.lead())} points on {one.best_rival()}; {_ratios(one)}; "
+            + begin_and_best(one)
             for one in cells
         ],
-        "With 784 columns, standardising the rows takes longer than SPADE needs to learn from them, and all "
-        "methods pay it; L-BFGS here is compiled code on single-precision rows, too.",
+        "As above: all methods pay for the preparation of the rows, which takes longer than SPADE's learning, "
+        "and the plug-in's L-BFGS runs at the speed of memory.",
     )
 
 
@@ -53,12 +54,9 @@ def on_the_data_that_cannot_be_had(results: Results) -> Verdict:
     cells = comparisons(results, MEASURES, ("kddcup08", "ppi"))
     if not cells:
         stand_ins = comparisons(results, MEASURES, ("creditcard", "protein_homo"))
-        told = "; ".join(f"{cell(one)}: {_ratios(one)}" for one in stand_ins)
-        return Verdict(
-            claim,
-            NOT_MEASURED,
-            "Neither data set could be had." + (f" What stands in for them: {told}." if told else ""),
-        )
+        told = [f"{cell(one)}: {_ratios(one)}" for one in stand_ins]
+        more = ["What stands in for them:", *told] if told else []
+        return Verdict(claim, NOT_MEASURED, "\n".join(["Neither data set could be had.", *more]))
     needed = {"kddcup08": 12.0, "ppi": 2.0}
     return judged(
         claim,
@@ -97,4 +95,11 @@ def _least_ratio(one: Comparison) -> float:
 
 
 def _ratios(one: Comparison) -> str:
-    return ", ".join(f"{times(one.times_sooner(rival))} than {rival}" for rival in one.tuned_rivals)
+    return ", ".join(f"{times(one.times_sooner(rival))} sooner than {rival}" for rival in one.tuned_rivals)
+
+
+def begin_and_best(one: Comparison) -> str:
+    return (
+        f"rows ready and a first model after {one.seconds_to_begin():.2g} CPU s, "
+        f"the best after {one.time_to_best(one.ours):.2g}"
+    )

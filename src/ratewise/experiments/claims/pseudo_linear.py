@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..results import Results
 from .base import ONEPMB, PLUG_IN, SVMPERF, Verdict, cell, comparisons, judged, points, times
+from .concave import begin_and_best
 
 MEASURES = ("f1", "jaccard")
 
@@ -16,8 +17,9 @@ def competitive_in_a_third_of_the_time(results: Results) -> Verdict:
         "less computational time.",
         [one.lead() >= -0.01 and min(one.times_sooner(rival) for rival in rivals) >= 3.0 for one in cells],
         [
-            f"{cell(one)}: {points(one.lead())} points on {one.best_rival()}, "
-            + ", ".join(f"{times(one.times_sooner(rival))} than {rival}" for rival in rivals)
+            f"{cell(one)}: {points(one.lead())} points on {one.best_rival()}; "
+            + ", ".join(f"{times(one.times_sooner(rival))} sooner than {rival}" for rival in rivals)
+            + f"; {begin_and_best(one)}"
             for one in cells
         ],
         "STAMP with its hinge is at its best within the first pass or two on large data. On small or easy data "

@@ -30,8 +30,8 @@ class PointByPoint:
     """A streaming solver as a method.
 
     The clock runs while rows are checked, standardised and mixed, and while points are learned from. The time of a
-    model on the way includes that of its own threshold, exact on the validation part: it is what the fit would have
-    taken had it ended there.
+    model on the way includes that of its own threshold, exact on the validation part: it is what the fit would
+    have taken had it ended there.
     """
 
     colour = "#D55E00"

@@ -51,10 +51,10 @@ def contents(workshop: Workshop, figures: list[Figure], drawn: list[str]) -> lis
 
 
 def _verdicts(heading: str, verdicts: list[Verdict]) -> list[Block]:
-    rows = [(one.claim, one.verdict, " ".join(filter(None, [one.evidence, one.why]))) for one in verdicts]
+    rows = [(one.claim, one.verdict, one.evidence, one.why) for one in verdicts]
     return [
         Heading(heading),
-        Table(("claim", "verdict", "measured, and why it may differ"), rows, verdict_column=1),
+        Table(("claim", "verdict", "measured", "why it may differ"), rows, verdict_column=1),
     ]
 
 

@@ -11,7 +11,7 @@ from .blocks import Block, Heading, Paragraph, Picture, Table
 
 _STYLE = """
 :root { color-scheme: light }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; margin: 2rem auto; max-width: 72rem;
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; margin: 2rem auto; max-width: 80rem;
        padding: 0 1rem }
 h1 { font-size: 1.7rem } h2 { font-size: 1.25rem; margin-top: 2.2rem }
 p, figcaption { max-width: 48rem } figcaption { color: #444; font-size: .9rem }
@@ -64,5 +64,6 @@ def _table(table: Table) -> str:
 def _cell(text: str, is_verdict: bool) -> str:
     if is_verdict:
         return f'<td class="verdict {text.replace(" ", "-")}">{escape(text)}</td>'
+    shown = escape(text).replace("\n", "<br>")
     number = text[:1].isdigit() and len(text) < 20
-    return f'<td class="number">{escape(text)}</td>' if number else f"<td>{escape(text)}</td>"
+    return f'<td class="number">{shown}</td>' if number else f"<td>{shown}</td>"
