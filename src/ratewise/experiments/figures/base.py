@@ -54,3 +54,13 @@ def blank(rows: int, columns: int, width: float, height: float) -> tuple[Any, An
         panel.spines[["top", "right"]].set_visible(False)
         panel.tick_params(labelsize=8)
     return canvas, list(axes)
+
+
+def logarithmic_seconds(panel: Any) -> None:
+    """A logarithmic axis with plain numbers at 1 and 3 of each decade."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    panel.set_xscale("log")
+    panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda seconds, place: f"{seconds:g}"))
+    panel.xaxis.set_minor_locator(NullLocator())

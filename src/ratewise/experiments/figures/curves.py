@@ -12,7 +12,7 @@ from ..datasets import MissingData, get_data_set
 from ..methods import METHODS
 from ..protocol import make_runs, runs_of
 from ..results import Curve, mean_curve
-from .base import Workshop, blank
+from .base import Workshop, blank, logarithmic_seconds
 
 _COLUMNS = 4
 
@@ -74,17 +74,7 @@ class CurveFigure:
         for panel, name in zip(axes, shown, strict=False):
             self._draw_panel(panel, name, workshop)
         axes[0].set_ylabel(self.title, fontsize=9)
-        for panel in axes[len(shown) :]:
-            panel.set_visible(False)
-        handles = {label: handle for panel in axes for handle, label in zip(*_legend(panel), strict=True)}
-        canvas.legend(
-            list(handles.values()),
-            list(handles),
-            loc="outside lower center",
-            ncols=len(handles) if columns > 2 else 3,
-            fontsize=8,
-            frameon=False,
-        )
+        _draw_legend(canvas, axes, len(shown), columns)
         return canvas
 
     def _draw_panel(self, panel: Any, data: str, workshop: Workshop) -> None:
@@ -92,7 +82,7 @@ class CurveFigure:
             curves = workshop.results.curves(data, self.name, method.name)
             if curves and method.suits(get_measure(self.name)):
                 _draw_method(panel, curves, method.name, method.colour)
-        panel.set_xscale("log")
+        logarithmic_seconds(panel)
         panel.set_title(get_data_set(data).title, fontsize=9)
         panel.set_xlabel("CPU seconds", fontsize=9)
         self._set_limits(panel, data, workshop)
@@ -124,6 +114,17 @@ def _draw_method(panel: Any, curves: list[Curve], name: str, colour: str) -> Non
     panel.fill_between(seconds, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
 
 
-def _legend(panel: Any) -> tuple[list[Any], list[str]]:
-    handles, labels = panel.get_legend_handles_labels()
-    return handles, labels
+def _draw_legend(canvas: Any, axes: list[Any], shown: int, columns: int) -> None:
+    """In the place of the first panel that is not needed, or below them all."""
+    handles: dict[str, Any] = {}
+    for panel in axes[:shown]:
+        found, labels = panel.get_legend_handles_labels()
+        handles |= dict(zip(labels, found, strict=True))
+    for panel in axes[shown:]:
+        panel.set_axis_off()
+    style = {"fontsize": 9, "frameon": False}
+    if shown < len(axes):
+        axes[shown].legend(list(handles.values()), list(handles), loc="center left", **style)
+    else:
+        row = len(handles) if columns > 2 else 3
+        canvas.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=row, **style)
