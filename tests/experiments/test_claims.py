@@ -40,6 +40,8 @@ def test_times_sooner_is_told_at_a_level_both_reach_or_at_our_best_or_at_theirs(
     assert found.times_sooner_at_best("lowest") == 6 / 2
     assert found.times_sooner_there("lowest") == 6 / 1
     assert found.times_sooner_there("higher") == 0
+    assert found.times_sooner_at_best_than_end("lowest") == 50 / 2
+    assert found.times_sooner_there_than_end("lowest") == 50 / 1
     assert found.best_rival() == "higher"
     assert found.lead() == pytest.approx(-0.049)
     assert found.lead("lowest") == pytest.approx(0.201)
@@ -84,9 +86,11 @@ def test_the_targets_are_those_of_the_project(made_up):
     made_up("mnist", "qmean", SVMPERF, [0.5, 10], [0.1, 0.9])
     results = made_up("mnist", "qmean", PLUG_IN, [0.5, 3], [0.1, 0.9])
     assert targets.mnist_qmean(results).verdict == AGREES
-    made_up("covtype", "f1", "STAMP", [1, 2, 9], [0.1, 0.3, 0.2])
+    made_up("covtype", "f1", "STAMP", [1, 2, 9], [0.1, 0.3, 0.31])
     results = made_up("covtype", "f1", PLUG_IN, [5, 6], [0.1, 0.3])
     assert targets.covtype_f1(results).verdict == AGREES
+    results = made_up("covtype", "f1", PLUG_IN, [4, 5, 6], [0.1, 0.3, 0.3])
+    assert targets.covtype_f1(results).verdict == PARTLY
     results = made_up("covtype", "f1", PLUG_IN, [4, 5], [0.1, 0.3])
     assert targets.covtype_f1(results).verdict == DISAGREES
 

@@ -39,11 +39,12 @@ def test_a_file_of_something_else_is_refused(tmp_path, text, message):
         Results(path)
 
 
-def test_a_curve_holds_its_latest_value_and_knows_when_it_reached_a_level():
+def test_a_curve_holds_its_latest_value_and_knows_when_it_stays_at_a_level():
     curve = Curve(np.array([1.0, 2.0, 4.0]), np.array([0.2, 0.8, 0.6]))
     np.testing.assert_array_equal(curve.at(np.array([0.5, 1.0, 3.0, 9.0])), [np.nan, 0.2, 0.8, 0.6])
-    assert curve.first_time_at(0.6) == 2.0
-    assert curve.first_time_at(0.9) == np.inf
+    assert curve.settled_at(0.1) == 1.0
+    assert curve.settled_at(0.6) == 2.0
+    assert curve.settled_at(0.7) == np.inf, "its last model is below that, whatever came before"
     assert curve.last == 0.6
 
 

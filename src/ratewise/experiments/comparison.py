@@ -13,6 +13,9 @@ from .results import Curve, Results
 TOLERANCE = 0.005
 """Values nearer than this are not told apart."""
 
+Goal = Callable[[Curve, Curve], float]
+"""A level, from our curve and a rival's."""
+
 
 class Comparison:
     """All methods on one data set and measure."""
@@ -69,39 +72,59 @@ class Comparison:
 
     def times_sooner(self, rival: str) -> float:
         """How many times sooner ours is at the level that both reach: the lower of what the two end with."""
-        return self._times_sooner(
-            rival,
-            lambda mine, other: min(mine.last, other.last),
-            lambda mine, other: min(mine.last, other.last),
-        )
+        return self._ratio(rival, _lower, _until_the_lower)
 
     def times_sooner_at_best(self, rival: str) -> float:
         """How many times sooner ours is at its own best than the rival at its own, or at ours if that is lower.
 
         Ours has the whole way to go, so that a rival that ends low is not slower for it.
         """
-        return self._times_sooner(
-            rival, lambda mine, other: mine.last, lambda mine, other: min(mine.last, other.last)
-        )
+        return self._ratio(rival, _mine, _until_the_lower)
+
+    def times_sooner_at_best_than_end(self, rival: str) -> float:
+        """How many times sooner ours is at its own best than the rival's run ends."""
+        return self._ratio(rival, _mine, _until_the_end)
 
     def times_sooner_there(self, rival: str) -> float:
         """How many times sooner ours is at what the rival ends with; 0 if never."""
-        return self._times_sooner(rival, lambda mine, other: other.last, lambda mine, other: other.last)
+        return self._ratio(rival, _its, lambda mine, other: other.settled_at(other.last - TOLERANCE))
 
-    def _times_sooner(
-        self, rival: str, my_goal: Callable[[Curve, Curve], float], its_goal: Callable[[Curve, Curve], float]
-    ) -> float:
-        """The median over splits, a goal being reached within the tolerance."""
-        ratios = []
-        for mine, other in zip(self._curves[self.ours], self._curves[rival], strict=False):
-            my_time = mine.first_time_at(my_goal(mine, other) - TOLERANCE)
-            ratios.append(other.first_time_at(its_goal(mine, other) - TOLERANCE) / my_time)
+    def times_sooner_there_than_end(self, rival: str) -> float:
+        """How many times sooner ours is at what the rival ends with than the rival's run ends; 0 if never."""
+        return self._ratio(rival, _its, _until_the_end)
+
+    def _ratio(self, rival: str, my_goal: Goal, its_seconds: Callable[[Curve, Curve], float]) -> float:
+        """The rival's seconds over ours until our goal, the median over splits."""
+        ratios = [
+            its_seconds(mine, other) / mine.settled_at(my_goal(mine, other) - TOLERANCE)
+            for mine, other in zip(self._curves[self.ours], self._curves[rival], strict=False)
+        ]
         return float(np.median(ratios))
 
     def time_to_best(self, method: str) -> float:
         """CPU seconds until it is within the tolerance of what it ends with, the median over splits."""
 
         def one(curve: Curve) -> float:
-            return curve.first_time_at(curve.last - TOLERANCE)
+            return curve.settled_at(curve.last - TOLERANCE)
 
         return float(np.median([one(curve) for curve in self._curves[method]]))
+
+
+def _mine(mine: Curve, other: Curve) -> float:
+    return mine.last
+
+
+def _its(mine: Curve, other: Curve) -> float:
+    return other.last
+
+
+def _lower(mine: Curve, other: Curve) -> float:
+    return min(mine.last, other.last)
+
+
+def _until_the_lower(mine: Curve, other: Curve) -> float:
+    return other.settled_at(_lower(mine, other) - TOLERANCE)
+
+
+def _until_the_end(mine: Curve, other: Curve) -> float:
+    return float(other.seconds[-1])

@@ -42,10 +42,14 @@ class Curve(NamedTuple):
         found: NDArray[np.float64] = np.where(latest >= 0, self.values[np.maximum(latest, 0)], np.nan)
         return found
 
-    def first_time_at(self, level: float) -> float:
-        """The seconds until a model reached this level; infinite if none did."""
-        reached = np.flatnonzero(self.values >= level)
-        return float(self.seconds[reached[0]]) if reached.size else np.inf
+    def settled_at(self, level: float) -> float:
+        """The seconds from which on every model is at this level; infinite if the last is not.
+
+        A model on the way may be better by luck than those after it; nobody would know to stop there.
+        """
+        below = np.flatnonzero(self.values < level)
+        first = below[-1] + 1 if below.size else 0
+        return float(self.seconds[first]) if first < self.seconds.size else np.inf
 
 
 class Results:

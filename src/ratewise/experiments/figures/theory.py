@@ -37,8 +37,9 @@ class TheoryFigure:
     def draw(self, workshop: Workshop) -> Any:
         if not workshop.theory.series:
             return None
-        canvas, axes = blank(1, len(PANELS), width=3.5, height=3.4)
-        for axis, panel in zip(axes, PANELS, strict=True):
+        measured = [panel for panel in PANELS if workshop.theory.of(panel.name)]
+        canvas, axes = blank(1, len(measured), width=3.5, height=3.4)
+        for axis, panel in zip(axes, measured, strict=True):
             _draw_panel(axis, panel.name, workshop.theory.of(panel.name))
         return canvas
 

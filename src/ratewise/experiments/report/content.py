@@ -19,7 +19,7 @@ PROTOCOL = (
     "on the clock, compiling and testing are not. Test values are those of 0-1 predictions."
 )
 TIMES = (
-    f'A method is at its best once it is within {TOLERANCE:g} of what it ends with. "k times sooner" is '
+    f'A method is at a level once it stays within {TOLERANCE:g} of it. "k times sooner" is '
     "said of the level that both reach, the lower of what the two end with; the median over splits."
 )
 
