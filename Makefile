@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test lint types unit bench quality reproduce reproduce-quick clean
+.PHONY: demo test lint types unit bench quality reproduce reproduction-page reproduce-quick clean
 
 demo: .venv/made
 	$(BIN)/python examples/digits.py
@@ -35,6 +35,12 @@ quality: .venv/made
 DATA ?= ../shared/data
 reproduce: .venv/made
 	$(ONE_THREAD) $(BIN)/ratewise reproduce --data $(DATA) $(ARGS)
+
+# docs/reproduction.md and its figures, from what `make reproduce` left in reproduction/.
+reproduction-page:
+	mkdir -p docs/reproduction
+	cp reproduction/*.png docs/reproduction/
+	sed 's|](\([a-z]*\.png\))|](reproduction/\1)|' reproduction/report.md > docs/reproduction.md
 
 # Minutes: two data sets and two splits.
 reproduce-quick: .venv/made

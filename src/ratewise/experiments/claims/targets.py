@@ -29,7 +29,7 @@ def mnist_qmean(results: Results) -> Verdict:
             )
         ],
         [
-            f"{times(one.times_sooner_at_best(rival))} sooner than {rival} is at its best, "
+            f"{rival}: {times(one.times_sooner_at_best(rival))} sooner than it is at its best, "
             f"{times(one.times_sooner_at_best_than_end(rival))} sooner than its run ends"
             for one in cells
             for rival in (SVMPERF, PLUG_IN)

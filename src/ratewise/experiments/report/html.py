@@ -21,6 +21,7 @@ table { border-collapse: collapse; font-size: .9rem; margin: .5rem 0 }
 td, th { padding: .35rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #ddd }
 th { border-bottom: 2px solid #888 }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+td.verdict + td { min-width: 26rem }
 td.verdict { font-weight: 600; white-space: nowrap }
 .agrees { color: #00664a } .partly { color: #8a5a00 } .disagrees { color: #a33c00 } .not-measured { color: #666 }
 """
