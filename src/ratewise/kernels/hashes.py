@@ -15,7 +15,7 @@ _MIX_ONCE, _MIX_AGAIN = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85E
 
 @njit(cache=True, nogil=True)
 def _mixed(h: Any) -> Any:
-    """Let every bit have a say in every other: whole numbers differ in a few high bits only. Murmur3's last step."""
+    """Murmur3's last step: every bit has a say in every other, as whole numbers differ in a few high bits only."""
     h = (h ^ (h >> _SHIFT)) * _MIX_ONCE
     h = (h ^ (h >> _SHIFT)) * _MIX_AGAIN
     return h ^ (h >> _SHIFT)
