@@ -15,7 +15,7 @@ _MIX_ONCE, _MIX_AGAIN = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85E
 
 @njit(cache=True, nogil=True)
 def _mixed(h: Any) -> Any:
-    """Let every bit have a say in every other: whole numbers differ in a few high bits only. Murmur3's last step."""
+    """Let every bit have a say in every other: whole numbers differ in few high bits. Murmur3's last step."""
     h = (h ^ (h >> _SHIFT)) * _MIX_ONCE
     h = (h ^ (h >> _SHIFT)) * _MIX_AGAIN
     return h ^ (h >> _SHIFT)

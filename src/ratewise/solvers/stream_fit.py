@@ -353,8 +353,8 @@ class _Track:
             bin_scores(np.arcsinh(mine), weights, _LOW, _WIDTH, candidate.counts)
 
 
-# Of the area hyperbolic sine of the scores: fine near the mean, and up to 200 spreads from it, where the scores of a
-# class of one in ten thousand may well lie.
+# Of the area hyperbolic sine of the scores: fine near the mean, and up to 200 spreads from it, where the scores of
+# a class of one in ten thousand may well lie.
 _LOW, _WIDTH = -6.0, 12.0 / _BINS
 
 
