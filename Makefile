@@ -46,7 +46,7 @@ reproduce: .venv/made
 reproduction-page:
 	mkdir -p docs/reproduction
 	cp reproduction/*.png docs/reproduction/
-	sed 's|](\([a-z]*\.png\))|](reproduction/\1)|' reproduction/report.md > docs/reproduction.md
+	sed 's|](\([a-z0-9]*\.png\))|](reproduction/\1)|' reproduction/report.md > docs/reproduction.md
 
 # Minutes: two data sets and two splits.
 reproduce-quick: .venv/made

@@ -46,7 +46,7 @@ def test_the_plug_in_does_better_than_one_half_where_the_threshold_matters(name)
     test_X, test_positive = two_clouds(5000, distance=1.5, seed=1)
     plain = LogisticBaseline(name, random_state=0).fit(X, positive).score(test_X, test_positive)
     tuned = PlugIn(name, random_state=0).fit(X, positive).score(test_X, test_positive)
-    assert tuned > plain - 0.05  # 60 positives held out know the threshold no better
+    assert tuned > plain - 0.1  # 60 positives held out know the threshold no better
     if name in ("f2", "gmean", "qmean", "hmean", "min"):
         assert tuned > plain + 0.1
 

