@@ -45,6 +45,8 @@ def draw(entries: list[dict[str, Any]], path: Path) -> None:
 
 
 def panel(axis: Any, entry: dict[str, Any]) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     for curve, points in entry["curves"].items():
         seconds, values = [point["seconds"] for point in points], [point["value"] for point in points]
         axis.plot(seconds, values, label=curve, **STYLES[curve])
@@ -52,6 +54,10 @@ def panel(axis: Any, entry: dict[str, Any]) -> None:
     axis.axhline(goal["value"], color="0.6", linewidth=0.8, linestyle=":", label="the plug-in's value")
     axis.axvline(0.1 * goal["seconds"], color="0.6", linewidth=0.8, label="a tenth of its time")
     axis.set_xscale("log")
+    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.xaxis.set_minor_formatter(NullFormatter())
     axis.set_title(f"{entry['data']}, {entry['measure']}", fontsize=10)
     best = max(point["value"] for points in entry["curves"].values() for point in points)
-    axis.set_ylim(goal["value"] - max(0.15 * goal["value"], best - goal["value"]), None)
+    room = max(best - goal["value"], 0.02 * goal["value"])
+    axis.set_ylim(goal["value"] - 1.2 * room, best + 0.2 * room)  # the plug-in's first rounds may lie below
