@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test lint types unit bench quality clean
+.PHONY: demo test lint types unit bench speed quality reproduce reproduction-page reproduce-quick clean
 
 demo: .venv/made
 	$(BIN)/python examples/digits.py
@@ -26,10 +26,31 @@ bench: .venv/made
 	$(ONE_THREAD) $(BIN)/python benchmarks/core.py $(ARGS)
 	$(ONE_THREAD) $(BIN)/python benchmarks/fit_time.py $(ARGS)
 	$(ONE_THREAD) $(BIN)/python benchmarks/svmlight.py $(ARGS)
+	$(ONE_THREAD) $(BIN)/python benchmarks/speed.py $(ARGS)
+	$(ONE_THREAD) $(BIN)/python benchmarks/instructions.py
+
+# Some sections of the speed benchmark: make speed ARGS="--only passes sgd"
+speed: .venv/made
+	$(ONE_THREAD) $(BIN)/python benchmarks/speed.py $(ARGS)
 
 # An hour from nothing; what benchmarks/results/quality.json holds is not computed again.
 quality: .venv/made
 	$(ONE_THREAD) $(BIN)/python benchmarks/quality.py $(ARGS)
+
+# The paper's figures and a verdict on each of its claims; what the folder's results.csv holds is not run again.
+DATA ?= ../shared/data
+reproduce: .venv/made
+	$(ONE_THREAD) $(BIN)/ratewise reproduce --data $(DATA) $(ARGS)
+
+# docs/reproduction.md and its figures, from what `make reproduce` left in reproduction/.
+reproduction-page:
+	mkdir -p docs/reproduction
+	cp reproduction/*.png docs/reproduction/
+	sed 's|](\([a-z]*\.png\))|](reproduction/\1)|' reproduction/report.md > docs/reproduction.md
+
+# Minutes: two data sets and two splits.
+reproduce-quick: .venv/made
+	$(ONE_THREAD) $(BIN)/ratewise reproduce --quick --data $(DATA) $(ARGS)
 
 .venv/made: pyproject.toml
 	$(PYTHON) -m venv .venv

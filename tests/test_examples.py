@@ -27,7 +27,8 @@ def python_blocks(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
-def test_the_code_on_the_page_runs(page):
+def test_the_code_on_the_page_runs(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     names = {}
     for block in python_blocks(page):
         exec(compile(block, page.name, "exec"), names)

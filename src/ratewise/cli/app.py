@@ -14,6 +14,7 @@ from .fit import fit
 from .inspect import inspect
 from .measures import measures
 from .predict import predict
+from .reproduce import reproduce
 from .warmup import warmup
 
 
@@ -31,5 +32,5 @@ def app() -> None:
     """
 
 
-for command in (fit, evaluate, predict, inspect, measures, convert, warmup, demo, export):
+for command in (fit, evaluate, predict, inspect, measures, convert, warmup, demo, export, reproduce):
     app.add_command(command)

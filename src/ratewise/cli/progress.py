@@ -48,6 +48,38 @@ class Meter:
         )
 
 
+class Steps:
+    """A bar of whole runs, for work that is counted in those: call it with stage, done and total."""
+
+    def __init__(self, *, quiet: bool = False, console: Any = None):
+        self._bars: Any = None
+        self._task: Any = None
+        if console is not None or (not quiet and sys.stderr.isatty()):
+            self._bars = _step_bars(console)
+
+    def __enter__(self) -> Self:
+        if self._bars is not None:
+            self._bars.start()
+            self._task = self._bars.add_task("", total=None)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def __call__(self, report: dict[str, Any]) -> None:
+        if self._bars is not None:
+            self._bars.update(
+                self._task,
+                description=str(report["stage"]),
+                completed=report["done"],
+                total=report["total"],
+                refresh=True,
+            )
+
+
 def _rates(report: dict[str, Any]) -> str:
     shown = {"value": "measure", "tpr": "TPR", "tnr": "TNR"}
     return " ".join(f"{label} {report[key]:.3f}" for key, label in shown.items() if report.get(key) is not None)
@@ -59,6 +91,21 @@ def _short(number: float) -> str:
         if number >= size:
             return f"{number / size:.3g}{letter}"
     return f"{number:.0f}"
+
+
+def _step_bars(console: Any) -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console or Console(stderr=True),
+        transient=True,
+        expand=True,
+    )
 
 
 def _bars(console: Any) -> Any:

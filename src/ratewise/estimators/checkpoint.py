@@ -29,11 +29,15 @@ class Checkpoint:
         self._path = Path(path)
         self._before = _before(self._path)
         self._fit = fit
+        self._damaged = False
+        if not self._path.absolute().parent.is_dir():
+            raise FileNotFoundError(f"There is no folder {self._path.absolute().parent} to keep a checkpoint in.")
 
     def save(self, state: Any) -> None:
         body = pickle.dumps((self._fit, state), protocol=pickle.HIGHEST_PROTOCOL)
-        if self._path.exists():
+        if self._path.exists() and not self._damaged:
             self._path.replace(self._before)
+        self._damaged = False
         with whole_file(self._path) as file:
             file.write(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n")
             file.write(body)
@@ -45,6 +49,7 @@ class Checkpoint:
                 continue
             found = self._read(path)
             if found is None:
+                self._damaged = True  # not to take the place of the one before it
                 warnings.warn(
                     f"The checkpoint {path} is damaged and was not used; the one before it is, if there is one.",
                     RuntimeWarning,
@@ -68,9 +73,10 @@ class Checkpoint:
     def _require_same(self, fit: dict[str, Any], path: Path) -> None:
         for name, now in self._fit.items():
             if fit.get(name) != now:
+                hint = " A random_state makes a fit repeatable." if name == "seed" else ""
                 raise ValueError(
                     f"The checkpoint {path} is of another fit: {name} was {fit.get(name)!r} and is {now!r} now. "
-                    "Remove the file to begin anew, or name another."
+                    f"Remove the file to begin anew, or name another.{hint}"
                 )
 
 

@@ -202,6 +202,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         fit = self._fit_sharpened if self._sharpens() else self._fit_plain
         fitted = fit(rows, measure, solver, rng, history)
 
+        self._forget_stream()
         columns.store_on(self)
         self.measure_, self.solver_, self.classes_ = measure, solver, rows.classes
         self.history_ = history.table()
@@ -303,7 +304,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
 
         Besides the passes over the rows to learn from them, one surveys them, one takes statistics and one chooses
         the threshold. A stream that can be read only once is learned from as by ``partial_fit``; a solver that
-        needs all rows at once (AMP) learns from a fair sample.
+        needs all rows at once (AMP) learns from a fair sample. ``warm_start`` has no say here.
 
         Parameters
         ----------
@@ -326,7 +327,10 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
             raise TypeError(
                 f"fit_stream takes what open_stream returns; got {type(stream).__name__}. Rows in memory: fit."
             )
+        if checkpoint_every is not None and (not isinstance(checkpoint_every, Integral) or checkpoint_every < 1):
+            raise ValueError(f"checkpoint_every must be a whole number above 0; got {checkpoint_every!r}.")
         if not stream.repeatable:
+            self._require_once_enough(solver, checkpoint)
             return self._fit_stream_once(stream, progress)
         survey = stream.survey(progress)
         labels = Labels.of(survey, self.pos_label)
@@ -334,8 +338,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         small = self._sharpens() and survey.rows < MANY_ROWS and fits_in_memory(stream, survey)
         if small or not solver.streaming:
             X, y, weights = rows_in_memory(stream, labels, seed)
-            fitted = clone(self).fit(X, y, sample_weight=weights)
-            self.__dict__.update(vars(fitted))
+            self._become(clone(self).fit(X, y, sample_weight=weights))
         else:
             self._fit_windows(
                 stream,
@@ -385,12 +388,29 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
                 value = float(fitted.measure_.value(*fitted.rates_))
                 told = {"tpr": fitted.rates_.tpr, "tnr": fitted.rates_.tnr, "value": value}
                 progress({"stage": "learning", "done_rows": rows, "total_rows": stream.n_rows} | told)
-        self.__dict__.update(vars(fitted))
+        self._become(fitted)
         self._remember_stream(stream, None)
         return self
 
+    def _require_once_enough(self, solver: Solver, checkpoint: Any) -> None:
+        if not solver.streaming:
+            raise ValueError(
+                f"{solver.label} needs all rows at once, and this stream can be read once only. Use solver='auto'."
+            )
+        if checkpoint is not None:
+            raise ValueError(
+                "A stream that can be read once only cannot be gone on with: leave out checkpoint=, or give the "
+                "rows as files or as a list of batches."
+            )
+
+    def _become(self, fitted: MeasureClassifier) -> None:
+        """Take over what a clone has learned, and leave the parameters as they are."""
+        parameters = self.get_params(deep=False)
+        self.__dict__.update({name: value for name, value in vars(fitted).items() if name not in parameters})
+
     def _remember_stream(self, stream: Stream, survey: Survey | None) -> None:
         """What a model needs to read other files as it read these."""
+        self._forget_stream()
         self.encoder_ = stream.encoder
         self.target_ = getattr(stream, "target", None)
         if survey is not None:
@@ -399,6 +419,10 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = np.array(stream.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def _forget_stream(self) -> None:
+        for name in ("encoder_", "target_", "survey_"):
+            self.__dict__.pop(name, None)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Signed scores: above 0 for ``classes_[1]``."""

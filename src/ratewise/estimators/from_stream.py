@@ -58,6 +58,7 @@ def learn_from(
     kept = None
     if checkpoint is not None:
         rows = {"rows": survey.rows, "labels": survey.label_counts, "columns": stream.feature_names}
+        rows["window_rows"] = getattr(stream, "window_rows", None)  # windows are counted, to be skipped
         kept = Checkpoint(checkpoint, vars(plan) | rows)
         state = kept.load() or state
     every = _CHECKPOINT_ROWS if checkpoint_every is None else checkpoint_every
@@ -78,28 +79,28 @@ def _run(
     since = 0
     with _interrupts_held_back(kept is not None) as interrupted:
         while state.result is None:
-            done = 0
             for window in stream.windows(state.pass_rng(), skip=state.windows_done):
                 rates = state.take(window.X, labels.signed_weights(window))
-                done += window.X.shape[0]
                 since += window.X.shape[0]
                 if progress is not None:
-                    progress(_told(state, done, rows, rates))
+                    progress(_told(state, rows, rates))
                 if kept is not None and (since >= every or interrupted()):
                     kept.save(state)
                     since = 0
                 if interrupted():
                     raise KeyboardInterrupt
             state.end_pass()
-            if kept is not None and state.result is None:
+            if kept is not None and (state.result is None or interrupted()):
                 kept.save(state)
                 since = 0
+            if interrupted():
+                raise KeyboardInterrupt
 
 
-def _told(state: StreamFit, done: int, rows: int, rates: Rates | None) -> dict[str, Any]:
+def _told(state: StreamFit, rows: int, rates: Rates | None) -> dict[str, Any]:
     told: dict[str, Any] = {
         "stage": f"{state.phase}, pass {state.pass_number + 1}",
-        "done_rows": done,
+        "done_rows": state.rows_done,
         "total_rows": rows,
     }
     if rates is not None:
@@ -109,11 +110,13 @@ def _told(state: StreamFit, done: int, rows: int, rates: Rates | None) -> dict[s
 
 @contextmanager
 def _interrupts_held_back(wanted: bool) -> Iterator[Callable[[], bool]]:
-    """Ctrl-C is heard between windows, when what has been learned can be kept."""
+    """Ctrl-C is heard between windows, when what has been learned can be kept; a second one at once."""
     pressed = False
 
     def press(number: int, frame: Any) -> None:
         nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
         pressed = True
 
     if not wanted or threading.current_thread() is not threading.main_thread():

@@ -14,12 +14,12 @@ def count_called(scores: Any, signed_weights: Any, threshold: float) -> tuple[fl
     positives, hits, negatives, passes = 0.0, 0.0, 0.0, 0.0
     for i in range(scores.size):
         weight = np.float64(signed_weights[i])
-        called = np.float64(scores[i]) > threshold
+        called = 1.0 if np.float64(scores[i]) > threshold else 0.0  # as a number: a branch would be guessed wrong
         positive, negative = max(weight, 0.0), max(-weight, 0.0)
         positives += positive
         negatives += negative
-        hits += positive if called else 0.0
-        passes += 0.0 if called else negative
+        hits += positive * called
+        passes += negative * (1.0 - called)
     return positives, hits, negatives, passes
 
 

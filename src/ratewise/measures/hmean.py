@@ -65,11 +65,11 @@ class HMean(ConcaveMeasure):
             else:
                 low = s
             step = error / (6.0 * (s * s + r * r) - alpha - beta)
-            if abs(step) < 1e-12:
-                break
             s -= step
             if s <= low or s >= high:
                 s = 0.5 * (low + high)
+            elif abs(step) < 1e-7:  # the next would be of the order of its square
+                break
         return s
 
     def stability(self, epsilon: float) -> float:

@@ -72,6 +72,7 @@ class StreamFit:
         self.phase = "statistics"
         self.pass_number = 0
         self.windows_done = 0
+        self.rows_done = 0
         self.rows = 0
         self._standardizer: Standardizer | None = None
         self._reservoir: Reservoir | None = None
@@ -86,6 +87,7 @@ class StreamFit:
     def take(self, X: Any, signed_weights: NDArray[np.floating[Any]]) -> Rates | None:
         """One window; returns the rates on its rows where they were learned from."""
         self.windows_done += 1
+        self.rows_done += X.shape[0]
         if self.phase == "statistics":
             self._take_statistics(X, signed_weights)
             return None
@@ -94,12 +96,13 @@ class StreamFit:
             self._count_scores(X, weights)
             return None
         rng = np.random.default_rng([self.plan.seed, self.pass_number, self.windows_done])
-        met = [track.learn(*track.training_rows(X, weights), self._units, rng) for track in self._tracks]
+        halves = self._halves(X)
+        met = [track.learn(*track.training_rows(X, weights, halves), self._units, rng) for track in self._tracks]
         return met[0]
 
     def end_pass(self) -> None:
         """All windows of a pass have been taken."""
-        self.windows_done = 0
+        self.windows_done = self.rows_done = 0
         self.pass_number += 1
         if self.phase == "statistics":
             self._fix_units()
@@ -131,6 +134,8 @@ class StreamFit:
     def _fix_units(self) -> None:
         assert self._standardizer is not None
         assert self._reservoir is not None
+        if min(self._weight) == 0:
+            raise ValueError("All rows of one class have weight 0: a classifier needs rows of both classes.")
         plan = self.plan
         sample, weights = self._reservoir.sample()
         self._reservoir = None
@@ -149,17 +154,22 @@ class StreamFit:
             share = np.abs(weights) / np.abs(weights).sum()
             drawn = rng.choice(share.size, max(_WHITENED_SAMPLE, 50 * sample.shape[1]), p=share)
             self._units = Whitener(self._standardizer, sample[drawn], rng)
-        rarer = min(positive, negative)
-        halves = 1 if plan.sharpen is None or rarer >= PLENTY_PER_COLUMN * (sample.shape[1] + 1) else 2
+        plenty = min(positive, negative) >= PLENTY_PER_COLUMN * (sample.shape[1] + 1)
+        halves = _half_of_each_row(sample)
+        in_one = plan.sharpen is None or plenty or not _both_classes_in_both(halves, weights)
         seen = Summary(self.rows, positive, negative, 0.0)
-        for half in range(halves):
-            track = _Track(plan, self.history, half if halves == 2 else None)
-            track.begin(*track.training_rows(sample, weights), self._units, seen, rng, whitened=whitened)
+        for half in [None] if in_one else [0, 1]:
+            track = _Track(plan, self.history, half)
+            track.begin(*track.training_rows(sample, weights, halves), self._units, seen, rng, whitened=whitened)
             self._tracks.append(track)
 
+    def _halves(self, X: Any) -> NDArray[np.uint64] | None:
+        return None if len(self._tracks) == 1 else _half_of_each_row(X)
+
     def _count_scores(self, X: Any, weights: NDArray[np.float32]) -> None:
+        halves = self._halves(X)
         for track in self._tracks:
-            track.count_scores(*track.judging_rows(X, weights), self._units)
+            track.count_scores(*track.judging_rows(X, weights, halves), self._units)
 
     def _choose(self) -> StreamResult:
         """The candidate whose counted scores allow the best value, at the threshold that does."""
@@ -216,11 +226,11 @@ class _Track:
         self.candidates: dict[str, _Candidate] = {}
         self._models: dict[str, LinearModel] = {}
 
-    def training_rows(self, X: Any, weights: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-        return (X, weights) if self._half is None else _rows_of_half(X, weights, 1 - self._half)
+    def training_rows(self, X: Any, weights: NDArray[Any], halves: Any) -> tuple[Any, NDArray[Any]]:
+        return (X, weights) if self._half is None else _rows_where(halves != self._half, X, weights)
 
-    def judging_rows(self, X: Any, weights: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-        return (X, weights) if self._half is None else _rows_of_half(X, weights, self._half)
+    def judging_rows(self, X: Any, weights: NDArray[Any], halves: Any) -> tuple[Any, NDArray[Any]]:
+        return (X, weights) if self._half is None else _rows_where(halves == self._half, X, weights)
 
     def begin(
         self,
@@ -345,15 +355,17 @@ class _Track:
         scores = np.asarray(rows @ stacked)
         for k, candidate in enumerate(self.candidates.values()):
             mine = np.ascontiguousarray(scores[:, k]) + np.float32(candidate.model.intercept)
-            bin_scores(mine, weights, _LOW, _WIDTH, candidate.counts)
+            bin_scores(np.arcsinh(mine), weights, _LOW, _WIDTH, candidate.counts)
 
 
+# Of the area hyperbolic sine of the scores: fine near the mean, and up to 200 spreads from it, where the scores of
+# a class of one in ten thousand may well lie.
 _LOW, _WIDTH = -6.0, 12.0 / _BINS
 
 
 def _rates_at_edges(counts: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], float]:
     """The thresholds between bins, and the rates at each."""
-    edges = _LOW + _WIDTH * np.arange(1, _BINS)
+    edges = np.sinh(_LOW + _WIDTH * np.arange(1, _BINS))
     above = counts[:, ::-1].cumsum(axis=1)[:, ::-1]
     negative, positive = above[:, 0]
     tpr, tnr = above[1, 1:] / max(positive, 1e-300), 1.0 - above[0, 1:] / max(negative, 1e-300)
@@ -367,11 +379,20 @@ def _mean_squared_row(stream: ArrayStream) -> float:
     return float(np.average(squares, weights=shares))
 
 
-def _rows_of_half(X: Any, weights: NDArray[Any], half: int) -> tuple[Any, NDArray[Any]]:
+def _half_of_each_row(X: Any) -> NDArray[np.uint64]:
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     if sparse.issparse(X):
         hash_csr_rows(np.asarray(X.data, dtype=np.float32).view(np.uint32), X.indices, X.indptr, hashes)
     else:
         hash_dense_rows(np.ascontiguousarray(X, dtype=np.float32).view(np.uint32), hashes)
-    mine = np.flatnonzero((hashes >> np.uint64(40)) % np.uint64(2) == half)
+    return hashes & np.uint64(1)
+
+
+def _both_classes_in_both(halves: NDArray[np.uint64], weights: NDArray[Any]) -> bool:
+    """Equal rows are in one half, and may be all there is of a class."""
+    return all(np.unique(np.sign(weights[halves == half])).size == 2 for half in (0, 1))
+
+
+def _rows_where(wanted: NDArray[np.bool_], X: Any, weights: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
+    mine = np.flatnonzero(wanted)
     return X[mine], weights[mine]

@@ -1,0 +1,113 @@
+"""What ratewise costs: passes, time to a rival's quality, growth and memory, against bars and side by side.
+
+Sections: passes (a), sgd (b), reach (c), growth (d), memory (e); each a file in benchmarks/timing. A section's
+figures are kept in benchmarks/results/speed.json as soon as it is done; ``--only`` measures some sections anew,
+``--resume`` those that the file lacks, ``--page`` none. Then docs/speed.md and its picture are made of that file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import scipy
+import sklearn
+from threadpoolctl import threadpool_limits
+
+import datasets
+from timing import growth, memory, page, passes, plot, reach, sgd
+from timing.targets import targets
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "speed.json"
+PAGE = HERE.parent / "docs" / "speed.md"
+PICTURE = HERE.parent / "docs" / "speed.svg"
+SECTIONS = {
+    "passes": passes.measure,
+    "sgd": sgd.measure,
+    "reach": reach.measure,
+    "growth": growth.measure,
+    "memory": memory.measure,
+}
+
+
+def circumstances() -> dict[str, str]:
+    """What the figures depend on besides the code."""
+    versions = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn, "numba": numba}
+    return {
+        "on": time.strftime("%Y-%m-%d"),
+        "processor": processor(),
+        "load before": f"{os.getloadavg()[0]:.1f}",
+        "Python": platform.python_version(),
+    } | {name: module.__version__ for name, module in versions.items()}
+
+
+def processor() -> str:
+    listed = Path("/proc/cpuinfo")
+    if listed.exists():
+        names = [line.split(":")[1].strip() for line in listed.read_text().splitlines() if "model name" in line]
+        if names:
+            return f"{names[0]}, {len(names)} cores"
+    return platform.processor() or platform.machine()
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    temporary = path.with_name(f"{path.name}.tmp")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+def known() -> dict[str, Any]:
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+
+def run(name: str, folder: Path) -> None:
+    print(f"\n{name}: {SECTIONS[name].__module__}", flush=True)
+    measured, started = circumstances(), time.perf_counter()
+    with threadpool_limits(1):
+        found = SECTIONS[name](folder)
+    measured["seconds taken"] = f"{time.perf_counter() - started:.0f}"
+    write(RESULTS, json.dumps(known() | {name: {"measured": measured, "found": found}}, indent=1) + "\n")
+
+
+def report() -> None:
+    sections = known()
+    print()
+    for one in targets(sections):
+        verdict = "met   " if one.met else "MISSED"
+        print(f"{verdict} {one.shown:>12s}, bar {one.bar:.3g}{one.unit}: {one.claim} ({one.where})")
+    if "reach" in sections and sections["reach"]["found"]:
+        plot.draw(sections["reach"]["found"], PICTURE)
+    write(PAGE, page.page(sections, PICTURE.name))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder of NAME.npz files")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--only", nargs="+", choices=list(SECTIONS), help="sections to measure")
+    which.add_argument("--resume", action="store_true", help="measure the sections that the results lack")
+    which.add_argument("--page", action="store_true", help="measure nothing; make the page anew")
+    options = parser.parse_args()
+    if not options.data.is_dir():
+        print(f"There is no folder {options.data}: only made-up data. Give one with --data.", file=sys.stderr)
+    if options.only:
+        chosen = options.only
+    else:
+        chosen = [] if options.page else [name for name in SECTIONS if not (options.resume and name in known())]
+    for name in chosen:
+        run(name, options.data)
+    report()
+
+
+if __name__ == "__main__":
+    main()

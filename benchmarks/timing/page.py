@@ -1,0 +1,156 @@
+"""docs/speed.md, made of benchmarks/results/speed.json and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import reach
+from .targets import targets
+
+HEAD = """# Speed, measured
+
+What ratewise costs, next to what it could cost at least and to what one would use instead.
+
+By `make bench`, or `python benchmarks/speed.py` alone (about 20 minutes; `--only SECTION ...` for a part of it).
+This page is made of benchmarks/results/speed.json. Rivals take turns in one process, one thread each, and a figure
+is the median of at least five turns: of the ratio within a turn where it is a ratio. All times are CPU time;
+compiling is off the clock. A noisy machine moves even ratios: run it on a quiet one.
+"""
+
+GUARD = """
+## The guard against slowdowns
+
+`python benchmarks/instructions.py` counts the instructions each compiled loop spends on a point, under valgrind,
+compiled for one fixed processor whatever the machine has. It fails where a count is 5% above the one in
+benchmarks/results/instructions.json; `--update` accepts new counts. It is the last step of `make bench`.
+"""
+
+
+def page(sections: dict[str, Any], picture: str) -> str:
+    makers = {
+        "passes": pass_tables,
+        "sgd": sgd_table,
+        "reach": reach_tables,
+        "growth": growth_tables,
+        "memory": memory_table,
+    }
+    parts = [HEAD, target_table(sections)]
+    for name, maker in makers.items():
+        if name in sections:
+            body = maker(sections[name]["found"])
+            parts.append(body.replace("PICTURE", picture) + "\n" + told(sections[name]["measured"]))
+    return "".join(parts) + GUARD
+
+
+def told(measured: dict[str, Any]) -> str:
+    return "Measured " + ", ".join(f"{what} {value}" for what, value in measured.items()) + ".\n"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
+
+
+def target_table(sections: dict[str, Any]) -> str:
+    rows = [
+        [one.claim, one.where, one.shown, f"{one.bar:.3g}{one.unit}", "met" if one.met else "**missed**"]
+        for one in targets(sections)
+    ]
+    met = sum(row[-1] == "met" for row in rows)
+    head = ["what, at most", "where", "measured", "bar", ""]
+    return f"\n## What is asked\n\n{met} of {len(rows)} met.\n\n" + table(head, rows)
+
+
+def pass_tables(found: dict[str, Any]) -> str:
+    text = "\n## A pass against a product of the same rows and a vector\n"
+    for title, form in (("Dense rows, float32", "dense"), ("Sparse rows, CSR, float32", "sparse")):
+        solvers = list(found[form][0]["pass / product"])
+        rows = [
+            [
+                row["data"],
+                f"{row['rows']:,}",
+                f"{row['columns']:,}",
+                f"{row['values a row']:.0f}",
+                f"{row['product, ns a row']:.1f}",
+                *(f"{row['pass / product'][name]:.2f}" for name in solvers),
+            ]
+            for row in found[form]
+        ]
+        text += f"\n{title}:\n\n"
+        text += table(["data", "rows", "columns", "values a row", "product, ns a row", *solvers], rows)
+    return text
+
+
+def sgd_table(found: list[dict[str, Any]]) -> str:
+    solvers = list(found[0]["pass / its pass"])
+    rows = [
+        [
+            row["data"],
+            str(row["columns"]),
+            f"{row['SGDClassifier, passes a second']:.1f} ({row['its rows']})",
+            *(f"{row['passes a second'][name]:.1f}, {row['pass / its pass'][name]:.3f}" for name in solvers),
+        ]
+        for row in found
+    ]
+    text = "\n## Passes a second against SGDClassifier\n\nHinge loss, `average=True`, on the width of rows it is "
+    text += "quicker on. Ours: passes a second, and the time of a pass as a share of its.\n\n"
+    return text + table(["data", "columns", "SGDClassifier", *solvers], rows)
+
+
+def reach_tables(found: list[dict[str, Any]]) -> str:
+    rows = []
+    for entry in found:
+        goal, ours, own = reach.target(entry), reach.arrival(entry), reach.arrival(entry, of_plug_in=True)
+        default = entry["curves"][reach.DEFAULT][0]
+        assert own is not None  # the plug-in's last point reaches its own value
+        rows.append(
+            [
+                entry["data"],
+                entry["measure"],
+                f"{goal['value']:.4f}",
+                f"{goal['seconds']:.3f}",
+                f"{own.seconds:.3f} ({own.at})",
+                "not reached"
+                if ours is None
+                else f"{ours.seconds:.3f} ({ours.curve}, {ours.at})".replace(", )", ")"),
+                f"{default['value']:.4f} in {default['seconds']:.3f}",
+            ]
+        )
+    head = [
+        "data",
+        "measure",
+        "plug-in's test value",
+        "its CPU s",
+        "it is there after",
+        "we are there after",
+        "our default fit",
+    ]
+    text = "\n## CPU time to the plug-in's test value\n\n![Test value against CPU time](PICTURE)\n\n"
+    text += "Each point is a whole fit from raw rows, of 1 to 25 passes or 3 to 1,000 rounds of L-BFGS.\n\n"
+    return text + table(head, rows)
+
+
+def growth_tables(found: dict[str, Any]) -> str:
+    text = "\n## Growth\n\nCPU seconds of a whole fit with five passes, `sharpen=False`, made-up float32 rows.\n\n"
+    for part, heading in (("points", "{:,} points"), ("columns", "{:,} columns")):
+        part_found = found[part]
+        rows = [[name, *(f"{s:.4f}" for s in fit["seconds"])] for name, fit in part_found["fits"].items()]
+        fixed = f"{part_found['columns']} columns" if part == "points" else f"{part_found['values']:,} values"
+        text += table([fixed, *(heading.format(size) for size in part_found[part])], rows) + "\n"
+    return text
+
+
+def memory_table(found: list[dict[str, Any]]) -> str:
+    if not found:
+        return "\n## Memory\n\nNot measured on this system.\n"
+    fits = list(found[0]["peak above the data, MB"])
+    rows = [
+        [
+            row["data"],
+            f"{row['float32 copy, MB']:.0f}",
+            *(f"{row['peak above the data, MB'][name]:.0f}" for name in fits),
+        ]
+        for row in found
+    ]
+    text = "\n## Peak memory above the data, MB\n\nF1, a process for each fit.\n\n"
+    return text + table(["data", "a float32 copy", *fits], rows)

@@ -1,0 +1,137 @@
+"""The paper's protocol: every method on the same random splits, timed in CPU seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measures import Measure, get_measure
+from ..solvers import best_threshold
+from .datasets import DataSet, Problem
+from .methods import METHODS, PAPERS_OWN, Method, Task
+from .results import Curve, Key, Results
+
+PATIENCE = 50.0
+"""How many times SPADE's or STAMP's CPU seconds SVMPerf is allowed."""
+
+_WARM_UP_ROWS = 2000
+
+Progress = Callable[[dict[str, Any]], None]
+
+
+class Run(NamedTuple):
+    """One cell of the comparison: a method, on one split, for one measure."""
+
+    data_set: DataSet
+    measure: str
+    method: Method
+    split: int
+
+    @property
+    def key(self) -> Key:
+        return Key(self.data_set.name, self.measure, self.method.name, self.split)
+
+
+def runs_of(data_set: DataSet, measures: Iterable[str], splits: int) -> list[Run]:
+    """All runs on a data set; of a split and a measure, the paper's own method first."""
+    return [
+        Run(data_set, measure, method, split)
+        for split in range(splits)
+        for measure in measures
+        for method in METHODS
+        if method.suits(get_measure(measure))
+    ]
+
+
+def make_runs(
+    data_set: DataSet,
+    runs: list[Run],
+    results: Results,
+    folder: Path | None,
+    splits: int,
+    progress: Progress,
+) -> None:
+    """Make the runs on one data set that are not among the results yet."""
+    left = [run for run in runs if run.key not in results]
+    if not left:
+        return
+    progress({"stage": f"reading {data_set.name}", "done": len(runs) - len(left), "total": len(runs)})
+    problem = data_set.load(folder)
+    warm: set[tuple[str, str]] = set()
+    for split, (train, test) in enumerate(problem.splits(splits)):
+        mine = [run for run in left if run.split == split]
+        if not mine:
+            continue
+        lesson = _Lesson(problem, train, test)
+        for run in mine:
+            done = sum(one.key in results for one in runs)
+            progress(
+                {"stage": f"{data_set.name} {run.measure} {run.method.name}", "done": done, "total": len(runs)}
+            )
+            if (run.measure, run.method.name) not in warm:
+                lesson.warm_up(run)
+                warm.add((run.measure, run.method.name))
+            results.add(run.key, lesson.timed(run, _seconds_allowed(run, results)))
+
+
+def _seconds_allowed(run: Run, results: Results) -> float | None:
+    for ours in PAPERS_OWN:
+        key = run.key._replace(method=ours.name)
+        if key in results:
+            return PATIENCE * float(results[key].seconds[-1])
+    return None
+
+
+class _Lesson:
+    """One split of a problem: rows to learn from, rows to test on."""
+
+    def __init__(self, problem: Problem, train: NDArray[np.intp], test: NDArray[np.intp]):
+        self._X, self._positive = problem.X[train], problem.positive[train]
+        self._test_X, self._test_positive = problem.X[test], problem.positive[test]
+
+    def warm_up(self, run: Run) -> None:
+        """Have all compiled, or read from the disk, that a run calls: none of it is to be timed."""
+        measure = get_measure(run.measure)
+        sample = _of_both_classes(self._positive, _WARM_UP_ROWS)
+        task = Task(measure, self._X[sample], self._positive[sample], 0, seconds_allowed=0.2)
+        run.method.run(task, lambda *model: None)
+        rng = np.random.default_rng(0)  # many scores are cut in another way than few
+        many = rng.standard_normal(40_000, dtype=np.float32)
+        best_threshold(many, np.sign(many + rng.standard_normal(40_000, dtype=np.float32)), measure)
+
+    def timed(self, run: Run, seconds_allowed: float | None) -> Curve:
+        models: list[tuple[float, NDArray[np.float64], float]] = []
+        task = Task(get_measure(run.measure), self._X, self._positive, run.split, seconds_allowed)
+        setting = run.method.run(task, lambda *model: models.append(model))
+        seconds = np.array([seconds for seconds, _, _ in models])
+        order = np.argsort(seconds, kind="stable")  # a slow threshold may put one model after the next
+        values = self._test_values(task.measure, [models[k][1:] for k in order])
+        return Curve(seconds[order], values, setting)
+
+    def _test_values(
+        self, measure: Measure, models: list[tuple[NDArray[np.float64], float]]
+    ) -> NDArray[np.float64]:
+        """The measure of each model on the test rows."""
+        coefs = np.array([coef for coef, _ in models]).T
+        intercepts = np.array([intercept for _, intercept in models])
+        right = np.zeros((2, len(models)))
+        for rows, truth in zip(
+            np.array_split(self._test_X, 20), np.array_split(self._test_positive, 20), strict=True
+        ):
+            called = rows.astype(np.float64) @ coefs + intercepts > 0
+            right += [called[truth].sum(axis=0), (~called[~truth]).sum(axis=0)]
+        positives = int(self._test_positive.sum())
+        negatives = self._test_positive.size - positives
+        values: NDArray[np.float64] = np.asarray(
+            measure.value(right[0] / positives, right[1] / negatives, positives / self._test_positive.size)
+        )
+        return values
+
+
+def _of_both_classes(positive: NDArray[np.bool_], rows: int) -> NDArray[np.intp]:
+    """Some rows, a fifth of them positive if there are so many."""
+    return np.concatenate([np.flatnonzero(positive)[: rows // 5], np.flatnonzero(~positive)[: rows - rows // 5]])

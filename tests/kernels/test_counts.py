@@ -1,0 +1,82 @@
+"""Counting scores, against numpy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ratewise.kernels import bin_scores, count_called, mean_and_spread
+
+quick = settings(deadline=None, max_examples=60)
+eighths = st.integers(-80, 80).map(lambda number: number / 8)  # exact in binary, so that edges are met
+points = st.lists(st.tuples(eighths, st.sampled_from([-2.0, -1.0, 1.0, 3.0])), min_size=1, max_size=60)
+
+
+def as_arrays(points, dtype=np.float32):
+    scores, weights = np.array(points).T
+    return scores.astype(dtype), weights.astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@quick
+@given(points=points, threshold=eighths)
+def test_counts_are_numpys_and_a_score_at_the_threshold_is_called_negative(dtype, points, threshold):
+    scores, weights = as_arrays(points, dtype)
+    called, positive = scores > threshold, weights > 0
+    expected = (
+        weights[positive].sum(),
+        weights[positive & called].sum(),
+        -weights[~positive].sum(),
+        -weights[~positive & ~called].sum(),
+    )
+    assert count_called(scores, weights, threshold) == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@quick
+@given(points=points)
+def test_every_weight_goes_into_the_bin_of_its_score(dtype, points):
+    scores, weights = as_arrays(points, dtype)
+    edges = -4.0 + 0.25 * np.arange(1, 32)
+    counted = np.zeros((2, 32))
+    bin_scores(scores, weights, -4.0, 0.25, counted)
+    places = np.searchsorted(edges, scores, side="right")  # an edge belongs to the bin above it
+    expected = np.zeros((2, 32))
+    np.add.at(expected, ((weights > 0).astype(int), places), np.abs(weights))
+    assert np.array_equal(counted, expected)
+
+
+def test_bins_add_to_what_is_in_them():
+    counted = np.ones((2, 4))
+    bin_scores(np.array([0.5]), np.array([-2.0]), 0.0, 1.0, counted)
+    assert counted.tolist() == [[3, 1, 1, 1], [1, 1, 1, 1]]
+
+
+@quick
+@given(place=st.integers(1, 2**16 - 1))
+def test_a_score_at_an_edge_that_is_not_exact_in_binary_lies_above_it(place):
+    low, width = -6.0, 12.0 / (3 * 2**14)
+    edge = low + width * place
+    counted = np.zeros((2, 2**16))
+    bin_scores(np.array([edge, np.nextafter(edge, -math.inf)]), np.array([1.0, -1.0]), low, width, counted)
+    assert counted[1, place] == 1.0
+    assert counted[0, place - 1] == 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@quick
+@given(points=points, far=st.sampled_from([0.0, 1024.0]))
+def test_the_mean_and_the_spread_are_numpys(dtype, points, far):
+    scores = as_arrays(points, dtype)[0] + dtype(far)
+    mean, spread = mean_and_spread(scores)
+    assert mean == pytest.approx(scores.mean(dtype=np.float64), abs=1e-9)
+    assert spread == pytest.approx(scores.std(dtype=np.float64), abs=1e-6)
+
+
+def test_a_spread_far_from_zero_keeps_its_digits():
+    scores = 1e8 + np.random.default_rng(0).normal(size=1000)
+    assert mean_and_spread(scores)[1] == pytest.approx(scores.std(), rel=1e-9)

@@ -1,0 +1,40 @@
+"""Rows in another order, standardised on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ratewise.streams.gather import gather_standardized
+
+quick = settings(deadline=None, max_examples=40)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("whole", [np.int32, np.int64])
+@quick
+@given(rows=st.integers(1, 60), taken=st.integers(0, 90), d=st.integers(1, 40), seed=st.integers(0, 999))
+def test_rows_come_in_the_order_asked_for_less_the_centre_over_the_scale(dtype, whole, rows, taken, d, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-64, 64, size=(rows, d)).astype(dtype)
+    centre, inverse = rng.integers(-8, 8, size=d).astype(dtype), (2.0 ** rng.integers(-3, 3, size=d)).astype(dtype)
+    order = rng.integers(0, rows, size=taken).astype(whole)  # some rows twice, some never
+    out = np.empty((taken, d), dtype=dtype)
+    gather_standardized(X, order, centre, inverse, out)
+    assert np.array_equal(out, (X[order] - centre) * inverse)
+
+
+def test_wide_rows_can_be_written_narrow():
+    X = np.array([[1e8 + 1.0], [1e8]])
+    out = np.empty((2, 1), dtype=np.float32)
+    gather_standardized(X, np.array([1, 0]), np.array([1e8]), np.array([0.5]), out)
+    assert out.tolist() == [[0.0], [0.5]]  # the centre is taken off before the rounding
+
+
+def test_rows_of_a_larger_matrix_are_found():
+    large = np.arange(40.0).reshape(10, 4)
+    out = np.empty((3, 4))
+    gather_standardized(large[2:8], np.array([5, 0, 3]), np.zeros(4), np.ones(4), out)
+    assert np.array_equal(out, large[[7, 2, 5]])

@@ -1,0 +1,80 @@
+"""The parts of the benchmarks that decide: what counts as a slowdown, and what as reaching a rival."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+DUMP = """# callgrind format
+desc: Trigger: Client Request: learn, 22 columns | {points}
+events: Ir
+summary: {total}
+"""
+
+
+@pytest.fixture(autouse=True)
+def on_the_path(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+
+def test_instructions_a_point_are_the_difference_between_all_points_and_half_of_them():
+    from instructions import per_point
+
+    dumps = [DUMP.format(points=100, total=5_000 + 100 * 7), DUMP.format(points=200, total=5_000 + 200 * 7)]
+    assert per_point([*dumps, "desc: Trigger: Program termination\nsummary: 9\n"]) == {"learn, 22 columns": 7.0}
+
+
+def test_a_loop_is_slower_beyond_five_percent_only_and_a_new_one_never():
+    from instructions import is_slower
+
+    assert is_slower(100.0, 105.1)
+    assert not is_slower(100.0, 104.9)
+    assert not is_slower(None, 1e9)
+
+
+def test_a_complaint_names_the_loop_and_says_when_the_compiler_differs():
+    from instructions import complaint
+
+    text = complaint(["learn"], ["gather"], "numba 1", "numba 2")
+    assert "above the accepted count: learn" in text
+    assert "no longer counted: gather" in text
+    assert "the compiler may be why" in text
+    assert "compiler" not in complaint(["learn"], [], "numba 1", "numba 1")
+
+
+def entry(ours: list[tuple[float, float]]) -> dict:
+    from timing import reach
+
+    def points(pairs):
+        return [{"at": "", "seconds": seconds, "value": value} for seconds, value in pairs]
+
+    plug_in = points([(0.5, 0.6), (0.8, 0.71), (1.0, 0.7)])
+    return {"data": "d", "measure": "f1", "curves": {reach.PLAIN: points(ours), reach.PLUG_IN: plug_in}}
+
+
+def test_arrival_is_the_cheapest_fit_that_does_as_well_as_the_whole_plug_in():
+    from timing import reach
+
+    assert reach.arrival(entry([(0.1, 0.69), (0.2, 0.7), (0.3, 0.75)])).seconds == 0.2
+    assert reach.arrival(entry([(0.1, 0.69)])) is None
+    assert reach.arrival(entry([(0.1, 0.9)]), of_plug_in=True).seconds == 0.8
+
+
+def test_a_value_never_reached_is_a_missed_target():
+    from timing.targets import of_reach
+
+    missed, met, late = of_reach([entry([(0.01, 0.69)]), entry([(0.05, 0.7)]), entry([(0.2, 0.7)])])
+    assert (missed.met, met.met, late.met) == (False, True, False)
+    assert missed.shown == "not reached"
+
+
+def test_low_memory_may_take_a_tenth_of_a_copy():
+    from timing.targets import of_memory
+
+    peaks = {"default": 449.0, "low_memory=True": 91.0}
+    plain, low = of_memory([{"data": "d", "float32 copy, MB": 400.0, "peak above the data, MB": peaks}])
+    assert (plain.bar, plain.met) == (450.0, True)
+    assert (low.bar, low.met) == (90.0, False)
