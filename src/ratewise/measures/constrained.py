@@ -32,9 +32,9 @@ class Constrained(Measure):
     --------
     >>> from ratewise.measures import Constrained
     >>> careful = Constrained("f1", tnr=0.95)
-    >>> careful.value(0.8, 0.96, 0.5) == careful.measure.value(0.8, 0.96, 0.5)
+    >>> bool(careful.value(0.8, 0.96, 0.5) == careful.measure.value(0.8, 0.96, 0.5))
     True
-    >>> careful.value(0.9, 0.94, 0.5) < careful.measure.value(0.9, 0.94, 0.5)
+    >>> bool(careful.value(0.9, 0.94, 0.5) < careful.measure.value(0.9, 0.94, 0.5))
     True
     """
 
