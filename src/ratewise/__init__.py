@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .estimators import MeasureClassifier
+    from .estimators import MeasureClassifier, MeasureMaximizer
     from .onnx import export_onnx
     from .persistence import load_model, save_model
     from .streams import open_stream
@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 # Imported when first asked for: scikit-learn and numba take a second or two, and `ratewise --help` must not wait.
 _HOMES = {
     "MeasureClassifier": ".estimators",
+    "MeasureMaximizer": ".estimators",
     "export_onnx": ".onnx",
     "load_model": ".persistence",
     "open_stream": ".streams",
@@ -35,4 +36,12 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})
 
 
-__all__ = ["MeasureClassifier", "__version__", "export_onnx", "load_model", "open_stream", "save_model"]
+__all__ = [
+    "MeasureClassifier",
+    "MeasureMaximizer",
+    "__version__",
+    "export_onnx",
+    "load_model",
+    "open_stream",
+    "save_model",
+]
