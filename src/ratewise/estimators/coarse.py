@@ -17,8 +17,8 @@ def coarse_rows(X: Any, estimator: Any) -> Any:
 
     HistGradientBoosting sorts every column into bins anew in each fit, and with weights that takes scikit-learn
     1.9 ten times as long as growing the trees (254 weighted percentiles a column). Columns with no more values
-    than bins it takes as they are. So the rounding is done here, once for all folds and rounds: a value becomes
-    the mean of its bin. The models stay in the user's units, and score rows that were never rounded.
+    than bins it takes as they are. So the rounding is done here, once for all folds and rounds. The models stay
+    in the user's units, and score rows that were never rounded.
     """
     if not _bins_would_be_slow(X, estimator):
         return X
@@ -40,7 +40,11 @@ def _bins_would_be_slow(X: Any, estimator: Any) -> bool:
 
 
 def _rounded(values: NDArray[Any], bins: int) -> NDArray[Any]:
-    """Each value as the mean of its bin, the bins about equally full; NaN and infinity stay what they are."""
+    """Each value as the nearest of the means of equally full bins; NaN and infinity stay what they are.
+
+    The nearest, not the mean of its own bin: boosting cuts midway between two values, and a row that was never
+    rounded must fall on the side on which it was learned from.
+    """
     finite = np.isfinite(values)
     known = values[finite]
     ordered = np.sort(known)
@@ -49,8 +53,10 @@ def _rounded(values: NDArray[Any], bins: int) -> NDArray[Any]:
         return values
     upper_ends = np.unique(ordered[np.arange(1, bins) * ordered.size // bins])
     bin_of = np.searchsorted(upper_ends, known)
-    sizes = np.bincount(bin_of, minlength=bins)
-    means = np.bincount(bin_of, weights=known, minlength=bins) / np.maximum(sizes, 1)
+    sizes = np.bincount(bin_of)
+    sums = np.bincount(bin_of, weights=known)
+    levels = np.unique((sums[sizes > 0] / sizes[sizes > 0]).astype(values.dtype))
+    midway = (levels[1:].astype(np.float64) + levels[:-1]) / 2.0
     rounded = values.copy()
-    rounded[finite] = means[bin_of]
+    rounded[finite] = levels[np.searchsorted(midway, known)]
     return rounded

@@ -117,10 +117,19 @@ class CrossFitter:
         )
         models, responses, parts = zip(*found, strict=True)
         scores = np.concatenate(parts)
-        best = best_threshold(scores, self.signed_weights, self._measure)
+        neutral = 0.5 if responses[0] == "predict_proba" else 0.0
+        best = threshold_near(neutral, scores, self.signed_weights, self._measure)
         # Log odds come on the scale of votes; other decision functions on any.
         scale = 1.0 if hasattr(models[0], "predict_proba") else max(float(scores.std()), 1e-12)
         return Round(ratio, list(models), scores, best, Ballot(responses[0], best.threshold, scale))
+
+
+def threshold_near(
+    neutral: float, scores: NDArray[np.float64], signed_weights: NDArray[np.float64], measure: Measure
+) -> BestThreshold:
+    """The exact best threshold; of cuts that do equally well, the one nearest to where one would cut unasked."""
+    best = best_threshold(scores - neutral, signed_weights, measure)
+    return best._replace(threshold=best.threshold + neutral)
 
 
 def _fit_and_score(

@@ -13,14 +13,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..measures import Measure, get_measure
-from ..solvers import best_threshold
 from .coarse import coarse_rows
-from .crossfit import Ballot, CrossFitter, Round, Rows
+from .crossfit import Ballot, CrossFitter, Round, Rows, threshold_near
 from .folds import make_folds
 from .inner import fitted, scores_of, weight_keyword
 from .rounds import history_table, indistinguishable, play_rounds
 from .validation import positive_label, two_class_targets
 
+# With fewer, what the folds hold out is missed by their models.
+_FEW_ROWS = 20_000
 _RESPONSES = ("auto", "decision_function", "predict_proba")
 
 
@@ -54,8 +55,9 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         The folds; None for 5, stratified, and by group if ``groups`` are given to ``fit``.
     ensemble : bool, default=True
         Let the models of all folds (and of the rounds kept) vote: better than one model fitted again on all rows,
-        and no dearer to fit; but there are ``rounds`` times as many models as folds to keep and to ask. False fits
-        one model again, with the weights of the best round.
+        and no dearer to fit; but there are up to ``rounds`` times as many models as folds to keep and to ask. With
+        fewer than 20,000 rows one model of all rows joins them. False keeps only that one, with the weights of the
+        best round.
     warm_start : "auto" or bool, default="auto"
         Whether a round goes on from the models of the round before. "auto" does so for linear models and neural
         networks, which it saves time, and for ``HistGradientBoosting`` where early stopping had not yet ended the
@@ -145,10 +147,14 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             n_jobs=self.n_jobs,
         )
         rounds, valuations = play_rounds(fitter, measure, self.rounds)
-        kept = indistinguishable(rounds, fitter.signed_weights) if self.ensemble else _best_alone(rounds)
-        best = best_threshold(np.mean([rounds[k].votes() for k in kept], axis=0), fitter.signed_weights, measure)
+        kept = indistinguishable(rounds, fitter.signed_weights) if self.ensemble else [_best(rounds)]
+        votes = np.mean([rounds[k].votes() for k in kept], axis=0)
+        best = threshold_near(0.5, votes, fitter.signed_weights, measure)
 
-        members = _members_of(rounds, kept) if self.ensemble else [self._one_member(fitter, rounds[: kept[0] + 1])]
+        members = _members_of(rounds, kept) if self.ensemble else []
+        if not members or targets.y.size < _FEW_ROWS:
+            # It votes as much as all models of the folds: they know each other's mistakes, it knows all the rows.
+            members.append(self._member_of_all_rows(fitter, rounds[: _best(rounds) + 1], say=max(len(members), 1)))
         self._store(members)
         self.measure_, self.classes_ = measure, targets.classes
         self.threshold_, self.rates_ = best.threshold, best.rates
@@ -160,7 +166,7 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         positive = positive_label(self.classes_, self.pos_label)
         votes = [one.ballot.votes(scores_of(one.model, X, one.ballot.response, positive)) for one in self._members]
-        above: NDArray[np.float64] = np.mean(votes, axis=0) - self.threshold_
+        above: NDArray[np.float64] = self._mean(votes) - self.threshold_
         return above if positive == self.classes_[1] else -above
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -176,7 +182,7 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Mean probabilities of the classes, the weights of the rounds undone; ``predict`` does not cut these."""
         check_is_fitted(self)
         positive = positive_label(self.classes_, self.pos_label)
-        means = np.mean([one.probabilities(X, positive) for one in self._members], axis=0)
+        means = self._mean([one.probabilities(X, positive) for one in self._members])
         columns = [means if label == positive else 1.0 - means for label in self.classes_]
         return np.column_stack(columns)
 
@@ -218,8 +224,8 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return measure
 
-    def _one_member(self, fitter: CrossFitter, rounds: list[Round]) -> _Member:
-        """One model for all rows, by the same way through the rounds as those of the folds."""
+    def _member_of_all_rows(self, fitter: CrossFitter, rounds: list[Round], say: int) -> _Member:
+        """One model of all rows, by the same way through the rounds as those of the folds."""
         rows, last = fitter.rows, rounds[-1]
         everything = np.arange(rows.y.size)
         model = None
@@ -234,7 +240,11 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 previous=model,
                 warm_start=self.warm_start,
             )
-        return _Member(model, last.ballot, last.ratio)
+        return _Member(model, last.ballot, last.ratio, say)
+
+    def _mean(self, of_members: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        mean: NDArray[np.float64] = np.average(of_members, axis=0, weights=[one.say for one in self._members])
+        return mean
 
     def _store(self, members: list[_Member]) -> None:
         self._members = members
@@ -255,6 +265,7 @@ class _Member(NamedTuple):
     model: Any
     ballot: Ballot
     ratio: float
+    say: int = 1
 
     def probabilities(self, X: Any, positive: Any) -> NDArray[np.float64]:
         """Of the positive class, as if all rows had weighed alike."""
@@ -266,5 +277,5 @@ def _members_of(rounds: list[Round], kept: list[int]) -> list[_Member]:
     return [_Member(model, rounds[k].ballot, rounds[k].ratio) for k in kept for model in rounds[k].models]
 
 
-def _best_alone(rounds: list[Round]) -> list[int]:
-    return [int(np.argmax([one.best.value for one in rounds]))]
+def _best(rounds: list[Round]) -> int:
+    return int(np.argmax([one.best.value for one in rounds]))
