@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .estimators import MeasureClassifier
+    from .estimators import MeasureClassifier, MeasureMaximizer
     from .measures import ConstraintWarning
     from .onnx import export_onnx
     from .persistence import load_model, save_model
@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "ConstraintWarning": ".measures",
     "MeasureClassifier": ".estimators",
+    "MeasureMaximizer": ".estimators",
     "export_onnx": ".onnx",
     "load_model": ".persistence",
     "open_stream": ".streams",
@@ -40,6 +41,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "ConstraintWarning",
     "MeasureClassifier",
+    "MeasureMaximizer",
     "__version__",
     "export_onnx",
     "load_model",

@@ -1,5 +1,6 @@
 """The scikit-learn face of the solvers."""
 
 from .classifier import MeasureClassifier
+from .maximizer import MeasureMaximizer
 
-__all__ = ["MeasureClassifier"]
+__all__ = ["MeasureClassifier", "MeasureMaximizer"]

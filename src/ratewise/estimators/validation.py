@@ -109,6 +109,33 @@ def training_set(
     return TrainingSet(X, signed, classes)
 
 
+class Targets(NamedTuple):
+    """Checked labels of two classes, with the user's weights."""
+
+    y: NDArray[Any]
+    classes: NDArray[Any]
+    weights: NDArray[np.float64] | None
+
+
+def two_class_targets(y: Any, n_rows: int, sample_weight: Any) -> Targets:
+    """Labels and weights checked for rows that another estimator will check."""
+    if n_rows == 0:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    y = _checked_labels(y, n_rows)
+    classes = np.unique(y)
+    _require_two_classes(y, classes)
+    if sample_weight is None:
+        return Targets(y, classes, None)
+    weights = _checked_weights(sample_weight, y)
+    for label in classes:
+        if not weights[y == label].any():
+            raise ValueError(
+                f"All rows of class {label!r} have weight 0, which leaves one class only: a classifier needs "
+                "examples of two classes."
+            )
+    return Targets(y, classes, weights)
+
+
 def positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
     """The class called positive: the second unless the user says otherwise."""
     if pos_label is None:

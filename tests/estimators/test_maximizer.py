@@ -1,0 +1,463 @@
+"""MeasureMaximizer: what it promises of its rounds, its votes, its errors and its place in scikit-learn."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    ShuffleSplit,
+    TunedThresholdClassifierCV,
+    cross_val_score,
+)
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from ratewise import MeasureMaximizer
+from ratewise.estimators.coarse import coarse_rows
+from ratewise.estimators.inner import fitted
+from ratewise.estimators.valuation import tempered_ratio, valuation_at
+from ratewise.measures import Rates, get_measure
+
+
+@pytest.fixture(scope="module")
+def rings():
+    """Positives, one in twelve, in a ring that no line parts from the rest."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6_000, 4))
+    radius = np.hypot(X[:, 0], X[:, 1]) + 0.1 * rng.standard_normal(6_000)
+    return X, (radius > 2.2).astype(int)
+
+
+@pytest.fixture(scope="module")
+def small(rings):
+    X, y = rings
+    return X[:600], y[:600]
+
+
+def boosting(**settings):
+    return HistGradientBoostingClassifier(**({"max_iter": 15, "random_state": 0} | settings))
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """A classifier that remembers what its fits were given."""
+
+    seen: list[dict] = []  # noqa: RUF012
+
+    def fit(self, X, y, sample_weight=None, mark=None):
+        Recorder.seen.append({"y": y, "weights": sample_weight, "rows": X[:, 0], "mark": mark})
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return X[:, 1]
+
+
+class OfAnotherLibrary(Recorder):
+    """Boosting that is told in fit which model to go on from."""
+
+    def fit(self, X, y, sample_weight=None, init_model=None):
+        super().fit(X, y, sample_weight)
+        Recorder.seen[-1]["start"] = init_model
+        return self
+
+
+@pytest.fixture
+def seen():
+    Recorder.seen.clear()
+    return Recorder.seen
+
+
+@pytest.mark.parametrize("name", ["f1", "gmean", "min"])
+def test_it_is_no_worse_than_a_tuned_threshold_around_the_same_learner(rings, name):
+    X, y = rings
+    measure = get_measure(name)
+    ours = MeasureMaximizer(boosting(), name).fit(X[:2_000], y[:2_000])
+    tuned = TunedThresholdClassifierCV(boosting(), scoring=measure.scorer()).fit(X[:2_000], y[:2_000])
+    assert ours.score(X[2_000:], y[2_000:]) > measure.score(y[2_000:], tuned.predict(X[2_000:])) - 0.02
+
+
+def test_where_boosting_loses_its_way_among_rare_positives_the_weighted_round_leads_it_back():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30_000, 6))
+    y = X[:, 0] + X[:, 1] * X[:, 2] > 4.0
+    learner = boosting(max_iter=30, learning_rate=0.5)
+    once = MeasureMaximizer(learner, "gmean", rounds=1, cv=2).fit(X[:10_000], y[:10_000])
+    twice = MeasureMaximizer(learner, "gmean", cv=2).fit(X[:10_000], y[:10_000])
+    assert twice.score(X[10_000:], y[10_000:]) > once.score(X[10_000:], y[10_000:]) + 0.02
+
+
+def test_the_rates_are_those_of_rows_held_out_not_of_rows_known_by_heart():
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((400, 3)), rng.random(400) < 0.3
+    maximizer = MeasureMaximizer(DecisionTreeClassifier(random_state=0), "gmean").fit(X, y)
+    assert maximizer.score(X, y) > 0.9
+    assert get_measure("gmean").value(*maximizer.rates_) < 0.65
+
+
+@pytest.mark.parametrize("name", ["f1", "gmean"])
+def test_the_second_round_weighs_rows_as_the_measure_asks_at_the_rates_of_the_first(small, seen, name):
+    X, y = small
+    maximizer = MeasureMaximizer(Recorder(), name, cv=2).fit(X, y)
+    assert [fit["weights"] is None for fit in seen[:4]] == [True, True, False, False]
+    history = maximizer.history_
+    rates = Rates(history["tpr"][0], history["tnr"][0], y.mean())
+    ratio = tempered_ratio(valuation_at(get_measure(name), rates), y.mean())
+    for fit in seen[2:4]:
+        assert np.ptp(fit["weights"][fit["y"] == 1]) == 0
+        assert fit["weights"][fit["y"] == 1][0] / fit["weights"][fit["y"] == 0][0] == pytest.approx(ratio)
+        assert fit["weights"].mean() == pytest.approx(1.0)
+    assert history["weight_positive"][1] / history["weight_negative"][1] == pytest.approx(ratio)
+
+
+def test_the_valuation_is_that_of_amp_for_pseudo_linear_measures_and_the_dual_pair_for_concave_ones():
+    rates = Rates(0.7, 0.9, 0.1)
+    level = get_measure("f1").value(*rates)
+    assert valuation_at(get_measure("f1"), rates).level == level
+    assert valuation_at(get_measure("f1"), rates).row_ratio(0.1) == pytest.approx((2 - level) / level)
+    pair = valuation_at(get_measure("gmean"), rates)
+    assert np.isnan(pair.level)
+    assert (pair.on_tpr, pair.on_tnr) == get_measure("gmean").slopes(0.7, 0.9)
+    worse_tpr = valuation_at(get_measure("min"), rates)
+    assert worse_tpr.on_tpr > 0.5 > worse_tpr.on_tnr > 0
+
+
+def test_history_tells_of_every_round(small):
+    maximizer = MeasureMaximizer(LogisticRegression(), "f1", rounds=3).fit(*small)
+    lengths = {column.size for column in maximizer.history_.values()}
+    assert lengths in ({2}, {3})
+    assert list(maximizer.history_) == [
+        "round",
+        "weight_positive",
+        "weight_negative",
+        "level",
+        "tpr",
+        "tnr",
+        "value",
+        "kept",
+    ]
+    assert maximizer.history_["level"][1] == maximizer.history_["value"][0]
+    concave = MeasureMaximizer(LogisticRegression(), "gmean").fit(*small)
+    assert np.isfinite([concave.history_["alpha"][1], concave.history_["beta"][1]]).all()
+
+
+def test_on_balanced_classes_there_is_nothing_to_weigh_and_one_round_is_enough():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((400, 2))
+    maximizer = MeasureMaximizer(LogisticRegression(), "gmean").fit(X, X[:, 0] > np.median(X[:, 0]))
+    assert maximizer.history_["round"].size == 1
+    assert len(maximizer.estimators_) == 5 + 1
+
+
+def test_a_round_that_is_clearly_worse_does_not_vote(rings):
+    X, y = rings
+
+    class WorseWithWeights(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            return super().fit(X if sample_weight is None else np.zeros_like(X), y)
+
+    ring = np.column_stack([X, X**2])
+    maximizer = MeasureMaximizer(WorseWithWeights(), "f1").fit(ring, y)
+    assert maximizer.history_["kept"].tolist() == [True, False]
+    assert len(maximizer.estimators_) == 5 + 1
+
+
+def test_where_rows_are_few_a_model_of_all_rows_has_half_the_say(small, seen):
+    X, y = small
+    maximizer = MeasureMaximizer(Recorder(), cv=3, rounds=1).fit(X, y)
+    assert [fit["y"].size for fit in seen] == [400, 400, 400, 600]
+    assert [one.say for one in maximizer._members] == [1, 1, 1, 3]
+    many = np.tile(X, (34, 1))
+    assert len(MeasureMaximizer(Recorder(), cv=3, rounds=1).fit(many, np.tile(y, 34)).estimators_) == 3
+
+
+def test_without_ensemble_one_model_is_fitted_to_all_rows(small, seen):
+    X, y = small
+    maximizer = MeasureMaximizer(Recorder(), cv=2, ensemble=False).fit(X, y)
+    assert seen[-1]["y"].size == y.size
+    assert maximizer.estimators_ == [maximizer.estimator_]
+    assert not hasattr(MeasureMaximizer(Recorder(), cv=2).fit(X, y), "estimator_")
+
+
+def test_where_many_cuts_do_equally_well_the_votes_are_cut_near_one_half():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((300, 2))
+    y = np.arange(300) < 60
+    X[y] += 12.0  # far apart
+    for learner in (boosting(), LogisticRegression(), RandomForestClassifier(n_estimators=10, random_state=0)):
+        maximizer = MeasureMaximizer(learner, "f1", cv=2).fit(X, y)
+        assert maximizer.threshold_ == pytest.approx(0.5, abs=0.05)
+        np.testing.assert_array_equal(maximizer.predict_proba(X)[:, 1] > 0.5, y)
+        np.testing.assert_array_equal(maximizer.predict(X), y)
+
+
+@pytest.mark.parametrize("name", ["f1", "min"])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        LogisticRegression(),
+        LinearSVC(),
+        RandomForestClassifier(n_estimators=10, random_state=0),
+        SGDClassifier(random_state=0),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_it_works_around_many_learners(small, learner, name):
+    X, y = small
+    ring = np.column_stack([X, X**2])
+    maximizer = MeasureMaximizer(learner, name, cv=3).fit(ring, y)
+    assert maximizer.score(ring, y) > 0.6
+    np.testing.assert_array_equal(maximizer.predict(ring) == 1, maximizer.decision_function(ring) > 0)
+    assert hasattr(maximizer, "predict_proba") == hasattr(learner, "predict_proba")
+    assert maximizer.n_features_in_ == 8
+    again = pickle.loads(pickle.dumps(maximizer))
+    np.testing.assert_array_equal(again.decision_function(ring), maximizer.decision_function(ring))
+
+
+def test_probabilities_are_those_of_the_rows_as_they_are_whatever_the_weights(rings):
+    X, y = rings
+    ring = np.column_stack([X, X**2])
+    maximizer = MeasureMaximizer(LogisticRegression(), "gmean").fit(ring, y)
+    assert maximizer.history_["kept"].all()
+    probabilities = maximizer.predict_proba(ring)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert probabilities[:, 1].mean() == pytest.approx(y.mean(), rel=0.1)
+
+
+def test_the_positive_class_may_be_the_first(small):
+    X, y = small
+    ring = np.column_stack([X, X**2])
+    plain = MeasureMaximizer(LogisticRegression(), "f1").fit(ring, y)
+    named = np.where(y == 1, "a rare one", "common")
+    turned = MeasureMaximizer(LogisticRegression(), "f1", pos_label="a rare one").fit(ring, named)
+    np.testing.assert_array_equal(turned.predict(ring) == "a rare one", plain.predict(ring) == 1)
+    np.testing.assert_allclose(turned.predict_proba(ring)[:, 0], plain.predict_proba(ring)[:, 1], atol=1e-3)
+    assert turned.score(ring, named) == pytest.approx(plain.score(ring, y))
+
+
+@pytest.mark.parametrize(
+    ("settings", "warm_start", "trees"),
+    [
+        ({"early_stopping": True, "n_iter_no_change": 15}, "auto", 30),
+        ({"early_stopping": True, "n_iter_no_change": 15}, False, 15),
+        ({"early_stopping": True, "n_iter_no_change": 1, "tol": 10.0}, "auto", 1),
+        ({"early_stopping": False}, "auto", 15),
+        ({"early_stopping": False}, True, 30),
+    ],
+)
+def test_boosting_that_had_not_yet_stopped_goes_on_and_that_which_had_begins_anew(
+    small, settings, warm_start, trees
+):
+    X, y = small
+    first = fitted(boosting(**settings), X, y, None, {})
+    before = first.decision_function(X)
+    weights = 1.0 + y
+    second = fitted(boosting(**settings), X, y, weights, {}, previous=first, warm_start=warm_start)
+    assert second.n_iter_ == trees
+    np.testing.assert_array_equal(first.decision_function(X), before)
+
+
+def test_other_libraries_boosting_is_handed_its_model_when_told_to_go_on(small, seen):
+    X, y = small
+    MeasureMaximizer(OfAnotherLibrary(), cv=2).fit(X, y)
+    assert {fit["start"] for fit in seen} == {None}
+    seen.clear()
+    MeasureMaximizer(OfAnotherLibrary(), cv=2, warm_start=True).fit(X, y)
+    assert [fit["start"] is None for fit in seen[:4]] == [True, True, False, False]
+
+
+def test_a_linear_model_goes_on_from_the_round_before_and_leaves_that_as_it_was(small):
+    X, y = small
+    ring = np.column_stack([X, X**2])
+    learner = LogisticRegression()
+    warm = MeasureMaximizer(learner, "gmean", cv=2).fit(ring, y)
+    cold = MeasureMaximizer(learner, "gmean", cv=2, warm_start=False).fit(ring, y)
+    assert warm.history_["kept"].all()
+    for mine, other in zip(warm.estimators_[:2], cold.estimators_[:2], strict=True):
+        np.testing.assert_array_equal(mine.coef_, other.coef_)
+    np.testing.assert_allclose(warm.estimators_[2].coef_, cold.estimators_[2].coef_, atol=0.05)
+
+
+def test_sample_weight_counts_in_learning_and_in_scoring(small, seen):
+    X, y = small
+    weights = np.linspace(1.0, 3.0, y.size)
+    maximizer = MeasureMaximizer(Recorder(), cv=2).fit(X, y, sample_weight=weights)
+    by_row = dict(zip(X[:, 0], weights, strict=True))
+    np.testing.assert_array_equal(seen[0]["weights"], [by_row[row] for row in seen[0]["rows"]])
+    shares = seen[2]["weights"] / seen[0]["weights"]
+    assert np.unique(shares.round(9)).size == 2
+    assert seen[2]["weights"].sum() == pytest.approx(seen[0]["weights"].sum())
+    assert maximizer.rates_.prevalence == pytest.approx(weights[y == 1].sum() / weights.sum())
+
+
+def test_rows_of_a_group_are_never_parted(small, seen):
+    X, y = small
+    groups = np.arange(y.size) // 20
+    MeasureMaximizer(Recorder(), cv=3).fit(X, y, groups=groups)
+    group_of = dict(zip(X[:, 0], groups, strict=True))
+    for fit in seen:
+        learned = {group_of[row] for row in fit["rows"]}
+        assert sum(np.isin(groups, list(learned))) == fit["rows"].size
+    MeasureMaximizer(Recorder(), cv=GroupKFold(3)).fit(X, y, groups=groups)
+
+
+def test_other_parameters_of_fit_reach_the_learner_cut_to_its_rows(small, seen):
+    X, y = small
+    MeasureMaximizer(Recorder(), cv=2).fit(X, y, mark=X[:, 0])
+    for fit in seen:
+        np.testing.assert_array_equal(fit["mark"], fit["rows"])
+
+
+def test_rows_may_be_held_out_more_than_once_or_never(small):
+    X, y = small
+    cv = ShuffleSplit(4, test_size=0.4, random_state=0)
+    maximizer = MeasureMaximizer(boosting(), cv=cv).fit(X, y)
+    assert len(maximizer.estimators_) in (4 + 1, 8 + 1)
+
+
+def test_it_works_in_a_pipeline_a_grid_search_and_cross_validation(small):
+    X, y = small
+    learner = MeasureMaximizer(LogisticRegression(), "gmean", cv=2)
+    pipeline = make_pipeline(StandardScaler(), learner)
+    search = GridSearchCV(pipeline, {"measuremaximizer__estimator__C": [0.1, 1.0]}, cv=2).fit(X**2, y)
+    assert search.best_score_ > 0.7
+    assert cross_val_score(clone(learner), X**2, y, cv=2).min() > 0.7
+    assert pipeline.fit(X**2, y, measuremaximizer__groups=np.arange(y.size) // 10).score(X**2, y) > 0.7
+
+
+def test_metadata_routing_brings_sample_weight_and_groups(small, seen):
+    X, y = small
+    groups, weights = np.arange(y.size) // 20, np.linspace(1, 2, y.size)
+    with config_context(enable_metadata_routing=True):
+        maximizer = MeasureMaximizer(Recorder(), cv=2).set_fit_request(sample_weight=True)
+        maximizer.set_score_request(sample_weight=False)
+        search = GridSearchCV(maximizer, {"measure": ["f1"]}, cv=GroupKFold(2))
+        search.fit(X, y, sample_weight=weights, groups=groups)
+    assert all(fit["weights"] is not None for fit in seen)
+    group_of = dict(zip(X[:, 0], groups, strict=True))
+    assert all(fit["rows"].size % 20 == 0 for fit in seen)
+    assert all(len({group_of[row] for row in fit["rows"]}) == fit["rows"].size / 20 for fit in seen)
+
+
+def test_a_pipeline_inside_is_weighted_at_its_last_step_with_routing_or_without(small):
+    X, y = small
+    inside = make_pipeline(StandardScaler(), LogisticRegression())
+    plain = MeasureMaximizer(inside, "gmean", cv=2).fit(X**2, y)
+    with config_context(enable_metadata_routing=True):
+        routed = MeasureMaximizer(inside, "gmean", cv=2).fit(X**2, y)
+    assert plain.history_["round"].size == 2
+    np.testing.assert_array_equal(plain.decision_function(X**2), routed.decision_function(X**2))
+
+
+def test_several_jobs_give_the_same_model(small):
+    X, y = small
+    one = MeasureMaximizer(LogisticRegression(), cv=2).fit(X, y)
+    with parallel_config("threading"):
+        two = MeasureMaximizer(LogisticRegression(), cv=2, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
+
+
+def test_columns_for_boosting_are_rounded_to_their_bins_and_missing_values_stay():
+    rng = np.random.default_rng(4)
+    X = rng.lognormal(size=(5_000, 3))
+    X[:, 1] = rng.integers(0, 40, 5_000)
+    X[rng.random((5_000, 3)) < 0.05] = np.nan
+    X[0, 0] = np.inf
+    rounded = coarse_rows(X, HistGradientBoostingClassifier())
+    np.testing.assert_array_equal(np.isfinite(rounded), np.isfinite(X))
+    np.testing.assert_array_equal(rounded[:, 1], X[:, 1])
+    for column in (0, 2):
+        finite = np.isfinite(X[:, column])
+        assert 200 < np.unique(rounded[finite, column]).size <= 255
+        order = np.argsort(X[finite, column])
+        assert (np.diff(rounded[finite, column][order]) >= 0).all()
+        levels = np.unique(rounded[finite, column])
+        nearest = np.abs(X[finite, column][:, np.newaxis] - levels).min(axis=1)
+        np.testing.assert_allclose(np.abs(X[finite, column] - rounded[finite, column]), nearest)
+    assert coarse_rows(X, LogisticRegression()) is X
+
+
+def test_boosting_learns_the_same_from_rounded_rows_as_far_as_the_rows_can_tell(rings):
+    X, y = rings
+    learner = boosting()
+    rounded = clone(learner).fit(coarse_rows(X, learner), y)
+    np.testing.assert_array_equal(rounded.predict(X), rounded.predict(coarse_rows(X, learner)))
+    raw = clone(learner).fit(X, y)
+    assert (rounded.predict(X) == raw.predict(X)).mean() > 0.995
+
+
+def test_a_learner_without_sample_weight_is_refused_unless_one_round_is_asked_for(small):
+    X, y = small
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier takes no sample_weight in fit.*rounds=1"):
+        MeasureMaximizer(KNeighborsClassifier()).fit(X, y)
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier takes no sample_weight in fit.*give none"):
+        MeasureMaximizer(KNeighborsClassifier(), rounds=1).fit(X, y, sample_weight=np.ones(y.size))
+    assert MeasureMaximizer(KNeighborsClassifier(), rounds=1).fit(X, y).score(X, y) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"measure": "f3"}, "There is no measure 'f3'"),
+        ({"rounds": 0}, "rounds must be a whole number of 1 or more; got 0"),
+        ({"rounds": True}, "rounds must be a whole number"),
+        ({"warm_start": "yes"}, "warm_start must be 'auto', True or False; got 'yes'"),
+        ({"response_method": "predict"}, "response_method must be one of"),
+        ({"estimator": "forest"}, "estimator must be a classifier"),
+        ({"cv": 1}, "cv must be 2 folds or more"),
+        ({"pos_label": 7}, r"pos_label=7 is not among the classes \[0, 1\]"),
+    ],
+)
+def test_a_wrong_parameter_is_named(small, settings, words):
+    with pytest.raises(ValueError, match=words):
+        MeasureMaximizer(LogisticRegression()).set_params(**settings).fit(*small)
+
+
+def test_more_than_two_classes_are_refused(small):
+    X, y = small
+    with pytest.raises(ValueError, match=r"Only binary classification is supported.*3 classes.*OneVsRest"):
+        MeasureMaximizer(LogisticRegression()).fit(X, y + (X[:, 0] > 1))
+
+
+def test_a_class_of_one_row_is_refused_and_one_of_three_gets_three_folds(small):
+    X, _ = small
+    with pytest.raises(ValueError, match="only 1 row of class 1"):
+        MeasureMaximizer(LogisticRegression()).fit(X, (np.arange(X.shape[0]) == 5).astype(int))
+    few = MeasureMaximizer(LogisticRegression(), rounds=1).fit(X, np.arange(X.shape[0]) < 3)
+    assert len(few.estimators_) == 3 + 1
+
+
+def test_a_fold_without_a_class_is_named(small):
+    X, y = small
+    order = np.argsort(y, kind="stable")
+    halves = [(np.arange(300), np.arange(300, 600)), (np.arange(300, 600), np.arange(300))]
+    with pytest.raises(ValueError, match="Fold 1 of 2 leaves no row of class 1 to learn from"):
+        MeasureMaximizer(LogisticRegression(), cv=halves).fit(X[order], y[order])
+
+
+def test_a_class_whose_rows_all_weigh_nothing_is_refused(small):
+    X, y = small
+    with pytest.raises(ValueError, match=r"All rows of class .*1.* have weight 0"):
+        MeasureMaximizer(LogisticRegression()).fit(X, y, sample_weight=1 - y)
+
+
+def test_a_refused_fit_leaves_the_model_as_it_was(small):
+    X, y = small
+    maximizer = MeasureMaximizer(LogisticRegression(), cv=2).fit(X, y)
+    before = maximizer.decision_function(X)
+    with pytest.raises(ValueError, match="NaN"):
+        maximizer.fit(np.full_like(X, np.nan), y)
+    np.testing.assert_array_equal(maximizer.decision_function(X), before)
