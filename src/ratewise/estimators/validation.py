@@ -121,8 +121,7 @@ def two_class_targets(y: Any, n_rows: int, sample_weight: Any) -> Targets:
     """Labels and weights checked for rows that another estimator will check."""
     if n_rows == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    y = _checked_labels(y, n_rows)
-    classes = np.unique(y)
+    y, classes = _checked_labels(y, n_rows)
     _require_two_classes(y, classes)
     if sample_weight is None:
         return Targets(y, classes, None)
