@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ratewise.kernels import LearnSettings, bin_scores, count_called
+from ratewise.kernels import Steps, bin_scores, count_called
 from ratewise.kernels.hashes import hash_dense_rows
 from ratewise.measures import get_measure
 from ratewise.rewards import Hinge, Logistic, Reward, Sigmoid
-from ratewise.solvers.learner import Learner
+from ratewise.solvers.learner import Learner, LearnSettings
 from ratewise.streams import ArrayStream, Chunk, Standardizer
 from ratewise.streams.arrays import evenly_mixed_order
 from ratewise.streams.gather import gather_standardized
@@ -51,17 +51,16 @@ def learning(label: str, stream: ArrayStream, reward: Reward, measure_name: str 
 def fixed_settings(stream: ArrayStream, *, smooth: bool) -> LearnSettings:
     """About what the solvers would set, but fixed here: other step sizes are not another loop."""
     p, values_a_row = SHARE_OF_POSITIVES, stream.n_values / stream.n_points
-    return LearnSettings(
+    steps = Steps(
         step=64.0 / values_a_row if smooth else 0.4 / math.sqrt(values_a_row),
         dual_step=0.0 if smooth else 0.2,
         conjugate_sign=1.0,
         per_positive=1.0 if smooth else 1.0 / p,
         per_negative=1.0 if smooth else 1.0 / (1.0 - p),
         l2=0.0,
-        radius=math.inf,
-        average_every=max(16, stream.n_features // 50) if smooth else 0,
         intercept_gain=1.0,
     )
+    return LearnSettings(steps, average_every=max(16, stream.n_features // 50) if smooth else None)
 
 
 def learning_workloads() -> list[Workload]:

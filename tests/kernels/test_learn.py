@@ -9,20 +9,18 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ratewise.kernels import STATE, LearnSettings, learn, model_places
+from ratewise.kernels import STATE, Steps, learn, model_places
 from ratewise.kernels.learn import NEGLIGIBLE_SLOPE
 from ratewise.measures import ConcaveMeasure, GMean, HMean, MinRate, QMean
 from ratewise.rewards import Hinge, Logistic, Sigmoid
 
-_SETTINGS = LearnSettings(
+_STEPS = Steps(
     step=0.05,
     dual_step=0.1,
     conjugate_sign=1.0,
     per_positive=4.0,
     per_negative=4 / 3,
     l2=0.0,
-    radius=math.inf,
-    average_every=0,
     intercept_gain=0.8,
 )
 
@@ -37,33 +35,34 @@ class Outcome:
     hits: tuple[float, float]
 
 
-def blocks_of(ranges):
-    """The points of each range, four by four."""
+def stretches_of(ranges):
+    """The points of each range, four by four at first and then 32 by 32."""
+    t = 0
     for start, stop in ranges:
-        for first in range(start, stop, 4):
-            yield range(first, min(first + 4, stop))
+        while start < stop:
+            end = min(start + (4 if t < 64 else 32), stop)
+            yield range(start, end)
+            t += end - start
+            start = end
 
 
-def reference_learn(X, signed_weights, ranges, settings, reward, measure, pair):
+def reference_learn(X, signed_weights, ranges, settings, reward, measure, pair, radius=math.inf):
     """Algorithm 1 as one would write it on a blackboard: whole vectors, an explicit sum of models.
 
-    The model moves at every point; the pair and the penalty come in after every four.
+    The model moves at every point, the pair after every four; the steps and the penalty are those of a stretch.
     """
     w, b = np.zeros(X.shape[1]), 0.0
     sum_w, sum_b = np.zeros(X.shape[1]), 0.0
     alpha, beta = pair
     hits = [0.0, 0.0]
-    t, steps_due = 0, 0
-    for block in blocks_of(ranges):
-        if t >= steps_due:  # 1 / sqrt(t), looked up anew after every 4 points at first and every 32 later on
-            every = 4 if t < 64 else 32
-            steps_due = (t // every + 1) * every
-            factor = 1.0 / math.sqrt(steps_due)
+    t = 0
+    for stretch in stretches_of(ranges):
+        factor = 1.0 / math.sqrt(t + len(stretch))
         step, dual_step = settings.step * factor, settings.dual_step * factor
         epsilon = math.sqrt(factor) if measure is not None and not measure.lipschitz else 0.0
-        rewards = {1.0: 0.0, -1.0: 0.0}
-        for i in block:
-            t += 1
+        rewards, met = {1.0: 0.0, -1.0: 0.0}, 0
+        for i in stretch:
+            t, met = t + 1, met + 1
             sign, weight = float(np.sign(signed_weights[i])), float(abs(signed_weights[i]))
             sum_w, sum_b = sum_w + w, sum_b + b
             score = X[i] @ w + b
@@ -76,24 +75,25 @@ def reference_learn(X, signed_weights, ranges, settings, reward, measure, pair):
             if sign < 0 and score <= 0:
                 hits[1] += weight
             w, b = w + step * pull * sign * X[i], b + step * pull * sign * settings.intercept_gain
-            if np.linalg.norm(w) > settings.radius:
-                w = w * (settings.radius / np.linalg.norm(w))
+            if np.linalg.norm(w) > radius:
+                w = w * (radius / np.linalg.norm(w))
             if sign:
                 rewards[sign] += per_point * reward.value(margin)
-        w = w / (1.0 + step * settings.l2) ** len(block)
-        if measure is not None:
-            gradient = measure.conjugate_gradient(alpha, beta)
-            alpha, beta = measure.project(
-                alpha
-                + dual_step * (len(block) * (settings.conjugate_sign * gradient[0] - epsilon) - rewards[1.0]),
-                beta
-                + dual_step * (len(block) * (settings.conjugate_sign * gradient[1] - epsilon) - rewards[-1.0]),
-                epsilon,
-            )
+            if measure is not None and (met == 4 or i == stretch[-1]):
+                gradient = measure.conjugate_gradient(alpha, beta)
+                alpha, beta = measure.project(
+                    alpha + dual_step * (met * (settings.conjugate_sign * gradient[0] - epsilon) - rewards[1.0]),
+                    beta + dual_step * (met * (settings.conjugate_sign * gradient[1] - epsilon) - rewards[-1.0]),
+                    epsilon,
+                )
+                rewards, met = {1.0: 0.0, -1.0: 0.0}, 0
+        w = w / (1.0 + len(stretch) * step * settings.l2)
     return Outcome(w, b, sum_w / max(t, 1), sum_b / max(t, 1), (alpha, beta), tuple(hits))
 
 
-def compiled_learn(rows, n_features, dtype, signed_weights, starts, stops, settings, reward, measure, pair):
+def compiled_learn(
+    rows, n_features, dtype, signed_weights, starts, stops, steps, reward, measure, pair, radius=None
+):
     room, places = model_places(rows, n_features)
     direction, shadow = np.zeros(room, dtype), np.zeros(room, dtype)
     state = np.zeros(1, STATE)
@@ -107,7 +107,9 @@ def compiled_learn(rows, n_features, dtype, signed_weights, starts, stops, setti
         direction,
         shadow,
         state,
-        settings,
+        steps,
+        radius,
+        None,
         reward,
         measure,
     )
@@ -156,10 +158,8 @@ def test_the_loop_matches_its_reference(measure, reward):
     X, signed_weights = points()
     ranges = [(200, 399), (0, 200), (399, 400)]
     starts, stops = np.array(ranges).T
-    expected = reference_learn(X, signed_weights, ranges, _SETTINGS, reward, measure, (0.4, 0.6))
-    found = compiled_learn(
-        X, 22, np.float64, signed_weights, starts, stops, _SETTINGS, reward, measure, (0.4, 0.6)
-    )
+    expected = reference_learn(X, signed_weights, ranges, _STEPS, reward, measure, (0.4, 0.6))
+    found = compiled_learn(X, 22, np.float64, signed_weights, starts, stops, _STEPS, reward, measure, (0.4, 0.6))
     assert_same(found, expected, 1e-9)
     np.testing.assert_allclose(found.hits, expected.hits, rtol=1e-6)
 
@@ -173,9 +173,9 @@ def test_any_number_of_columns_will_do(d, dtype, tolerance, as_csr):
     matrix = sparse.csr_matrix(X)
     rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
     expected = reference_learn(
-        X.astype(np.float64), signed_weights, [(0, 101)], _SETTINGS, Hinge(), QMean(), (0.5, 0.5)
+        X.astype(np.float64), signed_weights, [(0, 101)], _STEPS, Hinge(), QMean(), (0.5, 0.5)
     )
-    found = compiled_learn(rows, d, dtype, signed_weights, [0], [101], _SETTINGS, Hinge(), QMean(), (0.5, 0.5))
+    found = compiled_learn(rows, d, dtype, signed_weights, [0], [101], _STEPS, Hinge(), QMean(), (0.5, 0.5))
     assert_same(found, expected, tolerance)
 
 
@@ -185,7 +185,7 @@ def test_csr_rows_give_the_model_of_dense_rows(measure):
     X = X.astype(np.float32)
     matrix = sparse.csr_matrix(X)
     rows = (matrix.data, matrix.indices, matrix.indptr)
-    arguments = (22, np.float32, signed_weights, [0], [400], _SETTINGS, Hinge(), measure, (0.5, 0.5))
+    arguments = (22, np.float32, signed_weights, [0], [400], _STEPS, Hinge(), measure, (0.5, 0.5))
     dense, csr = compiled_learn(X, *arguments), compiled_learn(rows, *arguments)
     assert_same(csr, dense, 1e-5)
 
@@ -193,28 +193,28 @@ def test_csr_rows_give_the_model_of_dense_rows(measure):
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 def test_float32_agrees_with_float64(measure):
     X, signed_weights = points()
-    arguments = (signed_weights, [0], [400], _SETTINGS, Logistic(), measure, (0.5, 0.5))
+    arguments = (signed_weights, [0], [400], _STEPS, Logistic(), measure, (0.5, 0.5))
     narrow = compiled_learn(X.astype(np.float32), 22, np.float32, *arguments)
     wide = compiled_learn(X, 22, np.float64, *arguments)
     assert_same(narrow, wide, 1e-3)
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [_SETTINGS._replace(radius=0.3), _SETTINGS._replace(l2=0.5), _SETTINGS._replace(radius=0.3, l2=0.5)],
-    ids=["ball", "penalty", "both"],
+    ("l2", "radius"), [(0.0, 0.3), (0.5, math.inf), (0.5, 0.3)], ids=["ball", "penalty", "both"]
 )
-def test_projection_and_penalty_match_the_reference_though_they_cost_no_loop(settings):
+def test_projection_and_penalty_match_the_reference_though_they_cost_no_loop(l2, radius):
     X, signed_weights = points()
-    expected = reference_learn(X, signed_weights, [(0, 400)], settings, Hinge(), QMean(), (0.5, 0.5))
-    found = compiled_learn(X, 22, np.float64, signed_weights, [0], [400], settings, Hinge(), QMean(), (0.5, 0.5))
+    steps = _STEPS._replace(l2=l2)
+    expected = reference_learn(X, signed_weights, [(0, 400)], steps, Hinge(), QMean(), (0.5, 0.5), radius)
+    arguments = (X, 22, np.float64, signed_weights, [0], [400], steps, Hinge(), QMean(), (0.5, 0.5))
+    found = compiled_learn(*arguments, radius if radius < math.inf else None)
     assert_same(found, expected, 1e-9)
-    assert np.linalg.norm(found.weights) <= settings.radius + 1e-9
+    assert np.linalg.norm(found.weights) <= radius + 1e-9
 
 
 def test_a_scale_that_nears_zero_is_folded_away_before_it_underflows():
     X, signed_weights = points()
-    settings = _SETTINGS._replace(l2=1000.0)
+    settings = _STEPS._replace(l2=1000.0)
     expected = reference_learn(X, signed_weights, [(0, 400)], settings, Hinge(), None, (0.5, 0.5))
     found = compiled_learn(X, 22, np.float64, signed_weights, [0], [400], settings, Hinge(), None, (0.5, 0.5))
     assert_same(found, expected, 1e-9)
@@ -222,20 +222,18 @@ def test_a_scale_that_nears_zero_is_folded_away_before_it_underflows():
 
 @pytest.mark.parametrize("as_csr", [False, True])
 def test_a_sampled_mean_is_that_of_every_so_many_models(as_csr):
-    """A sample is taken before the four points among which it falls due: after 36, 76, ... points."""
+    """A sample is taken before the stretch in which it falls due: that of point 40, of point 80, ..."""
     X, signed_weights = points(d=16)
-    settings = _SETTINGS._replace(average_every=40, l2=0.1)
-    wanted = [
-        reference_learn(X, signed_weights, [(0, k)], settings, Logistic(), None, (0.5, 0.5))
-        for k in range(36, 400, 40)
-    ]
+    steps = _STEPS._replace(l2=0.1)
+    begins = [stretch[0] for stretch in stretches_of([(0, 400)]) if any((i + 1) % 40 == 0 for i in stretch)]
+    wanted = [reference_learn(X, signed_weights, [(0, k)], steps, Logistic(), None, (0.5, 0.5)) for k in begins]
     direction, shadow, state = np.zeros(16), np.zeros(16), np.zeros(1, STATE)
     state["scale"] = 1.0
     state["alpha"] = state["beta"] = 0.5
     matrix = sparse.csr_matrix(X)
     rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
     ranges = np.array([0]), np.array([400])
-    learn(rows, signed_weights, *ranges, direction, shadow, state, settings, Logistic(), None)
+    learn(rows, signed_weights, *ranges, direction, shadow, state, steps, None, 40, Logistic(), None)
     assert state["intercept_mass"][0] == len(wanted)
     np.testing.assert_allclose(shadow, np.sum([one.weights for one in wanted], axis=0), atol=1e-9)
     np.testing.assert_allclose(state["intercept_shadow"][0], sum(one.intercept for one in wanted), atol=1e-9)
@@ -247,10 +245,8 @@ def test_a_point_of_weight_zero_moves_nothing(as_csr):
     signed_weights[::3] = 0.0
     matrix = sparse.csr_matrix(X)
     rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
-    expected = reference_learn(X, signed_weights, [(0, 400)], _SETTINGS, Hinge(), QMean(), (0.5, 0.5))
-    found = compiled_learn(
-        rows, 22, np.float64, signed_weights, [0], [400], _SETTINGS, Hinge(), QMean(), (0.5, 0.5)
-    )
+    expected = reference_learn(X, signed_weights, [(0, 400)], _STEPS, Hinge(), QMean(), (0.5, 0.5))
+    found = compiled_learn(rows, 22, np.float64, signed_weights, [0], [400], _STEPS, Hinge(), QMean(), (0.5, 0.5))
     assert_same(found, expected, 1e-9)
 
 
@@ -260,8 +256,8 @@ def test_a_row_is_read_up_to_its_end_and_no_further():
     fenced = np.full(14 * 11, np.nan)
     inner = fenced[11:-11].reshape(12, 11)
     inner[:] = X
-    expected = reference_learn(X, signed_weights, [(0, 12)], _SETTINGS, Hinge(), None, (0.5, 0.5))
-    found = compiled_learn(inner, 11, np.float64, signed_weights, [0], [12], _SETTINGS, Hinge(), None, (0.5, 0.5))
+    expected = reference_learn(X, signed_weights, [(0, 12)], _STEPS, Hinge(), None, (0.5, 0.5))
+    found = compiled_learn(inner, 11, np.float64, signed_weights, [0], [12], _STEPS, Hinge(), None, (0.5, 0.5))
     assert_same(found, expected, 1e-9)
 
 
@@ -282,7 +278,9 @@ def test_columns_a_csr_row_does_not_name_are_never_touched():
         direction,
         shadow,
         state,
-        _SETTINGS._replace(l2=0.1, radius=1.0),
+        _STEPS._replace(l2=0.1),
+        1.0,
+        None,
         Hinge(),
         QMean(),
     )
@@ -300,4 +298,4 @@ def test_a_measure_must_be_a_frozen_dataclass():
 
     X, signed_weights = points()
     with pytest.raises(TypeError, match="Loose must be a frozen dataclass"):
-        compiled_learn(X, 22, np.float64, signed_weights, [0], [400], _SETTINGS, Hinge(), Loose(), (0.5, 0.5))
+        compiled_learn(X, 22, np.float64, signed_weights, [0], [400], _STEPS, Hinge(), Loose(), (0.5, 0.5))

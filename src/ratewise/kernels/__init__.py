@@ -4,11 +4,11 @@ from . import measure_type  # noqa: F401  (teaches numba to take measures and re
 from .counts import bin_scores, count_called, mean_and_spread
 from .dense import model_places
 from .hashes import hash_csr_rows, hash_dense_rows
-from .learn import STATE, LearnSettings, learn
+from .learn import STATE, Steps, learn
 
 __all__ = [
     "STATE",
-    "LearnSettings",
+    "Steps",
     "bin_scores",
     "count_called",
     "hash_csr_rows",

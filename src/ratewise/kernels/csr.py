@@ -57,8 +57,8 @@ def emit_look_ahead(context: Any, builder: Any, signature: Any, arguments: Any) 
 
 
 def emit_add_rows(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    rows, first, _, factors, vectors = arguments
-    kinds = signature.args[4]
+    rows, first, factors, vectors = arguments
+    kinds = signature.args[3]
     models = [data_of(context, builder, kind, builder.extract_value(vectors, v)) for v, kind in enumerate(kinds)]
     each = [
         narrowed(builder, builder.extract_value(factors, (v, 0)), number_type(kind.dtype))

@@ -53,8 +53,8 @@ def model_places(rows: Any, n_features: int) -> tuple[int, NDArray[np.intp]]:
 
 
 def emit_look_ahead(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    rows, first, count, vector = arguments
-    model = data_of(context, builder, signature.args[3], vector)
+    rows, first, vector = arguments
+    model = data_of(context, builder, signature.args[2], vector)
     found = [cgutils.alloca_once(builder, ir.DoubleType()) for _ in range(signature.return_type.count)]
 
     def emit(block: _Block) -> None:
@@ -70,31 +70,31 @@ def emit_look_ahead(context: Any, builder: Any, signature: Any, arguments: Any) 
         for place, total in zip(found, block.sums_of(sums), strict=True):
             builder.store(total, place)
 
-    _emit_wide_or_narrow(emit, context, builder, signature.args[0], rows, first, count)
+    _emit_wide_or_narrow(emit, context, builder, signature.args[0], rows, first, BLOCK)
     return context.make_tuple(builder, signature.return_type, [builder.load(place) for place in found])
 
 
 def emit_add_rows(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    rows, first, count, factors, vectors = arguments
-    kinds = signature.args[4]
+    rows, first, factors, vectors = arguments
+    kinds = signature.args[3]
     models = [data_of(context, builder, kind, builder.extract_value(vectors, v)) for v, kind in enumerate(kinds)]
 
     def emit(block: _Block) -> None:
         each = [
             [block.spread(builder.extract_value(factors, (v, k))) for k in range(len(own))]
-            for v, own in enumerate(signature.args[3])
+            for v, own in enumerate(signature.args[2])
         ]
 
         def body(x: list[Any], offset: Any) -> None:
             for model, own_factors in zip(models, each, strict=True):
                 total = block.load(model, offset)
-                for factor, row in zip(own_factors, x, strict=False):
+                for factor, row in zip(own_factors, x, strict=True):
                     total = builder.fadd(total, builder.fmul(factor, row, flags=FLAGS), flags=FLAGS)
                 block.store(total, model, offset)
 
         block.sweep(body)
 
-    _emit_wide_or_narrow(emit, context, builder, signature.args[0], rows, first, count)
+    _emit_wide_or_narrow(emit, context, builder, signature.args[0], rows, first, signature.args[2][0].count)
     return context.get_dummy_value()
 
 
@@ -125,12 +125,12 @@ def _emit_sum(
         block.sweep(lambda x, offset: add_product(builder, total, *factors(block, x[0], offset)))
         builder.store(block.sums_of([total])[0], found)
 
-    _emit_wide_or_narrow(emit, context, builder, signature.args[0], rows, i, INDEX(1))
+    _emit_wide_or_narrow(emit, context, builder, signature.args[0], rows, i, 1)
     return builder.load(found)
 
 
 def _emit_wide_or_narrow(
-    emit: Callable[[_Block], None], context: Any, builder: Any, matrix: Any, rows: Any, first: Any, count: Any
+    emit: Callable[[_Block], None], context: Any, builder: Any, matrix: Any, rows: Any, first: Any, count: int
 ) -> None:
     """In vectors where a row fills one, else entry by entry."""
     lanes = _VECTOR_BYTES * 8 // matrix.dtype.bitwidth
@@ -143,13 +143,9 @@ def _emit_wide_or_narrow(
 
 
 class _Block:
-    """Emits a sweep over the columns of four rows, some lanes at a time.
+    """Emits a sweep over the columns of some rows, some lanes at a time."""
 
-    A block of fewer rows repeats its last one: harmless, since what comes of the repetitions is not looked at, and
-    their factors are 0.
-    """
-
-    def __init__(self, context: Any, builder: Any, matrix: Any, rows: Any, first: Any, count: Any, lanes: int):
+    def __init__(self, context: Any, builder: Any, matrix: Any, rows: Any, first: Any, count: int, lanes: int):
         self._builder = builder
         self._number = number_type(matrix.dtype)
         self._lanes = lanes
@@ -157,15 +153,14 @@ class _Block:
         self.kind = self._number if lanes == 1 else ir.VectorType(self._number, lanes)
         array = context.make_array(matrix)(context, builder, rows)
         self._columns = builder.extract_value(array.shape, 1)
-        last = builder.sub(builder.add(first, count), INDEX(1))
-        self._starts = []
-        for k in range(BLOCK):
-            wanted = builder.add(first, INDEX(k))
-            row = builder.select(builder.icmp_signed("<", wanted, last), wanted, last)
-            self._starts.append(builder.gep(array.data, [builder.mul(row, self._columns)], inbounds=True))
+        start = builder.gep(array.data, [builder.mul(first, self._columns)], inbounds=True)
+        self._starts = [start]
+        for _ in range(1, count):
+            start = builder.gep(start, [self._columns], inbounds=True)
+            self._starts.append(start)
 
     def sweep(self, body: Callable[[list[Any], Any], None]) -> None:
-        """``body(lanes of the four rows, offset into the model)`` for all columns."""
+        """``body(lanes of each row, offset into the model)`` for all columns."""
         builder, lanes = self._builder, INDEX(self._lanes)
         over = builder.urem(self._columns, lanes)
         whole = builder.sub(self._columns, over)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from .counts import count_called
 from .rows import BLOCK, FASTMATH, add_rows, look_ahead, meets_blocks, row_dot, squared_row
 
 STATE = np.dtype(
@@ -44,6 +45,10 @@ STATE = np.dtype(
 # A point whose reward hardly changes is not learned from: the row's update would cost more than it moves.
 NEGLIGIBLE_SLOPE = 1e-3
 
+# What changes slowly is looked at once a stretch of points: the steps, the penalty, the sampled mean, the rates.
+# The steps fall fastest at first.
+STRETCH, FIRST_STRETCH, FIRST_POINTS = 32, BLOCK, 64
+
 # A model of so few columns is added to at every block, be it zeros: a branch would cost more.
 _SMALL_MODEL = 64
 
@@ -52,8 +57,8 @@ _SMALL_MODEL = 64
 _SMALLEST_SCALE = 1e-3
 
 
-class LearnSettings(NamedTuple):
-    """What stays fixed during one call of :func:`learn`."""
+class Steps(NamedTuple):
+    """How far a point moves the model and the pair, in one call of :func:`learn`."""
 
     step: float
     """Primal step at t = 1; it falls as 1 / sqrt(t)."""
@@ -66,9 +71,6 @@ class LearnSettings(NamedTuple):
     per_negative: float
     """1 / (1 - p)."""
     l2: float
-    radius: float
-    average_every: int
-    """0 for the exact mean of all models; k to take the mean of every k-th."""
     intercept_gain: float
     """How far the intercept moves with a step: the square of the constant entry it is the weight of.
 
@@ -79,12 +81,13 @@ class LearnSettings(NamedTuple):
 def _meet(score: Any, signed_weight: Any, pulls: Any, reward: Any) -> Any:
     """One point: its margin, and how far to move along its row.
 
-    A move of 0 goes the same way as any other: a branch would be guessed wrong too often.
+    A move of 0 goes the same way as any other, and a class is told by arithmetic: a branch would be guessed wrong
+    too often.
     """
-    margin = score if signed_weight > 0.0 else -score
-    pull = pulls[0] if signed_weight > 0.0 else pulls[1]
+    margin = math.copysign(1.0, signed_weight) * score
     slope = reward.slope(margin)
-    return margin, (signed_weight * pull) * (slope if slope > NEGLIGIBLE_SLOPE else 0.0)
+    pull = pulls[0] * max(signed_weight, 0.0) + pulls[1] * min(signed_weight, 0.0)
+    return margin, pull * (slope if slope > NEGLIGIBLE_SLOPE else 0.0)
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy")
@@ -96,16 +99,21 @@ def learn(
     direction: Any,
     shadow: Any,
     state: Any,
-    settings: Any,
+    steps: Any,
+    radius: Any,
+    average_every: Any,
     reward: Any,
     measure: Any,
 ) -> None:
     """Learn from the points of some ranges of rows, in order; ``direction``, ``shadow``, ``state`` change.
 
     ``signed_weights[i]`` is the sample weight of point i, negative for a point of the negative class.
-    ``measure`` is a concave measure whose dual pair is learned along (Algorithm 1), or None to hold the pair.
-    Each point moves the model. The dual pair and the penalty, whose cost does not depend on the columns and would
-    outweigh that of a short row, come in once for every four points, for what all four ask of them.
+    ``radius`` bounds the model's length (None: unbounded). ``average_every`` is None for the exact mean of all
+    models, k to take the mean of every k-th. ``measure`` is a concave measure whose dual pair is learned along
+    (Algorithm 1), or None to hold the pair. (numba compiles a loop of its own for each None.)
+
+    Each point moves the model. The dual pair, whose cost does not depend on the columns and would outweigh that of
+    a short row, comes in once for every four points, for what all four ask of it; the penalty once a stretch.
     """
     s = state[0]
     t = int(s.points)
@@ -114,127 +122,133 @@ def learn(
     alpha, beta = s.alpha, s.beta
     positives, negatives = s.positives, s.negatives
     positive_hits, negative_hits = s.positive_hits, s.negative_hits
-
-    gain = settings.intercept_gain
-    bounded = settings.radius < math.inf
-    exact_mean = settings.average_every == 0
-    average_due = t + settings.average_every
-    steps_due = t
-    step, dual_step, shrink, epsilon = 0.0, 0.0, 1.0, 0.0
-    margins, weights = np.zeros(BLOCK), np.zeros(BLOCK)
+    gain = steps.intercept_gain
+    longest = STRETCH
+    if average_every is not None:
+        average_due = t + average_every
+        longest = min(longest, max(average_every, BLOCK))
+    scores = np.empty(STRETCH)
     for k in range(starts.size):
-        for first in range(starts[k], stops[k], BLOCK):
-            count = min(BLOCK, stops[k] - first)
-            if t >= steps_due:
-                # The steps change slowly, so a root and a division every 32 points are enough.
-                every = 4 if t < 64 else 32
-                steps_due = t - t % every + every
-                root = 1.0 / math.sqrt(steps_due)
-                step, dual_step = settings.step * root, settings.dual_step * root
-                shrink = 1.0 / (1.0 + step * settings.l2)
-                if measure is not None:  # noqa: SIM102 (numba prunes on a lone test for None)
-                    if not measure.lipschitz:
-                        epsilon = math.sqrt(root)
-            if not exact_mean and t + BLOCK >= average_due:
-                average_due += settings.average_every
-                intercept_mass += 1.0
-                intercept_shadow += intercept
-                for j in range(direction.size):
-                    shadow[j] += direction.dtype.type(scale) * direction[j]
+        begin = starts[k]
+        while begin < stops[k]:
+            length = min(FIRST_STRETCH if t < FIRST_POINTS else longest, stops[k] - begin)
+            root = 1.0 / math.sqrt(t + length)
+            step, dual_step = steps.step * root, steps.dual_step * root
+            epsilon = 0.0
+            if measure is not None:  # noqa: SIM102 (numba prunes on a lone test for None)
+                if not measure.lipschitz:
+                    epsilon = math.sqrt(root)
+            if average_every is not None:  # noqa: SIM102
+                if t + length >= average_due:
+                    average_due += average_every
+                    intercept_mass += 1.0
+                    intercept_shadow += intercept
+                    for j in range(direction.size):
+                        shadow[j] += direction.dtype.type(scale) * direction[j]
 
-            pulls = (step * alpha * settings.per_positive, step * beta * settings.per_negative)
             inverse_scale = 1.0 / scale
-            if meets_blocks(rows) and not bounded:
-                # The scores of all four at once; what learning from one adds to those of the next is told by the
-                # products of their rows.
-                d0, d1, d2, d3, p01, p02, p12, p03, p13, p23 = look_ahead(rows, first, count, direction)
-                y0 = np.float64(signed_weights[first])
-                y1 = np.float64(signed_weights[first + 1]) if count > 1 else 0.0
-                y2 = np.float64(signed_weights[first + 2]) if count > 2 else 0.0
-                y3 = np.float64(signed_weights[first + 3]) if count > 3 else 0.0
-                margin0, push0 = _meet(scale * d0 + intercept, y0, pulls, reward)
-                score = scale * d1 + intercept + push0 * (p01 + gain)
-                margin1, push1 = _meet(score, y1, pulls, reward)
-                score = scale * d2 + intercept + push0 * (p02 + gain) + push1 * (p12 + gain)
-                margin2, push2 = _meet(score, y2, pulls, reward)
-                score = scale * d3 + intercept + push0 * (p03 + gain) + push1 * (p13 + gain) + push2 * (p23 + gain)
-                margin3, push3 = _meet(score, y3, pulls, reward)
-                margins[0], margins[1], margins[2], margins[3] = margin0, margin1, margin2, margin3
-                weights[0], weights[1], weights[2], weights[3] = y0, y1, y2, y3
-
-                moved = abs(push0) + abs(push1) + abs(push2) + abs(push3)
-                if moved != 0.0 or direction.size < _SMALL_MODEL:
-                    f0, f1 = push0 * inverse_scale, push1 * inverse_scale
-                    f2, f3 = push2 * inverse_scale, push3 * inverse_scale
-                    change = push0 + push1 + push2 + push3
-                    intercept += gain * change
-                    if exact_mean:
-                        m = mass + scale
-                        missing = (f0 * m, f1 * (m + scale), f2 * (m + 2.0 * scale), f3 * (m + 3.0 * scale))
-                        add_rows(rows, first, count, ((f0, f1, f2, f3), missing), (direction, shadow))
-                        late = push0 + 2.0 * push1 + 3.0 * push2 + 4.0 * push3
-                        intercept_shadow += gain * (intercept_mass * change + late)
-                    else:
-                        add_rows(rows, first, count, ((f0, f1, f2, f3),), (direction,))
-                if exact_mean:
-                    mass += scale * count
-                    intercept_mass += count
-            else:
-                weights[1], weights[2], weights[3] = 0.0, 0.0, 0.0
-                for q in range(count):
-                    i = first + q
-                    linear = scale * row_dot(rows, i, direction)
-                    weights[q] = np.float64(signed_weights[i])
-                    margins[q], push = _meet(linear + intercept, weights[q], pulls, reward)
-                    if exact_mean:
-                        mass += scale
-                        intercept_mass += 1.0
-                    if push != 0.0:
-                        f = push * inverse_scale
-                        intercept += gain * push
-                        if exact_mean:
-                            add_rows(rows, i, 1, ((f,), (f * mass,)), (direction, shadow))
-                            intercept_shadow += gain * push * intercept_mass
+            for first in range(begin, begin + length, BLOCK):
+                count = min(BLOCK, begin + length - first)
+                pulls = (step * alpha * steps.per_positive, step * beta * steps.per_negative)
+                on_positives, on_negatives = 0.0, 0.0
+                if meets_blocks(rows) and count == BLOCK and radius is None:
+                    # The scores of all four at once; what learning from one adds to those of the next is told by
+                    # the products of their rows.
+                    d0, d1, d2, d3, p01, p02, p12, p03, p13, p23 = look_ahead(rows, first, direction)
+                    y0, y1 = np.float64(signed_weights[first]), np.float64(signed_weights[first + 1])
+                    y2, y3 = np.float64(signed_weights[first + 2]), np.float64(signed_weights[first + 3])
+                    z0 = scale * d0 + intercept
+                    margin0, push0 = _meet(z0, y0, pulls, reward)
+                    z1 = scale * d1 + intercept + push0 * (p01 + gain)
+                    margin1, push1 = _meet(z1, y1, pulls, reward)
+                    z2 = scale * d2 + intercept + push0 * (p02 + gain) + push1 * (p12 + gain)
+                    margin2, push2 = _meet(z2, y2, pulls, reward)
+                    z3 = (
+                        scale * d3 + intercept + push0 * (p03 + gain) + push1 * (p13 + gain) + push2 * (p23 + gain)
+                    )
+                    margin3, push3 = _meet(z3, y3, pulls, reward)
+                    place = first - begin
+                    scores[place], scores[place + 1], scores[place + 2], scores[place + 3] = z0, z1, z2, z3
+                    if measure is not None:
+                        r0, r1 = reward.value(margin0), reward.value(margin1)
+                        r2, r3 = reward.value(margin2), reward.value(margin3)
+                        on_positives = (
+                            max(y0, 0.0) * r0 + max(y1, 0.0) * r1 + max(y2, 0.0) * r2 + max(y3, 0.0) * r3
+                        )
+                        on_negatives = (
+                            max(-y0, 0.0) * r0 + max(-y1, 0.0) * r1 + max(-y2, 0.0) * r2 + max(-y3, 0.0) * r3
+                        )
+                    moved = abs(push0) + abs(push1) + abs(push2) + abs(push3)
+                    if moved != 0.0 or direction.size < _SMALL_MODEL:
+                        f0, f1 = push0 * inverse_scale, push1 * inverse_scale
+                        f2, f3 = push2 * inverse_scale, push3 * inverse_scale
+                        change = push0 + push1 + push2 + push3
+                        intercept += gain * change
+                        if average_every is None:
+                            m = mass + scale
+                            missing = (f0 * m, f1 * (m + scale), f2 * (m + 2.0 * scale), f3 * (m + 3.0 * scale))
+                            add_rows(rows, first, ((f0, f1, f2, f3), missing), (direction, shadow))
+                            late = push0 + 2.0 * push1 + 3.0 * push2 + 4.0 * push3
+                            intercept_shadow += gain * (intercept_mass * change + late)
                         else:
-                            add_rows(rows, i, 1, ((f,),), (direction,))
-                        if bounded:
-                            squared_length += push * (2.0 * linear + push * squared_row(rows, i))
-                            if squared_length > settings.radius * settings.radius:
-                                scale *= settings.radius / math.sqrt(squared_length)
-                                inverse_scale = 1.0 / scale
-                                squared_length = settings.radius * settings.radius
+                            add_rows(rows, first, ((f0, f1, f2, f3),), (direction,))
+                    if average_every is None:
+                        mass += scale * BLOCK
+                        intercept_mass += BLOCK
+                else:
+                    for i in range(first, first + count):
+                        linear = scale * row_dot(rows, i, direction)
+                        y = np.float64(signed_weights[i])
+                        margin, push = _meet(linear + intercept, y, pulls, reward)
+                        scores[i - begin] = linear + intercept
+                        if measure is not None:
+                            worth = reward.value(margin)
+                            on_positives += max(y, 0.0) * worth
+                            on_negatives += max(-y, 0.0) * worth
+                        if average_every is None:
+                            mass += scale
+                            intercept_mass += 1.0
+                        if push != 0.0:
+                            f = push * inverse_scale
+                            intercept += gain * push
+                            if average_every is None:
+                                add_rows(rows, i, ((f,), (f * mass,)), (direction, shadow))
+                                intercept_shadow += gain * push * intercept_mass
+                            else:
+                                add_rows(rows, i, ((f,),), (direction,))
+                            if radius is not None:
+                                squared_length += push * (2.0 * linear + push * squared_row(rows, i))
+                                if squared_length > radius * radius:
+                                    scale *= radius / math.sqrt(squared_length)
+                                    inverse_scale = 1.0 / scale
+                                    squared_length = radius * radius
 
-            t += count
-            on_positives, on_negatives = 0.0, 0.0
-            for q in range(BLOCK):
-                positive, negative = max(weights[q], 0.0), max(-weights[q], 0.0)
-                positives += positive
-                negatives += negative
-                positive_hits += positive if margins[q] > 0.0 else 0.0
-                negative_hits += negative if margins[q] >= 0.0 else 0.0
                 if measure is not None:
-                    worth = reward.value(margins[q])
-                    on_positives += positive * worth
-                    on_negatives += negative * worth
-            if measure is not None:
-                slope_alpha, slope_beta = measure.conjugate_gradient(alpha, beta)
-                down_alpha = settings.per_positive * on_positives + count * epsilon
-                down_beta = settings.per_negative * on_negatives + count * epsilon
-                alpha, beta = measure.project(
-                    alpha + dual_step * (count * settings.conjugate_sign * slope_alpha - down_alpha),
-                    beta + dual_step * (count * settings.conjugate_sign * slope_beta - down_beta),
-                    epsilon,
-                )
-            if shrink != 1.0:
-                for _ in range(count):
-                    scale *= shrink
-                    squared_length *= shrink * shrink
+                    slope_alpha, slope_beta = measure.conjugate_gradient(alpha, beta)
+                    down_alpha = steps.per_positive * on_positives + count * epsilon
+                    down_beta = steps.per_negative * on_negatives + count * epsilon
+                    alpha, beta = measure.project(
+                        alpha + dual_step * (count * steps.conjugate_sign * slope_alpha - down_alpha),
+                        beta + dual_step * (count * steps.conjugate_sign * slope_beta - down_beta),
+                        epsilon,
+                    )
+
+            shrink = 1.0 / (1.0 + length * step * steps.l2)
+            scale *= shrink
+            squared_length *= shrink * shrink
             if scale < _SMALLEST_SCALE:
                 for j in range(direction.size):
                     shadow[j] -= direction.dtype.type(mass) * direction[j]
                     direction[j] *= direction.dtype.type(scale)
                 mass = 0.0
                 scale = 1.0
+            end = begin + length
+            total, hits, others, passes = count_called(scores[:length], signed_weights[begin:end], 0.0)
+            positives += total
+            positive_hits += hits
+            negatives += others
+            negative_hits += passes
+            t, begin = t + length, end
 
     s.points, s.scale, s.squared_length, s.mass = t, scale, squared_length, mass
     s.intercept, s.intercept_mass, s.intercept_shadow = intercept, intercept_mass, intercept_shadow

@@ -33,12 +33,12 @@ def meets_blocks(typingctx: Any, rows: Any) -> Any:
 
 
 @intrinsic
-def look_ahead(typingctx: Any, rows: Any, first: Any, count: Any, vector: Any) -> Any:
-    """What meeting up to four rows takes: each one's product with the vector, and the six between them, in the
-    order 01, 02, 12, 03, 13, 23. Those of rows beyond ``count`` mean nothing.
+def look_ahead(typingctx: Any, rows: Any, first: Any, vector: Any) -> Any:
+    """What meeting four rows takes: each one's product with the vector, and the six between them, in the order
+    01, 02, 12, 03, 13, 23.
     """
     found = types.UniTuple(types.float64, BLOCK + len(PAIRS))
-    return found(rows, first, count, vector), _layout(rows).emit_look_ahead
+    return found(rows, first, vector), _layout(rows).emit_look_ahead
 
 
 @intrinsic
@@ -48,12 +48,12 @@ def row_dot(typingctx: Any, rows: Any, i: Any, vector: Any) -> Any:
 
 
 @intrinsic
-def add_rows(typingctx: Any, rows: Any, first: Any, count: Any, factors: Any, vectors: Any) -> Any:
-    """Add to each vector the rows ``first`` to ``first + count``, each times its factor.
+def add_rows(typingctx: Any, rows: Any, first: Any, factors: Any, vectors: Any) -> Any:
+    """Add to each vector the rows from ``first`` on, each times its factor.
 
-    ``factors`` holds as many numbers for every vector as rows are met together; those beyond ``count`` must be 0.
+    ``factors`` holds for every vector as many numbers as there are rows to add.
     """
-    return types.void(rows, first, count, factors, vectors), _layout(rows).emit_add_rows
+    return types.void(rows, first, factors, vectors), _layout(rows).emit_add_rows
 
 
 @intrinsic

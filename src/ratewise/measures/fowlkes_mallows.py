@@ -24,8 +24,9 @@ class FowlkesMallows(Measure):
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         p = np.asarray(self.require_prevalence(prevalence))
         tpr, tnr = np.asarray(tpr), np.asarray(tnr)
-        called = np.maximum(p * tpr + (1.0 - p) * (1.0 - tnr), 0.0)
-        return np.where(called > 0, tpr * np.sqrt(p / np.where(called > 0, called, 1.0)), 0.0)[()]
+        called = p * tpr + (1.0 - p) * (1.0 - tnr)
+        some = called > 1e-200  # p divided by less would overflow
+        return np.where(some, tpr * np.sqrt(p / np.where(some, called, 1.0)), 0.0)[()]
 
     def slopes(self, tpr: float, tnr: float, prevalence: float | None = None) -> tuple[float, float]:
         p = float(self.require_prevalence(prevalence))

@@ -60,7 +60,8 @@ class GMean(ConcaveMeasure):
         low = 0.0
         high = max(1.0, max(alpha, 0.0) + 0.25 * (0.25 + abs(beta)))
         if alpha > 0.0 and beta > 0.0:
-            x = min(0.5 * math.sqrt(alpha / beta), high)
+            # Along the normal: right up to the square of the distance.
+            x = min(alpha + (0.25 - alpha * beta) * beta / max(alpha * alpha + beta * beta, 1e-9), high)
         elif beta > 0.0:
             x = min(0.25 / beta, high)
         else:
@@ -72,12 +73,12 @@ class GMean(ConcaveMeasure):
             else:
                 low = x
             slope = x * x * (4.0 * x - 3.0 * alpha) + 0.25 * beta
-            moved = x - error / slope if slope > 0.0 else low
-            if moved <= low or moved >= high:
-                moved = 0.5 * (low + high)
-            if abs(moved - x) <= 1e-13 * x:
+            step = error / slope if slope > 0.0 else x
+            x -= step
+            if x <= low or x >= high:
+                x = 0.5 * (low + high)
+            elif abs(step) < 1e-6 * x:  # the next would be of the order of its square
                 break
-            x = moved
         return x
 
     def stability(self, epsilon: float) -> float:

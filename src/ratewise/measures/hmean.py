@@ -33,15 +33,14 @@ class HMean(ConcaveMeasure):
         return 2.0 * (tnr / both) ** 2, 2.0 * (tpr / both) ** 2
 
     def project(self, alpha: float, beta: float, epsilon: float = 0.0) -> tuple[float, float]:
-        length = math.sqrt(alpha * alpha + beta * beta)
-        shrink = 2.0 / length if length > 2.0 else 1.0
+        squared = alpha * alpha + beta * beta
+        shrink = 2.0 / math.sqrt(squared) if squared > 4.0 else 1.0
         inner_alpha, inner_beta = alpha * shrink, beta * shrink
-        if (
-            inner_alpha >= 0.0
-            and inner_beta >= 0.0
-            and math.sqrt(inner_alpha) + math.sqrt(inner_beta) >= math.sqrt(2.0)
-        ):
-            return inner_alpha, inner_beta
+        if inner_alpha >= 0.0 and inner_beta >= 0.0:
+            # Beyond the curve, squared twice to be rid of the roots.
+            rest = 2.0 - inner_alpha - inner_beta
+            if rest <= 0.0 or 4.0 * inner_alpha * inner_beta >= rest * rest:
+                return inner_alpha, inner_beta
         s = self.nearest_on_curve(alpha, beta)
         return 2.0 * s * s, 2.0 * (1.0 - s) * (1.0 - s)
 
@@ -68,7 +67,7 @@ class HMean(ConcaveMeasure):
             s -= step
             if s <= low or s >= high:
                 s = 0.5 * (low + high)
-            elif abs(step) < 1e-7:  # the next would be of the order of its square
+            elif abs(step) < 1e-5:  # the next would be of the order of its square
                 break
         return s
 

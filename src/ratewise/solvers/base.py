@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..kernels import LearnSettings
+from ..kernels import Steps
 from ..measures import Measure, Rates
 from ..rewards import Reward, get_reward
 from ..streams import ArrayStream, Summary
 from .history import History
-from .learner import LinearModel
+from .learner import LearnSettings, LinearModel
 
 
 @dataclass(frozen=True)
@@ -116,17 +116,16 @@ def primal_settings(
     p = seen.prevalence
     spread = pair[0] ** 2 / p + pair[1] ** 2 / (1.0 - p)
     gradient = math.sqrt(seen.leverage * max(spread, 1e-300))
-    return LearnSettings(
+    steps = Steps(
         step=step / gradient,
         dual_step=dual_step / math.sqrt(1.0 / p + 1.0 / (1.0 - p)),
         conjugate_sign=1.0,
         per_positive=1.0 / p,
         per_negative=1.0 / (1.0 - p),
         l2=l2,
-        radius=radius,
-        average_every=0,
         intercept_gain=seen.entry_square,
     )
+    return LearnSettings(steps, radius=radius if radius < math.inf else None)
 
 
 def leverage_settings(
@@ -137,17 +136,16 @@ def leverage_settings(
     The loop divides by sqrt(t); its count of points is to begin at those of one pass, so that the steps fall as
     1 / sqrt(1 + passes). For smooth rewards the mean over some 256 models of a pass is as good as the exact one.
     """
-    return LearnSettings(
+    steps = Steps(
         step=step / leverage * math.sqrt(pass_summary.points),
         dual_step=0.0,
         conjugate_sign=1.0,
         per_positive=1.0,
         per_negative=1.0,
         l2=l2,
-        radius=math.inf,
-        average_every=max(pass_summary.points // 256, n_features // 50, 1),
         intercept_gain=pass_summary.entry_square,
     )
+    return LearnSettings(steps, average_every=max(pass_summary.points // 256, n_features // 50, 1))
 
 
 def checked_reward(reward: str | Reward, solver: str) -> Reward:

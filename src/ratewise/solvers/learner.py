@@ -8,7 +8,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
-from ..kernels import STATE, LearnSettings, learn, model_places
+from ..kernels import STATE, Steps, learn, model_places
 from ..measures import ConcaveMeasure, Rates
 from ..rewards import Reward
 from ..streams import Chunk, CSRRows, DenseRows
@@ -19,6 +19,16 @@ class LinearModel(NamedTuple):
 
     weights: NDArray[np.float64]
     intercept: float
+
+
+class LearnSettings(NamedTuple):
+    """What stays fixed while a learner learns from a chunk."""
+
+    steps: Steps
+    radius: float | None = None
+    """The longest the weights may be; None for no bound."""
+    average_every: int | None = None
+    """None for the exact mean of all models; k to take the mean of every k-th."""
 
 
 class Learner:
@@ -61,7 +71,9 @@ class Learner:
                 self._direction,
                 self._shadow,
                 state,
-                settings,
+                settings.steps,
+                settings.radius,
+                settings.average_every,
                 reward,
                 measure,
             )
@@ -71,7 +83,7 @@ class Learner:
                 f"math module and functions marked @numba.njit only. The compiler said: {error}"
             ) from error
         s = state[0]
-        if settings.average_every == 0:
+        if settings.average_every is None:
             self._sum += float(s["mass"]) * self._direction.astype(np.float64) - self._shadow
             self._sum_intercept += float(s["intercept_mass"] * s["intercept"] - s["intercept_shadow"])
         else:

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..kernels import LearnSettings
 from ..measures import Measure
 from ..rewards import Sigmoid
 from ..streams import ArrayStream, Summary
 from .base import Solver, StreamingRun, Task, leverage_settings, require_number
 from .history import History
-from .learner import Learner, LinearModel
+from .learner import Learner, LearnSettings, LinearModel
 from .outlook import Look, Outlook, Snapshot
 
 _ENOUGH_POINTS = 300_000

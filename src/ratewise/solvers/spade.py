@@ -99,7 +99,7 @@ class SpadeRun(StreamingRun):
             l2=self._task.l2,
         )
         if self._solver.printed_sign:
-            settings = settings._replace(conjugate_sign=-1.0)
+            settings = settings._replace(steps=settings.steps._replace(conjugate_sign=-1.0))
         for chunk in stream.take(points):
             self._learner.learn(chunk, settings, self._reward, self._measure)
         self._points += points
