@@ -59,8 +59,9 @@ def fixed_settings(stream: ArrayStream, *, smooth: bool) -> LearnSettings:
         per_negative=1.0 if smooth else 1.0 / (1.0 - p),
         l2=0.0,
         intercept_gain=1.0,
+        average_every=max(16, stream.n_features // 50),
     )
-    return LearnSettings(steps, average_every=max(16, stream.n_features // 50) if smooth else None)
+    return LearnSettings(steps)
 
 
 def learning_workloads() -> list[Workload]:

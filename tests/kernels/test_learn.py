@@ -22,6 +22,7 @@ _STEPS = Steps(
     per_negative=4 / 3,
     l2=0.0,
     intercept_gain=0.8,
+    average_every=50,
 )
 
 
@@ -35,12 +36,12 @@ class Outcome:
     hits: tuple[float, float]
 
 
-def stretches_of(ranges):
-    """The points of each range, four by four at first and then 32 by 32."""
+def stretches_of(ranges, average_every):
+    """The points of each range: four by four at first, then 32 by 32 unless a mean is taken oftener."""
     t = 0
     for start, stop in ranges:
         while start < stop:
-            end = min(start + (4 if t < 64 else 32), stop)
+            end = min(start + (4 if t < 64 else min(max(average_every, 4), 32)), stop)
             yield range(start, end)
             t += end - start
             start = end
@@ -49,14 +50,15 @@ def stretches_of(ranges):
 def reference_learn(X, signed_weights, ranges, settings, reward, measure, pair, radius=math.inf):
     """Algorithm 1 as one would write it on a blackboard: whole vectors, an explicit sum of models.
 
-    The model moves at every point, the pair after every four; the steps and the penalty are those of a stretch.
+    The model moves at every point, the pair after every four; the steps and the penalty are those of a stretch, at
+    whose end the model is added up if that is due, as often as there were points since.
     """
     w, b = np.zeros(X.shape[1]), 0.0
-    sum_w, sum_b = np.zeros(X.shape[1]), 0.0
+    sum_w, sum_b, summed, unsummed = np.zeros(X.shape[1]), 0.0, 0, 0
     alpha, beta = pair
     hits = [0.0, 0.0]
     t = 0
-    for stretch in stretches_of(ranges):
+    for stretch in stretches_of(ranges, settings.average_every):
         factor = 1.0 / math.sqrt(t + len(stretch))
         step, dual_step = settings.step * factor, settings.dual_step * factor
         epsilon = math.sqrt(factor) if measure is not None and not measure.lipschitz else 0.0
@@ -64,7 +66,6 @@ def reference_learn(X, signed_weights, ranges, settings, reward, measure, pair, 
         for i in stretch:
             t, met = t + 1, met + 1
             sign, weight = float(np.sign(signed_weights[i])), float(abs(signed_weights[i]))
-            sum_w, sum_b = sum_w + w, sum_b + b
             score = X[i] @ w + b
             margin = sign * score
             per_point = weight * (settings.per_positive if sign > 0 else settings.per_negative)
@@ -88,14 +89,17 @@ def reference_learn(X, signed_weights, ranges, settings, reward, measure, pair, 
                 )
                 rewards, met = {1.0: 0.0, -1.0: 0.0}, 0
         w = w / (1.0 + len(stretch) * step * settings.l2)
-    return Outcome(w, b, sum_w / max(t, 1), sum_b / max(t, 1), (alpha, beta), tuple(hits))
+        unsummed += len(stretch)
+        if unsummed >= settings.average_every:
+            sum_w, sum_b, summed, unsummed = sum_w + unsummed * w, sum_b + unsummed * b, summed + unsummed, 0
+    return Outcome(w, b, sum_w / max(summed, 1), sum_b / max(summed, 1), (alpha, beta), tuple(hits))
 
 
 def compiled_learn(
     rows, n_features, dtype, signed_weights, starts, stops, steps, reward, measure, pair, radius=None
 ):
     room, places = model_places(rows, n_features)
-    direction, shadow = np.zeros(room, dtype), np.zeros(room, dtype)
+    direction, model_sum = np.zeros(room, dtype), np.zeros(room, dtype)
     state = np.zeros(1, STATE)
     state["scale"] = 1.0
     state["alpha"], state["beta"] = pair
@@ -105,22 +109,21 @@ def compiled_learn(
         np.asarray(starts),
         np.asarray(stops),
         direction,
-        shadow,
+        model_sum,
         state,
         steps,
         radius,
-        None,
         reward,
         measure,
     )
     s = state[0]
     assert not np.delete(direction, places).any()
-    direction, shadow = direction[places], shadow[places]
+    direction, model_sum = direction[places], model_sum[places]
     return Outcome(
         s["scale"] * direction,
         s["intercept"],
-        (s["mass"] * direction - shadow) / s["intercept_mass"],
-        s["intercept"] - s["intercept_shadow"] / s["intercept_mass"],
+        model_sum / max(s["summed"], 1.0),
+        s["intercept_sum"] / max(s["summed"], 1.0),
         (s["alpha"], s["beta"]),
         (s["positive_hits"], s["negative_hits"]),
     )
@@ -220,23 +223,17 @@ def test_a_scale_that_nears_zero_is_folded_away_before_it_underflows():
     assert_same(found, expected, 1e-9)
 
 
+@pytest.mark.parametrize("average_every", [1, 7, 40, 399, 1000])
 @pytest.mark.parametrize("as_csr", [False, True])
-def test_a_sampled_mean_is_that_of_every_so_many_models(as_csr):
-    """A sample is taken before the stretch in which it falls due: that of point 40, of point 80, ..."""
+def test_the_mean_is_that_of_models_so_many_points_apart(as_csr, average_every):
     X, signed_weights = points(d=16)
-    steps = _STEPS._replace(l2=0.1)
-    begins = [stretch[0] for stretch in stretches_of([(0, 400)]) if any((i + 1) % 40 == 0 for i in stretch)]
-    wanted = [reference_learn(X, signed_weights, [(0, k)], steps, Logistic(), None, (0.5, 0.5)) for k in begins]
-    direction, shadow, state = np.zeros(16), np.zeros(16), np.zeros(1, STATE)
-    state["scale"] = 1.0
-    state["alpha"] = state["beta"] = 0.5
+    steps = _STEPS._replace(l2=0.1, average_every=average_every)
     matrix = sparse.csr_matrix(X)
     rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
-    ranges = np.array([0]), np.array([400])
-    learn(rows, signed_weights, *ranges, direction, shadow, state, steps, None, 40, Logistic(), None)
-    assert state["intercept_mass"][0] == len(wanted)
-    np.testing.assert_allclose(shadow, np.sum([one.weights for one in wanted], axis=0), atol=1e-9)
-    np.testing.assert_allclose(state["intercept_shadow"][0], sum(one.intercept for one in wanted), atol=1e-9)
+    arguments = (signed_weights, [(0, 400)], steps, Logistic(), None, (0.5, 0.5))
+    expected = reference_learn(X, *arguments)
+    found = compiled_learn(rows, 16, np.float64, signed_weights, [0], [400], steps, Logistic(), None, (0.5, 0.5))
+    assert_same(found, expected, 1e-9)
 
 
 @pytest.mark.parametrize("as_csr", [False, True])
@@ -265,7 +262,7 @@ def test_columns_a_csr_row_does_not_name_are_never_touched():
     """NaN anywhere the loop should not look would spread into the pair, the intercept or the weights."""
     data, indices = np.array([1.0, 2.0, 1.0]), np.array([0, 2, 2])
     rows = (data, indices, np.array([0, 2, 3]))
-    direction, shadow = np.array([0.0, np.nan, 0.0]), np.array([0.0, np.nan, 0.0])
+    direction, model_sum = np.array([0.0, np.nan, 0.0]), np.array([0.0, np.nan, 0.0])
     state = np.zeros(1, STATE)
     state["scale"] = 1.0
     state["alpha"] = state["beta"] = 0.5
@@ -276,11 +273,10 @@ def test_columns_a_csr_row_does_not_name_are_never_touched():
         np.array([0]),
         np.array([2]),
         direction,
-        shadow,
+        model_sum,
         state,
         _STEPS._replace(l2=0.1),
         1.0,
-        None,
         Hinge(),
         QMean(),
     )

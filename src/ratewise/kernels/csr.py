@@ -5,6 +5,7 @@ A row costs its non-zeros and nothing else: no loop here runs over the columns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numba.core import cgutils
@@ -21,7 +22,7 @@ from .instructions import (
     widened,
 )
 
-_SUMS = 4
+_LANES = 4  # entries taken together
 
 
 def emit_row_dot(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -29,23 +30,17 @@ def emit_row_dot(context: Any, builder: Any, signature: Any, arguments: Any) -> 
     model = data_of(context, builder, signature.args[2], vector)
     number_bytes = signature.args[2].dtype.bitwidth // 8
     # Sums that do not wait for one another.
-    sums = [accumulator(builder, number_type(signature.args[2].dtype)) for _ in range(_SUMS)]
+    sums = [accumulator(builder, number_type(signature.args[2].dtype)) for _ in range(_LANES)]
     row = _Row(context, builder, signature.args[0], rows, i)
 
-    def add(k: Any, total: Any) -> None:
+    def add(k: Any, lane: int) -> None:
         number, column = row.entry(k)
         # A plain load would be gathered with its neighbours into a vector, and gathers stall on entries that the
         # row before has just stored.
         weight = builder.load_atomic(builder.gep(model, [column], inbounds=True), "monotonic", number_bytes)
-        add_product(builder, total, number, weight)
+        add_product(builder, sums[lane], number, weight)
 
-    length = builder.sub(row.stop, row.start)
-    whole = builder.add(row.start, builder.and_(length, INDEX(-_SUMS)))
-    with cgutils.for_range_slice(builder, row.start, whole, INDEX(_SUMS)) as (k, _):
-        for ahead, total in enumerate(sums):
-            add(builder.add(k, INDEX(ahead)), total)
-    with cgutils.for_range_slice(builder, whole, row.stop, INDEX(1)) as (k, _):
-        add(k, sums[0])
+    row.sweep(add)
     a, b, c, d = (builder.load(total) for total in sums)
     both = builder.fadd(builder.fadd(a, b, flags=FLAGS), builder.fadd(c, d, flags=FLAGS), flags=FLAGS)
     return widened(builder, both)
@@ -57,20 +52,19 @@ def emit_look_ahead(context: Any, builder: Any, signature: Any, arguments: Any) 
 
 
 def emit_add_rows(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    rows, first, factors, vectors = arguments
-    kinds = signature.args[3]
-    models = [data_of(context, builder, kind, builder.extract_value(vectors, v)) for v, kind in enumerate(kinds)]
-    each = [
-        narrowed(builder, builder.extract_value(factors, (v, 0)), number_type(kind.dtype))
-        for v, kind in enumerate(kinds)
-    ]
+    rows, first, factors, vector = arguments
+    kind = signature.args[3]
+    model = data_of(context, builder, kind, vector)
+    factor = narrowed(builder, builder.extract_value(factors, 0), number_type(kind.dtype))
     row = _Row(context, builder, signature.args[0], rows, first)
-    with cgutils.for_range_slice(builder, row.start, row.stop, INDEX(1)) as (k, _):
+
+    def add(k: Any, _: int) -> None:
         number, column = row.entry(k)
-        for model, factor in zip(models, each, strict=True):
-            place = builder.gep(model, [column], inbounds=True)
-            change = builder.fmul(factor, number, flags=FLAGS)
-            builder.store(builder.fadd(builder.load(place), change, flags=FLAGS), place)
+        place = builder.gep(model, [column], inbounds=True)
+        change = builder.fmul(factor, number, flags=FLAGS)
+        builder.store(builder.fadd(builder.load(place), change, flags=FLAGS), place)
+
+    row.sweep(add)
     return context.get_dummy_value()
 
 
@@ -94,6 +88,17 @@ class _Row:
         )
         self.start = self._as_index(load_at(builder, indptr, i))
         self.stop = self._as_index(load_at(builder, indptr, builder.add(i, INDEX(1))))
+
+    def sweep(self, body: Callable[[Any, int], None]) -> None:
+        """``body(k, lane)`` for all entries, four by four as lanes 0 to 3, and those left over as lane 0."""
+        builder = self._builder
+        length = builder.sub(self.stop, self.start)
+        whole = builder.add(self.start, builder.and_(length, INDEX(-_LANES)))
+        with cgutils.for_range_slice(builder, self.start, whole, INDEX(_LANES)) as (k, _):
+            for lane in range(_LANES):
+                body(builder.add(k, INDEX(lane)), lane)
+        with cgutils.for_range_slice(builder, whole, self.stop, INDEX(1)) as (k, _):
+            body(k, 0)
 
     def entry(self, k: Any) -> tuple[Any, Any]:
         """Its value and its column."""

@@ -75,26 +75,22 @@ def emit_look_ahead(context: Any, builder: Any, signature: Any, arguments: Any) 
 
 
 def emit_add_rows(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    rows, first, factors, vectors = arguments
-    kinds = signature.args[3]
-    models = [data_of(context, builder, kind, builder.extract_value(vectors, v)) for v, kind in enumerate(kinds)]
+    rows, first, factors, vector = arguments
+    count = signature.args[2].count
+    model = data_of(context, builder, signature.args[3], vector)
 
     def emit(block: _Block) -> None:
-        each = [
-            [block.spread(builder.extract_value(factors, (v, k))) for k in range(len(own))]
-            for v, own in enumerate(signature.args[2])
-        ]
+        each = [block.spread(builder.extract_value(factors, k)) for k in range(count)]
 
         def body(x: list[Any], offset: Any) -> None:
-            for model, own_factors in zip(models, each, strict=True):
-                total = block.load(model, offset)
-                for factor, row in zip(own_factors, x, strict=True):
-                    total = builder.fadd(total, builder.fmul(factor, row, flags=FLAGS), flags=FLAGS)
-                block.store(total, model, offset)
+            total = block.load(model, offset)
+            for factor, row in zip(each, x, strict=True):
+                total = builder.fadd(total, builder.fmul(factor, row, flags=FLAGS), flags=FLAGS)
+            block.store(total, model, offset)
 
         block.sweep(body)
 
-    _emit_wide_or_narrow(emit, context, builder, signature.args[0], rows, first, signature.args[2][0].count)
+    _emit_wide_or_narrow(emit, context, builder, signature.args[0], rows, first, count)
     return context.get_dummy_value()
 
 

@@ -1,13 +1,10 @@
 """The one loop that learns: SPADE's, and STAMP's when the pair of weights is held.
 
 The model is ``scale * direction`` (and an intercept), so that shrinking it, for the projection onto W or for
-the L2 penalty, is one multiplication. The mean of all models so far is kept lazily. Let ``mass`` be the sum of
-the scales so far; a change d of the direction made at mass m is missing from the earlier models, so the sum of
-models is ``mass * direction - shadow`` with ``shadow`` the sum of all m * d. Points that change nothing cost
-nothing.
-
-Smooth rewards change something at every point, and then the shadow doubles the cost of an update. Where the mean
-need not be exact, the current model is added to the shadow every so many points instead.
+the L2 penalty, is one multiplication. The mean of the models on the way is taken from a sample of them: every so
+many points the current model is added up, as often as the points it stands for. Models change so little from
+point to point that a few hundred a pass tell the mean; keeping the exact one, however lazily, would double the
+cost of an update.
 """
 
 from __future__ import annotations
@@ -26,10 +23,10 @@ STATE = np.dtype(
         ("points", "f8"),  # t: points learned from since the step sizes began
         ("scale", "f8"),
         ("squared_length", "f8"),  # of the model without its intercept
-        ("mass", "f8"),
         ("intercept", "f8"),
-        ("intercept_mass", "f8"),
-        ("intercept_shadow", "f8"),
+        ("intercept_sum", "f8"),
+        ("summed", "f8"),  # points that the sum of models stands for
+        ("unsummed", "f8"),  # points since
         ("alpha", "f8"),  # the pair of weights on the two rates
         ("beta", "f8"),
         # What happened on the way, each point met before it was learned from:
@@ -52,9 +49,9 @@ STRETCH, FIRST_STRETCH, FIRST_POINTS = 32, BLOCK, 64
 # A model of so few columns is added to at every block, be it zeros: a branch would cost more.
 _SMALL_MODEL = 64
 
-# Below this the scale is folded into the direction, and the sum of models so far into the shadow. It takes a loop
-# over the columns, so it should be rare; but ``mass * direction - shadow`` loses digits as the scale falls.
-_SMALLEST_SCALE = 1e-3
+# Below this the scale is folded into the direction. It takes a loop over the columns, so it should be rare; but
+# numbers divided by it must not overflow.
+_SMALLEST_SCALE = 1e-6
 
 
 class Steps(NamedTuple):
@@ -75,6 +72,8 @@ class Steps(NamedTuple):
     """How far the intercept moves with a step: the square of the constant entry it is the weight of.
 
     1 suits standardised rows; an entry of the rows' own size keeps everything indifferent to their scale."""
+    average_every: int
+    """Points between the models whose mean is taken."""
 
 
 @njit(nogil=True, fastmath=FASTMATH, error_model="numpy")
@@ -97,36 +96,32 @@ def learn(
     starts: Any,
     stops: Any,
     direction: Any,
-    shadow: Any,
+    model_sum: Any,
     state: Any,
     steps: Any,
     radius: Any,
-    average_every: Any,
     reward: Any,
     measure: Any,
 ) -> None:
-    """Learn from the points of some ranges of rows, in order; ``direction``, ``shadow``, ``state`` change.
+    """Learn from the points of some ranges of rows, in order; ``direction``, ``model_sum``, ``state`` change.
 
     ``signed_weights[i]`` is the sample weight of point i, negative for a point of the negative class.
-    ``radius`` bounds the model's length (None: unbounded). ``average_every`` is None for the exact mean of all
-    models, k to take the mean of every k-th. ``measure`` is a concave measure whose dual pair is learned along
-    (Algorithm 1), or None to hold the pair. (numba compiles a loop of its own for each None.)
+    ``radius`` bounds the model's length; None: unbounded. ``measure`` is a concave measure whose dual pair is
+    learned along (Algorithm 1), or None to hold the pair. (numba compiles a loop of its own for each None.)
 
     Each point moves the model. The dual pair, whose cost does not depend on the columns and would outweigh that of
     a short row, comes in once for every four points, for what all four ask of it; the penalty once a stretch.
     """
     s = state[0]
     t = int(s.points)
-    scale, squared_length, mass = s.scale, s.squared_length, s.mass
-    intercept, intercept_mass, intercept_shadow = s.intercept, s.intercept_mass, s.intercept_shadow
+    scale, squared_length = s.scale, s.squared_length
+    intercept, intercept_sum = s.intercept, s.intercept_sum
+    summed, unsummed = s.summed, s.unsummed
     alpha, beta = s.alpha, s.beta
     positives, negatives = s.positives, s.negatives
     positive_hits, negative_hits = s.positive_hits, s.negative_hits
     gain = steps.intercept_gain
-    longest = STRETCH
-    if average_every is not None:
-        average_due = t + average_every
-        longest = min(longest, max(average_every, BLOCK))
+    longest = min(STRETCH, max(steps.average_every, BLOCK))
     scores = np.empty(STRETCH)
     for k in range(starts.size):
         begin = starts[k]
@@ -138,14 +133,6 @@ def learn(
             if measure is not None:  # noqa: SIM102 (numba prunes on a lone test for None)
                 if not measure.lipschitz:
                     epsilon = math.sqrt(root)
-            if average_every is not None:  # noqa: SIM102
-                if t + length >= average_due:
-                    average_due += average_every
-                    intercept_mass += 1.0
-                    intercept_shadow += intercept
-                    for j in range(direction.size):
-                        shadow[j] += direction.dtype.type(scale) * direction[j]
-
             inverse_scale = 1.0 / scale
             for first in range(begin, begin + length, BLOCK):
                 count = min(BLOCK, begin + length - first)
@@ -182,19 +169,8 @@ def learn(
                     if moved != 0.0 or direction.size < _SMALL_MODEL:
                         f0, f1 = push0 * inverse_scale, push1 * inverse_scale
                         f2, f3 = push2 * inverse_scale, push3 * inverse_scale
-                        change = push0 + push1 + push2 + push3
-                        intercept += gain * change
-                        if average_every is None:
-                            m = mass + scale
-                            missing = (f0 * m, f1 * (m + scale), f2 * (m + 2.0 * scale), f3 * (m + 3.0 * scale))
-                            add_rows(rows, first, ((f0, f1, f2, f3), missing), (direction, shadow))
-                            late = push0 + 2.0 * push1 + 3.0 * push2 + 4.0 * push3
-                            intercept_shadow += gain * (intercept_mass * change + late)
-                        else:
-                            add_rows(rows, first, ((f0, f1, f2, f3),), (direction,))
-                    if average_every is None:
-                        mass += scale * BLOCK
-                        intercept_mass += BLOCK
+                        intercept += gain * (push0 + push1 + push2 + push3)
+                        add_rows(rows, first, (f0, f1, f2, f3), direction)
                 else:
                     for i in range(first, first + count):
                         linear = scale * row_dot(rows, i, direction)
@@ -205,17 +181,9 @@ def learn(
                             worth = reward.value(margin)
                             on_positives += max(y, 0.0) * worth
                             on_negatives += max(-y, 0.0) * worth
-                        if average_every is None:
-                            mass += scale
-                            intercept_mass += 1.0
                         if push != 0.0:
-                            f = push * inverse_scale
                             intercept += gain * push
-                            if average_every is None:
-                                add_rows(rows, i, ((f,), (f * mass,)), (direction, shadow))
-                                intercept_shadow += gain * push * intercept_mass
-                            else:
-                                add_rows(rows, i, ((f,),), (direction,))
+                            add_rows(rows, i, (push * inverse_scale,), direction)
                             if radius is not None:
                                 squared_length += push * (2.0 * linear + push * squared_row(rows, i))
                                 if squared_length > radius * radius:
@@ -238,10 +206,16 @@ def learn(
             squared_length *= shrink * shrink
             if scale < _SMALLEST_SCALE:
                 for j in range(direction.size):
-                    shadow[j] -= direction.dtype.type(mass) * direction[j]
                     direction[j] *= direction.dtype.type(scale)
-                mass = 0.0
                 scale = 1.0
+            unsummed += length
+            if unsummed >= steps.average_every:
+                share = direction.dtype.type(unsummed * scale)
+                for j in range(direction.size):
+                    model_sum[j] += share * direction[j]
+                intercept_sum += unsummed * intercept
+                summed += unsummed
+                unsummed = 0.0
             end = begin + length
             total, hits, others, passes = count_called(scores[:length], signed_weights[begin:end], 0.0)
             positives += total
@@ -250,8 +224,9 @@ def learn(
             negative_hits += passes
             t, begin = t + length, end
 
-    s.points, s.scale, s.squared_length, s.mass = t, scale, squared_length, mass
-    s.intercept, s.intercept_mass, s.intercept_shadow = intercept, intercept_mass, intercept_shadow
+    s.points, s.scale, s.squared_length = t, scale, squared_length
+    s.intercept, s.intercept_sum = intercept, intercept_sum
+    s.summed, s.unsummed = summed, unsummed
     s.alpha, s.beta = alpha, beta
     s.positives, s.negatives = positives, negatives
     s.positive_hits, s.negative_hits = positive_hits, negative_hits

@@ -48,12 +48,9 @@ def row_dot(typingctx: Any, rows: Any, i: Any, vector: Any) -> Any:
 
 
 @intrinsic
-def add_rows(typingctx: Any, rows: Any, first: Any, factors: Any, vectors: Any) -> Any:
-    """Add to each vector the rows from ``first`` on, each times its factor.
-
-    ``factors`` holds for every vector as many numbers as there are rows to add.
-    """
-    return types.void(rows, first, factors, vectors), _layout(rows).emit_add_rows
+def add_rows(typingctx: Any, rows: Any, first: Any, factors: Any, vector: Any) -> Any:
+    """Add to the vector the rows from ``first`` on, one for each of ``factors``, each times its factor."""
+    return types.void(rows, first, factors, vector), _layout(rows).emit_add_rows
 
 
 @intrinsic

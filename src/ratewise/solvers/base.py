@@ -105,7 +105,14 @@ def solve_with_care(solver: Solver, task: Task, stream: ArrayStream) -> LinearMo
 
 
 def primal_settings(
-    seen: Summary, pair: tuple[float, float], *, step: float, radius: float, l2: float, dual_step: float = 0.0
+    seen: Summary,
+    pair: tuple[float, float],
+    *,
+    step: float,
+    radius: float,
+    l2: float,
+    average_every: int,
+    dual_step: float = 0.0,
 ) -> LearnSettings:
     """Step sizes in proportion to what a step does, so that their defaults need no tuning.
 
@@ -124,6 +131,7 @@ def primal_settings(
         per_negative=1.0 / (1.0 - p),
         l2=l2,
         intercept_gain=seen.entry_square,
+        average_every=average_every,
     )
     return LearnSettings(steps, radius=radius if radius < math.inf else None)
 
@@ -134,7 +142,7 @@ def leverage_settings(
     """Steps in units of a point's own leverage, with the weights of both classes in the held pair.
 
     The loop divides by sqrt(t); its count of points is to begin at those of one pass, so that the steps fall as
-    1 / sqrt(1 + passes). For smooth rewards the mean over some 256 models of a pass is as good as the exact one.
+    1 / sqrt(1 + passes).
     """
     steps = Steps(
         step=step / leverage * math.sqrt(pass_summary.points),
@@ -144,8 +152,14 @@ def leverage_settings(
         per_negative=1.0,
         l2=l2,
         intercept_gain=pass_summary.entry_square,
+        average_every=points_between_models(pass_summary.points, n_features),
     )
-    return LearnSettings(steps, average_every=max(pass_summary.points // 256, n_features // 50, 1))
+    return LearnSettings(steps)
+
+
+def points_between_models(points: int, n_features: int) -> int:
+    """So that a pass or an epoch of these points takes the mean of some 256 models, at little cost."""
+    return max(points // 256, n_features // 50, 1)
 
 
 def checked_reward(reward: str | Reward, solver: str) -> Reward:

@@ -27,12 +27,10 @@ class LearnSettings(NamedTuple):
     steps: Steps
     radius: float | None = None
     """The longest the weights may be; None for no bound."""
-    average_every: int | None = None
-    """None for the exact mean of all models; k to take the mean of every k-th."""
 
 
 class Learner:
-    """The current model, the mean of all models since :meth:`restart_mean`, and the pair of weights.
+    """The current model, the mean of the models since :meth:`restart_mean`, and the pair of weights.
 
     Parameters
     ----------
@@ -46,7 +44,7 @@ class Learner:
     def __init__(self, n_features: int, dtype: Any, initial: LinearModel | None = None):
         self._places = np.arange(n_features)  # where each column's weight stands in these arrays
         self._direction = np.zeros(n_features, dtype=dtype)
-        self._shadow = np.zeros(n_features, dtype=dtype)
+        self._recent_sum = np.zeros(n_features, dtype=dtype)
         self._sum = np.zeros(n_features)
         self._state = np.zeros(1, dtype=STATE)
         self._sum_intercept = 0.0
@@ -69,11 +67,10 @@ class Learner:
                 chunk.starts,
                 chunk.stops,
                 self._direction,
-                self._shadow,
+                self._recent_sum,
                 state,
                 settings.steps,
                 settings.radius,
-                settings.average_every,
                 reward,
                 measure,
             )
@@ -83,17 +80,12 @@ class Learner:
                 f"math module and functions marked @numba.njit only. The compiler said: {error}"
             ) from error
         s = state[0]
-        if settings.average_every is None:
-            self._sum += float(s["mass"]) * self._direction.astype(np.float64) - self._shadow
-            self._sum_intercept += float(s["intercept_mass"] * s["intercept"] - s["intercept_shadow"])
-        else:
-            self._sum += self._shadow
-            self._sum_intercept += float(s["intercept_shadow"])
-        self._sum_points += float(s["intercept_mass"])
+        self._sum += self._recent_sum
+        self._sum_intercept += float(s["intercept_sum"])
+        self._sum_points += float(s["summed"])
         self._direction *= self._direction.dtype.type(s["scale"])
-        self._shadow[:] = 0.0
-        for name in ("mass", "intercept_mass", "intercept_shadow"):
-            state[name] = 0.0
+        self._recent_sum[:] = 0.0
+        state["intercept_sum"] = state["summed"] = 0.0
         state["scale"] = 1.0
 
     def _lay_out_for(self, rows: DenseRows | CSRRows) -> None:
@@ -101,7 +93,7 @@ class Learner:
         room, places = model_places(rows, self._places.size)
         if room == self._direction.size:
             return
-        for name in ("_direction", "_shadow", "_sum"):
+        for name in ("_direction", "_recent_sum", "_sum"):
             before = getattr(self, name)
             after = np.zeros(room, dtype=before.dtype)
             after[places] = before[self._places]
@@ -120,6 +112,7 @@ class Learner:
     def restart_mean(self) -> None:
         self._sum[:] = 0.0
         self._sum_intercept = self._sum_points = 0.0
+        self._state["unsummed"] = 0.0
 
     def set_model(self, model: LinearModel) -> None:
         self._direction[self._places] = model.weights

@@ -9,7 +9,15 @@ from typing import Any, ClassVar
 from ..measures import ConcaveMeasure, Measure, Rates, RecallAtPrecision
 from ..rewards import Reward
 from ..streams import ArrayStream, Summary
-from .base import Solver, StreamingRun, Task, checked_reward, primal_settings, require_number
+from .base import (
+    Solver,
+    StreamingRun,
+    Task,
+    checked_reward,
+    points_between_models,
+    primal_settings,
+    require_number,
+)
 from .learner import Learner, LinearModel
 
 
@@ -97,6 +105,7 @@ class SpadeRun(StreamingRun):
             dual_step=self._solver.dual_step,
             radius=self._solver.radius,
             l2=self._task.l2,
+            average_every=points_between_models(seen.points, self._task.n_features),
         )
         if self._solver.printed_sign:
             settings = settings._replace(steps=settings.steps._replace(conjugate_sign=-1.0))

@@ -11,7 +11,15 @@ import numpy as np
 from ..measures import Measure, PseudoLinearMeasure, Rates
 from ..rewards import Reward
 from ..streams import ArrayStream, Summary
-from .base import Solver, StreamingRun, Task, checked_reward, primal_settings, require_number
+from .base import (
+    Solver,
+    StreamingRun,
+    Task,
+    checked_reward,
+    points_between_models,
+    primal_settings,
+    require_number,
+)
 from .learner import Learner, LinearModel
 from .threshold import rates_at
 
@@ -36,11 +44,10 @@ class Stamp(Solver):
     growth : float
         Each epoch is this many times as long as the one before.
     level : "actual" or "fresh"
-        "actual" takes the measure itself, of the 0-1 predictions on a sample of the rows in memory, a quarter as
+        "actual" takes the measure itself, of the 0-1 predictions on a sample of the rows in memory, an eighth as
         many as the epoch had points (10,000 rows at least, all of them in the end); the paper's experiments took
-        all. "fresh" spends
-        as many fresh points as the epoch had on the mean rewards and takes the measure of those (Algorithm 3 to
-        the letter).
+        all. "fresh" spends as many fresh points as the epoch had on the mean rewards and takes the measure of
+        those (Algorithm 3 to the letter).
     reward : "hinge", "logistic" or a Reward
     step : float
         eta at t = 1; falls as 1 / sqrt(t) and starts again with each epoch.
@@ -129,7 +136,12 @@ class StampRun(StreamingRun):
         pair = self._measure.valuation_weights(self._level, seen.prevalence)
         self._learner.pair = pair
         settings = primal_settings(
-            seen, pair, step=self._solver.step, radius=self._solver.radius, l2=self._task.l2
+            seen,
+            pair,
+            step=self._solver.step,
+            radius=self._solver.radius,
+            l2=self._task.l2,
+            average_every=points_between_models(int(self._epoch_length), self._task.n_features),
         )
         for chunk in stream.take(points):
             self._learner.learn(chunk, settings, self._reward)
@@ -162,7 +174,7 @@ class StampRun(StreamingRun):
         a random sample, will do.
         """
         if not all_rows:
-            stream = stream.first(max(_LEVEL_ROWS, int(self._epoch_length / 4.0)))
+            stream = stream.first(max(_LEVEL_ROWS, int(self._epoch_length / 8.0)))
         rates = rates_at(stream.scores(*model), stream.signed_weights)
         return float(self._measure.value(*rates))
 
