@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 from ratewise import MeasureClassifier, open_stream
-from ratewise.estimators import classifier as classifier_module
+from ratewise.estimators import from_stream
 from ratewise.streams import DataError
 
 HERE = Path(__file__).parent
@@ -45,7 +45,7 @@ def same_bits(first, second):
 @pytest.fixture
 def windows_only(monkeypatch):
     """As if no stream were so small that it is better read into memory."""
-    monkeypatch.setattr(classifier_module, "fits_in_memory", lambda stream, survey: False)
+    monkeypatch.setattr(from_stream, "fits_in_memory", lambda stream, survey: False)
 
 
 @pytest.mark.parametrize("measure", ["f1", "gmean", "min"])

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..measures import Rates
-from ..solvers import History, StreamFit, StreamPlan, StreamResult
+from ..solvers import MANY_ROWS, History, StreamFit, StreamPlan, StreamResult
 from ..streams import DataError, Reservoir, Stream, Survey, Window
 from .checkpoint import Checkpoint
+from .settings import Settings
+from .two_classes import WHITENED_COLUMNS, WHITENED_ROWS
 from .validation import positive_label
 
 Progress = Callable[[dict[str, Any]], object]
@@ -129,9 +131,32 @@ def _interrupts_held_back(wanted: bool) -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
+def to_be_held_in_memory(stream: Stream, survey: Survey, settings: Settings) -> bool:
+    """Whether a fit needs all rows at once, or is better off with them."""
+    if not settings.solver.streaming:
+        return True
+    return settings.sharpen is not None and survey.rows < MANY_ROWS and fits_in_memory(stream, survey)
+
+
 def fits_in_memory(stream: Stream, survey: Survey) -> bool:
     """Whether all rows are no more than the sample that a fit from a stream keeps anyway."""
     return not stream.sparse and survey.rows * len(stream.feature_names) * 4 <= _SAMPLE_BYTES
+
+
+def stream_plan(settings: Settings, passes: Any, seed: int) -> StreamPlan:
+    """What a fit to windows is asked to do."""
+    return StreamPlan(
+        settings.measure,
+        None if settings.sharpen is not None and settings.start is None else settings.solver,
+        settings.sharpen,
+        None if passes == "auto" else int(passes),
+        settings.tunes_threshold,
+        settings.standardize,
+        WHITENED_ROWS,
+        WHITENED_COLUMNS,
+        settings.alpha,
+        seed,
+    )
 
 
 def rows_in_memory(stream: Stream, labels: Labels, seed: int) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:

@@ -159,6 +159,15 @@ def announced_classes(classes: Any, y: Any) -> NDArray[Any]:
     return found
 
 
+def require_same_classes(classes: Any, known: NDArray[Any]) -> None:
+    """Refuse other classes in a later call of partial_fit than in the first."""
+    if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+        raise ValueError(
+            f"classes={np.unique(np.asarray(classes)).tolist()} differ from those of the first call, "
+            f"{known.tolist()}."
+        )
+
+
 def _checked_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """The labels, and those that occur."""
     if y is None:

@@ -1,0 +1,26 @@
+"""Whether a fit keeps the constraints of its measure, and what to say if it does not."""
+
+from __future__ import annotations
+
+from ..measures import Measure, Rates
+from ..solvers import constraint_slack
+
+
+def constraints_met(measure: Measure, rates: Rates, points: tuple[float, float]) -> bool:
+    """Whether these rates, seen on so many points of each class, keep the constraints by their margins."""
+    slack = constraint_slack(measure, *rates, points)
+    return bool(slack > -1e-6)  # rates of a mean of folds are rounded
+
+
+def constraint_sentence(measure: Measure, rates: Rates) -> str:
+    """What to expect of a model that misses a constraint."""
+    tpr, tnr, p = rates
+    called = p * tpr + (1.0 - p) * (1.0 - tnr)
+    precision = f"{p * tpr / called:.3g}" if called > 0 else "not defined"
+    wanted = " and ".join(
+        f"{constraint.label} (by {constraint.margin:g} standard errors)" for constraint in measure.constraints(p)
+    )
+    return (
+        f"{measure.label}: no threshold worth having keeps {wanted}. On new rows expect a TPR of {tpr:.3g}, a TNR "
+        f"of {tnr:.4g} and a precision of {precision}. Ask for less, or give the model more rows or columns."
+    )

@@ -1,0 +1,112 @@
+"""One fit of two classes to rows in memory."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..measures import Measure, Rates
+from ..solvers import (
+    History,
+    LinearModel,
+    Task,
+    best_threshold,
+    rates_at,
+    sharpen_and_select,
+    solve_with_care,
+)
+from ..streams import ArrayStream, Standardizer, Units, Whitener
+from .settings import Settings
+from .validation import TrainingSet
+
+# Turning the columns pays where they are few, and where rows are many enough to tell signal from noise in all.
+WHITENED_COLUMNS = 256
+WHITENED_ROWS = 50_000
+
+
+class Fitted(NamedTuple):
+    """What a fit came to, in the units it was made in; scores speak for the positive class."""
+
+    units: Units
+    model: LinearModel
+    threshold: float
+    rates: Rates
+    stages: tuple[str, ...]
+
+    def in_user_units(self) -> LinearModel:
+        """The model of the user's columns, the threshold moved to 0."""
+        coef, intercept = self.units.to_user_units(*self.model)
+        return LinearModel(coef, intercept - self.threshold)
+
+
+def fit_two_classes(
+    rows: TrainingSet, settings: Settings, before: LinearModel | None, rng: np.random.Generator, history: History
+) -> Fitted:
+    """The fit that the settings ask for; ``before`` is the model to go on from, in the user's units."""
+    fit = _fit_plain if settings.sharpen is None else _fit_sharpened
+    return fit(rows, settings, before, rng, history)
+
+
+def choose_threshold(
+    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, *, tune: bool
+) -> tuple[float, Rates]:
+    """The best threshold and the rates at it, or those at 0."""
+    if not tune:
+        return 0.0, rates_at(scores, signed_weights)
+    best = best_threshold(scores, signed_weights, measure)
+    return best.threshold, best.rates
+
+
+def _fit_plain(
+    rows: TrainingSet, settings: Settings, before: LinearModel | None, rng: np.random.Generator, history: History
+) -> Fitted:
+    """The paper's algorithm, and the best threshold on the training scores."""
+    measure = settings.measure
+    units = Standardizer(rows.X.shape[1], active=settings.standardize).update(rows.X)
+    stream = ArrayStream(rows.X, rows.signed_weights, units, rng, low_memory=settings.low_memory)
+    initial = in_units(before, units)
+    task = Task(measure, stream.n_features, stream.dtype, l2=settings.alpha, initial=initial, history=history)
+    model = solve_with_care(settings.solver, task, stream)
+    scores = stream.scores(*model)
+    threshold, rates = choose_threshold(scores, stream.signed_weights, measure, tune=settings.tunes_threshold)
+    return Fitted(units, model, threshold, rates, ())
+
+
+def _fit_sharpened(
+    rows: TrainingSet, settings: Settings, before: LinearModel | None, rng: np.random.Generator, history: History
+) -> Fitted:
+    """A start, sharpening, and the choice between stages by rows held out."""
+    assert settings.sharpen is not None
+    units, whitened = learning_units(rows.X, settings.standardize, rng)
+    stream = ArrayStream(rows.X, rows.signed_weights, units, rng, low_memory=settings.low_memory)
+    selected = sharpen_and_select(
+        stream,
+        settings.measure,
+        settings.start,
+        settings.sharpen,
+        whitened=whitened,
+        initial=in_units(before, units),
+        l2=settings.alpha,
+        held_out_share=settings.held_out_share,
+        rng=rng,
+        history=history,
+        threads=settings.threads,
+    )
+    return Fitted(units, selected.model, selected.threshold, selected.rates, selected.stages)
+
+
+def learning_units(X: Any, standardize: bool, rng: np.random.Generator) -> tuple[Units, bool]:
+    """The units that sharpening learns in, and whether columns are turned in them."""
+    standardizer = Standardizer(X.shape[1], active=standardize).update(X)
+    whitened = (
+        standardize and not sparse.issparse(X) and X.shape[0] >= WHITENED_ROWS and X.shape[1] <= WHITENED_COLUMNS
+    )
+    return (Whitener(standardizer, X, rng) if whitened else standardizer), whitened
+
+
+def in_units(model: LinearModel | None, units: Units) -> LinearModel | None:
+    """A model of the user's columns in the units of a fit."""
+    return None if model is None else LinearModel(*units.to_standard_units(*model))
