@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratewise.kernels import bin_scores, count_called, mean_and_spread
+from ratewise.kernels import bin_bent_scores, bin_scores, count_called, mean_and_spread, score_rows
 
 quick = settings(deadline=None, max_examples=60)
 eighths = st.integers(-80, 80).map(lambda number: number / 8)  # exact in binary, so that edges are met
@@ -80,3 +80,37 @@ def test_the_mean_and_the_spread_are_numpys(dtype, points, far):
 def test_a_spread_far_from_zero_keeps_its_digits():
     scores = 1e8 + np.random.default_rng(0).normal(size=1000)
     assert mean_and_spread(scores)[1] == pytest.approx(scores.std(), rel=1e-9)
+
+
+@quick
+@given(points=points)
+def test_bins_of_bent_scores_are_of_one_width_in_the_score_over_one_plus_its_size(points):
+    scores, weights = as_arrays(points)
+    counted = np.zeros((2, 64))
+    bin_bent_scores(scores, weights, counted)
+    wide = scores.astype(np.float64)
+    places = np.floor(32.0 + 32.0 * (wide / (1.0 + np.abs(wide)))).astype(int)
+    expected = np.zeros((2, 64))
+    np.add.at(expected, ((weights > 0).astype(int), places), np.abs(weights))
+    assert np.array_equal(counted, expected)
+
+
+def test_bent_scores_have_no_end_and_what_is_no_number_is_lowest():
+    counted = np.zeros((2, 8))
+    scores = np.array([1e30, -1e30, math.inf, math.nan, 0.0], dtype=np.float32)
+    bin_bent_scores(scores, np.array([1.0, -1.0, 1.0, -1.0, 1.0], dtype=np.float32), counted)
+    assert counted[1].tolist() == [0, 0, 0, 0, 1, 0, 0, 2]
+    assert counted[0].sum() == 2
+    assert counted[0, 0] == 2
+
+
+@quick
+@given(rows=st.integers(0, 20), d=st.integers(1, 20), models=st.integers(1, 4), seed=st.integers(0, 99))
+def test_rows_are_scored_by_all_models_at_once(rows, d, models, seed):
+    rng = np.random.default_rng(seed)
+    X, centre, W, b = (
+        rng.integers(-9, 9, size=shape).astype(np.float32) for shape in ((rows, d), d, (models, d), models)
+    )
+    scores = np.empty((models, rows), dtype=np.float32)
+    score_rows(X, centre, W, b, scores)
+    assert np.array_equal(scores, W @ (X - centre).T + b[:, np.newaxis])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import pickle
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from ratewise.measures import get_measure
 from ratewise.solvers import History, Sharpen, Spade, Stamp, StreamFit, StreamPlan
-from ratewise.solvers.stream_fit import _half_of_each_row
+from ratewise.solvers.stream_halves import half_of_each_row
 from ratewise.solvers.threshold import best_threshold, rates_at
 
 PLAN = StreamPlan(get_measure("f1"), None, Sharpen(passes=2), 3, True, True, 50_000, 256, 0.0, 7)
@@ -35,8 +36,8 @@ def windows_of(X, signed, size=500, rng=None):
 def run(state, X, signed, *, between=lambda state: state):
     """To the end, with something done to the state after each window."""
     while state.result is None:
-        windows = list(windows_of(X, signed, rng=state.pass_rng()))
-        for window in windows[state.windows_done :]:
+        rng, skip = next(state.orders())
+        for window in list(windows_of(X, signed, rng=rng))[skip:]:
             state.take(*window)
             state = between(state)
         state.end_pass()
@@ -91,12 +92,23 @@ def test_rows_done_counts_those_of_the_pass():
 
 
 def test_every_pass_has_an_order_of_its_own():
-    state = StreamFit(PLAN, History())
-    orders = []
-    for _ in range(3):
-        orders.append(state.pass_rng().permutation(50).tolist())
-        state.pass_number += 1
-    assert len({tuple(order) for order in orders}) == 3
+    orders = StreamFit(PLAN, History()).orders()
+    assert len({tuple(next(orders)[0].permutation(50).tolist()) for _ in range(3)}) == 3
+
+
+def test_passes_are_ordered_up_to_the_last_one_and_windows_taken_already_are_skipped():
+    numbers, skips = [], []
+
+    def look(state):
+        ahead = list(itertools.islice(state.orders(), 3))
+        numbers.append(len(ahead))
+        skips.append([skip for _, skip in ahead])
+        return state
+
+    state = fitted(between=look)
+    assert numbers == [3] * 32 + [1] * 8  # after the choice there is none
+    assert skips[1] == [2, 0, 0]
+    assert list(state.orders()) == []
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])
@@ -152,22 +164,23 @@ def test_the_order_of_the_rows_does_not_change_which_half_they_are_in(as_sparse)
     X, _ = rows(3000)
     if as_sparse:
         X = sparse.csr_matrix(X)
-    halves = _half_of_each_row(X)
+    halves = half_of_each_row(X)
     assert 0.45 < halves.mean() < 0.55
     order = np.random.default_rng(0).permutation(3000)
-    assert np.array_equal(_half_of_each_row(X[order]), halves[order])
+    assert np.array_equal(half_of_each_row(X[order]), halves[order])
 
 
 def test_each_half_is_judged_by_the_other():
     X, signed = rows(4000, share=0.02)
-    first, second = fitted(PLAN, X, signed)._tracks
-    halves = _half_of_each_row(X)
+    state = fitted(PLAN, X, signed)
+    first, second = state._tracks
+    halves = half_of_each_row(X)
     for track, other in ((first, second), (second, first)):
         taught, _ = track.training_rows(X, signed, halves)
         judged, _ = track.judging_rows(X, signed, halves)
         assert taught.shape[0] + judged.shape[0] == 4000
         assert np.array_equal(judged, other.training_rows(X, signed, halves)[0])
-    counted = sum(next(iter(track.candidates.values())).counts for track in (first, second))
+    counted = sum(next(iter(candidates.counts.values())) for candidates in state._candidates)
     assert counted.sum() == pytest.approx(4000, rel=1e-5)
     assert counted[1].sum() == pytest.approx(80, rel=1e-5)
 

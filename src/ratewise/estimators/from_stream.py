@@ -79,24 +79,24 @@ def _run(
     progress: Progress | None,
 ) -> None:
     since = 0
-    with _interrupts_held_back(kept is not None) as interrupted:
-        while state.result is None:
-            for window in stream.windows(state.pass_rng(), skip=state.windows_done):
+    with _interrupts_held_back(kept is not None) as interrupted, stream.passes(state.orders()) as windows:
+        for window in windows:
+            if window is None:
+                state.end_pass()
+                due = state.result is None
+            else:
                 rates = state.take(window.X, labels.signed_weights(window))
                 since += window.X.shape[0]
+                due = since >= every
                 if progress is not None:
                     progress(_told(state, rows, rates))
-                if kept is not None and (since >= every or interrupted()):
-                    kept.save(state)
-                    since = 0
-                if interrupted():
-                    raise KeyboardInterrupt
-            state.end_pass()
-            if kept is not None and (state.result is None or interrupted()):
+            if kept is not None and (due or interrupted()):
                 kept.save(state)
                 since = 0
             if interrupted():
                 raise KeyboardInterrupt
+            if state.result is not None:
+                return
 
 
 def _told(state: StreamFit, rows: int, rates: Rates | None) -> dict[str, Any]:

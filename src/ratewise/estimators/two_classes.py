@@ -69,8 +69,7 @@ def _fit_plain(
     stream = ArrayStream(rows.X, rows.signed_weights, units, rng, low_memory=settings.low_memory)
     initial = in_units(before, units)
     task = Task(measure, stream.n_features, stream.dtype, l2=settings.alpha, initial=initial, history=history)
-    model = solve_with_care(settings.solver, task, stream)
-    scores = stream.scores(*model)
+    model, scores = solve_with_care(settings.solver, task, stream)
     threshold, rates = choose_threshold(scores, stream.signed_weights, measure, tune=settings.tunes_threshold)
     return Fitted(units, model, threshold, rates, ())
 

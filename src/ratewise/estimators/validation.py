@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -30,7 +31,7 @@ class Columns(NamedTuple):
     @classmethod
     def of(cls, X: Any, estimator: BaseEstimator) -> tuple[Any, Columns]:
         """Check X as a fit does, without touching the estimator: a refused fit must leave it as it was."""
-        probe = clone(estimator)
+        probe = copy.copy(estimator)
         checked = validate_rows(probe, X, reset=True)
         return checked, cls(probe.n_features_in_, getattr(probe, "feature_names_in_", None))
 
@@ -60,11 +61,11 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 def _require_finite(X: Any, names: NDArray[Any] | None) -> None:
     values = X.data if sparse.issparse(X) else X
     with np.errstate(all="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
+        if np.isfinite(values.sum()):
             return
     bad = ~np.isfinite(values)
     if not bad.any():
-        return  # a sum beyond the largest float
+        return  # a sum beyond the largest number of the rows' width
     columns = np.unique(X.indices[bad]) if sparse.issparse(X) else np.flatnonzero(bad.any(axis=0))
     kind = "NaN" if np.isnan(values).any() else "infinity"
     shown = [f"{column} ({names[column]!r})" if names is not None else str(column) for column in columns[:5]]

@@ -43,6 +43,34 @@ def bin_scores(scores: Any, signed_weights: Any, low: float, width: float, weigh
         weights[1 if weight > 0.0 else 0, place] += abs(weight)
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def score_rows(X: Any, centre: Any, models: Any, intercepts: Any, scores: Any) -> None:
+    """``scores[k] = (X - centre) @ models[k] + intercepts[k]``, of all models in one pass over the rows."""
+    for i in range(X.shape[0]):
+        for k in range(models.shape[0]):
+            total = X.dtype.type(intercepts[k])
+            for j in range(X.shape[1]):
+                total += (X[i, j] - centre[j]) * models[k, j]
+            scores[k, i] = total
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def bin_bent_scores(scores: Any, signed_weights: Any, weights: Any) -> None:
+    """Add each point's weight to the bin of its score: ``weights[0]`` for negatives, ``weights[1]`` for positives.
+
+    The bins are of equal width in score / (1 + |score|), which lies between -1 and 1: fine near 0, and without an
+    end. What is not a number counts as lowest.
+    """
+    last = weights.shape[1] - 1
+    half = 0.5 * weights.shape[1]
+    for i in range(scores.size):
+        score = np.float64(scores[i])
+        bent = score / (1.0 + abs(score)) if abs(score) < np.inf else (1.0 if score > 0.0 else -1.0)
+        place = min(int(half + half * bent), last)
+        weight = np.float64(signed_weights[i])
+        weights[1 if weight > 0.0 else 0, place] += abs(weight)
+
+
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
 def mean_and_spread(scores: Any) -> tuple[float, float]:
     """The mean and the standard deviation."""

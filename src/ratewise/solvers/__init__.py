@@ -15,7 +15,8 @@ from .selection import MANY_ROWS, Selected, sharpen_and_select
 from .sharpen import Sharpen
 from .spade import Spade
 from .stamp import Stamp
-from .stream_fit import StreamFit, StreamPlan, StreamResult
+from .stream_fit import StreamFit
+from .stream_plan import StreamPlan, StreamResult
 from .threshold import BestThreshold, Cuts, best_threshold, rates_at, steady_threshold
 from .weighted import WeightedLogistic
 

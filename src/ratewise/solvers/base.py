@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels import Steps
 from ..measures import Measure, Rates
@@ -87,14 +88,20 @@ class Solver(ABC):
         """A run from the task's initial model."""
 
 
-def solve_with_care(solver: Solver, task: Task, stream: ArrayStream) -> LinearModel:
-    """The model of a solver; if the steps were so long that it ran away, that of the solver with shorter ones."""
+def solve_with_care(
+    solver: Solver, task: Task, stream: ArrayStream
+) -> tuple[LinearModel, NDArray[np.floating[Any]]]:
+    """The model of a solver and the scores of the stream's rows.
+
+    If the steps were so long that the model ran away, that of the solver with shorter ones.
+    """
     for _ in range(5):
         run = solver.start(task)
         run.solve(stream)
         model = run.model()
-        if np.isfinite(stream.scores(*model).sum(dtype=np.float64)):
-            return model
+        scores = stream.scores(*model)
+        if np.isfinite(scores.sum(dtype=np.float64)):
+            return model, scores
         if not hasattr(solver, "step"):
             break
         solver = dataclasses.replace(solver, step=solver.step / 10.0)  # type: ignore[type-var]

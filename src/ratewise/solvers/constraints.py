@@ -82,12 +82,18 @@ def constrained_ranks(
 
 def effective_points(signed_weights: NDArray[Any]) -> tuple[float, float]:
     """As many points of each class, all weighted alike, as would tell as much."""
-    weights = signed_weights.astype(np.float64)
-    numbers = []
-    for mine in (weights[weights > 0], weights[weights < 0]):
-        squares = float(mine @ mine)
-        numbers.append(float(mine.sum()) ** 2 / squares if squares > 0 else 0.0)
-    return numbers[0], numbers[1]
+    signed = signed_weights.astype(np.float64)
+    weights = np.abs(signed)
+    both, surplus = float(weights.sum()), float(signed.sum())
+    squares, surplus_of_squares = float(weights @ weights), float(signed @ weights)
+    return (
+        _alike(0.5 * (both + surplus), 0.5 * (squares + surplus_of_squares)),
+        _alike(0.5 * (both - surplus), 0.5 * (squares - surplus_of_squares)),
+    )
+
+
+def _alike(total: float, squares: float) -> float:
+    return total**2 / squares if squares > 0 else 0.0
 
 
 def _rate_variance(rate: NDArray[np.float64], points: float) -> NDArray[np.float64]:

@@ -73,7 +73,7 @@ class WeightedLogisticRun(StreamingRun):
     def feed(self, stream: ArrayStream, points: int, seen: Summary) -> None:
         p = seen.prevalence
         ratio = ((1.0 - p) / p) ** self._solver.emphasis
-        in_pass = stream.summary._replace(points=self._task.points_a_pass or stream.n_points)
+        in_pass = seen._replace(points=self._task.points_a_pass or stream.n_points)
         if self._first:
             self._first = False
             self._learner.restart_steps(in_pass.points)

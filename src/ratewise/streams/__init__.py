@@ -1,6 +1,6 @@
 """Where points come from."""
 
-from .arrays import ArrayStream, class_weights, summarize
+from .arrays import ArrayStream
 from .chunk import NOTHING_SEEN, Chunk, CSRRows, DenseRows, Summary
 from .files.encode import Encoder
 from .files.errors import DataError
@@ -9,6 +9,7 @@ from .files.opening import open_stream
 from .files.source import Stream, Survey, Window
 from .reservoir import Reservoir
 from .standardize import Standardizer
+from .sums import class_weights, squared_rows, summarize
 from .units import Units
 from .whiten import Whitener
 
@@ -31,5 +32,6 @@ __all__ = [
     "Window",
     "class_weights",
     "open_stream",
+    "squared_rows",
     "summarize",
 ]

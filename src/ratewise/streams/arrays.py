@@ -13,11 +13,12 @@ from scipy import sparse
 from .chunk import Chunk, CSRRows, DenseRows, Summary, rows_for_kernels
 from .holding import CopiedRows, GatheredRows, Holding
 from .mixing import evenly_mixed_order
+from .sums import class_weights, squared_rows, sum_of_squares
 from .units import Units
 
 # A kernel call sums models in the width of the data; solvers fold that into float64 between calls.
 _LARGEST_CHUNK = 1 << 18
-_SAMPLED_ROWS = 1 << 16
+_SAMPLED_ROWS = 1 << 14
 
 
 class ArrayStream:
@@ -40,6 +41,8 @@ class ArrayStream:
     dtype : float32 or float64
     low_memory : bool
         Make no copy: gather the rows of each block anew whenever it is read.
+    threads : int
+        To make the copy in.
     """
 
     def __init__(
@@ -51,47 +54,58 @@ class ArrayStream:
         dtype: Any = np.float32,
         *,
         low_memory: bool = False,
+        threads: int = 1,
     ):
         weights = np.asarray(signed_weights, dtype=np.float32)
         order = evenly_mixed_order(weights > 0, rng)
         if low_memory:
             self._held: Holding = GatheredRows(X, order, units, dtype)
         else:
-            self._held = CopiedRows(units.transform(X, order, dtype))
+            self._held = CopiedRows(units.transform(X, order, dtype, threads))
         self._weights = weights[order]
         self._pulls = self._weights
         self._rng = rng
         self._ranges: tuple[tuple[int, int], ...] = ((0, X.shape[0]),)
         self._unit_scale = units.unit_scale
-        self._look_at_some_rows()
+        self._look: tuple[float, float] | None = None
         self._restart()
 
-    def _look_at_some_rows(self) -> None:
-        """How long rows are, from the first of them: they are a random sample."""
+    def _usual_row(self) -> tuple[float, float]:
+        """The mean squared length of a row, and the usual square of an entry."""
+        if self._look is None:
+            self._look = self._look_at_some_rows()
+        return self._look
+
+    def _look_at_some_rows(self) -> tuple[float, float]:
+        """From the first rows: they are a random sample."""
         sample = list(self._held.pieces([(0, min(self._held.shape[0], _SAMPLED_ROWS))]))
         rows = max(sum(piece.shape[0] for piece in sample), 1)
-        squares = sum(_sum_of_squares(piece) for piece in sample)
-        self._squared_row = squares / rows
-        self._entry_square = 1.0
-        if not self._unit_scale and squares > 0:
-            nonzeros = sum(np.count_nonzero(piece.data if sparse.issparse(piece) else piece) for piece in sample)
-            self._entry_square = squares / nonzeros
+        squares = sum(sum_of_squares(piece) for piece in sample)
+        if self._unit_scale or squares == 0:
+            return squares / rows, 1.0
+        nonzeros = sum(np.count_nonzero(piece.data if sparse.issparse(piece) else piece) for piece in sample)
+        return squares / rows, squares / nonzeros
 
     def _restart(self) -> None:
-        """Begin a new pass over the rows of this stream, and sum them up."""
+        """Begin a new pass over the rows of this stream."""
         self.signed_weights = _joined([self._weights[start:stop] for start, stop in self._ranges])
         self.n_points = int(self.signed_weights.size)
-        self.summary = Summary(
-            self.n_points,
-            *class_weights(self.signed_weights),
-            self._squared_row * self.n_points,
-            self._entry_square,
-        )
+        self._summary: Summary | None = None
         self._starts = np.empty(0, dtype=np.int64)
         self._stops = np.empty(0, dtype=np.int64)
 
+    @property
+    def summary(self) -> Summary:
+        """What the rows of this stream come to; summed up when first asked for."""
+        if self._summary is None:
+            squared_row, entry_square = self._usual_row()
+            weights = class_weights(self.signed_weights)
+            self._summary = Summary(self.n_points, *weights, squared_row * self.n_points, entry_square)
+        return self._summary
+
     def part(self, *ranges: tuple[int, int], rng: np.random.Generator | None = None) -> ArrayStream:
         """A stream over these ranges of rows alone, its blocks shuffled by ``rng`` if given; nothing is copied."""
+        self._usual_row()  # the same for all parts
         other = copy.copy(self)
         other._ranges = tuple((start, stop) for start, stop in ranges if start < stop)
         other._rng = self._rng if rng is None else rng
@@ -110,6 +124,7 @@ class ArrayStream:
 
     def reshuffled(self, rng: np.random.Generator) -> ArrayStream:
         """A copy in another random order."""
+        self._usual_row()
         other = copy.copy(self)
         order = evenly_mixed_order(self._weights > 0, rng)
         other._held, other._weights, other._pulls = (
@@ -128,7 +143,9 @@ class ArrayStream:
         own rows unless given.
         """
         pieces = self._held.pieces([(0, self._held.shape[0])])
-        squares = _joined([squared_rows(piece) for piece in pieces]) + self.dtype.type(self._entry_square)
+        entry_square = 1.0 if self._unit_scale else self._usual_row()[1]
+        squares = _joined([squared_rows(piece) for piece in pieces])
+        squares += squares.dtype.type(entry_square)
         if mean is None:
             mean = float(squares.mean(dtype=np.float64))
         np.divide(squares.dtype.type(limit * mean), squares, out=squares)
@@ -205,35 +222,6 @@ class ArrayStream:
             total += np.asarray(piece.T @ mine, dtype=np.float64)
             done += piece.shape[0]
         return total
-
-
-def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
-    """Count points, class weights and squared row lengths."""
-    return Summary(int(X.shape[0]), *class_weights(signed_weights), _sum_of_squares(X))
-
-
-def class_weights(signed_weights: NDArray[Any]) -> tuple[float, float]:
-    """The weight of all positives and of all negatives; by two plain sums, which take a tenth of masked ones."""
-    both = float(np.abs(signed_weights).sum(dtype=np.float64))
-    surplus = float(signed_weights.sum(dtype=np.float64))
-    return 0.5 * (both + surplus), 0.5 * (both - surplus)
-
-
-def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
-    """The squared length of every row."""
-    squared: NDArray[np.floating[Any]]
-    if not sparse.issparse(X):
-        squared = np.einsum("ij,ij->i", X, X)
-        return squared
-    squared = np.zeros(X.shape[0], dtype=X.dtype)
-    filled = np.flatnonzero(np.diff(X.indptr))  # reduceat would give an empty row its neighbour's entry
-    squared[filled] = np.add.reduceat(X.data * X.data, X.indptr[filled])
-    return squared
-
-
-def _sum_of_squares(X: Any) -> float:
-    values = X.data if sparse.issparse(X) else X.reshape(-1)
-    return float(np.dot(values, values))
 
 
 def _joined(pieces: list[NDArray[Any]]) -> NDArray[Any]:

@@ -32,6 +32,13 @@ def _ask_for(typingctx: Any, X: Any, i: Any, byte: Any) -> Any:
     return types.void(X, i, byte), emit
 
 
+@njit(cache=True, nogil=True, boundscheck=False)
+def ask_for_row(X: Any, i: Any) -> None:
+    """Have a row brought into the cache."""
+    for byte in range(0, X.shape[1] * X.itemsize, _CACHE_LINE):
+        _ask_for(X, i, byte)
+
+
 @njit(cache=True, nogil=True, fastmath={"contract"}, boundscheck=False)
 def gather_standardized(X: Any, order: Any, centre: Any, inverse: Any, out: Any) -> None:
     """``out[i] = (X[order[i]] - centre) * inverse``; the rows must be C-contiguous.
@@ -39,11 +46,9 @@ def gather_standardized(X: Any, order: Any, centre: Any, inverse: Any, out: Any)
     A row in random order is a cache miss, several times the arithmetic: rows are asked for ahead of time.
     """
     n, d = out.shape
-    row_bytes = d * X.itemsize
     for i in range(n):
         if i + _AHEAD < n:
-            for byte in range(0, row_bytes, _CACHE_LINE):
-                _ask_for(X, np.int64(order[i + _AHEAD]), byte)
+            ask_for_row(X, np.int64(order[i + _AHEAD]))
         k = order[i]
         for j in range(d):
             out[i, j] = (X[k, j] - centre[j]) * inverse[j]

@@ -14,35 +14,63 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 
-@njit(cache=True, nogil=True)
-def shuffle(values: Any, seed: Any) -> None:
-    """Fisher and Yates' shuffle, in place, with the numbers of splitmix64."""
-    state = np.uint64(seed)
+@njit(nogil=True)
+def _below(number: int, state: Any) -> Any:
+    """A random whole number below ``number``, and the next state of splitmix64."""
+    state += _GOLDEN
+    z = state
+    z = (z ^ (z >> _30)) * _FIRST
+    z = (z ^ (z >> _27)) * _SECOND
+    z = z ^ (z >> _31)
+    # 32 random bits times the number: the upper half is below it.
+    return np.int64(((z >> _32) * np.uint64(number)) >> _32), state
+
+
+@njit(nogil=True)
+def _shuffle(values: Any, state: Any) -> Any:
+    """Fisher and Yates' shuffle, in place; returns the next state."""
     for i in range(values.size - 1, 0, -1):
-        state += _GOLDEN
-        z = state
-        z = (z ^ (z >> _30)) * _FIRST
-        z = (z ^ (z >> _27)) * _SECOND
-        z = z ^ (z >> _31)
-        # 32 random bits times the number of places: its upper half is a place.
-        j = np.int64(((z >> _32) * np.uint64(i + 1)) >> _32)
+        j, state = _below(i + 1, state)
         values[i], values[j] = values[j], values[i]
+    return state
+
+
+@njit(cache=True, nogil=True)
+def mix_evenly(positive: Any, positives: int, seed: Any, order: Any) -> None:
+    """Fill ``order`` with all rows, each class shuffled, and the rarer one spread evenly.
+
+    The k-th row of the rarer class goes to a random place in the k-th of as many equal stretches.
+    """
+    n = positive.size
+    rarer = positives <= n - positives
+    number = positives if rarer else n - positives
+    rare, common = np.empty(number, order.dtype), np.empty(n - number, order.dtype)
+    r, c = 0, 0
+    for i in range(n):
+        if positive[i] == rarer:
+            rare[r] = i
+            r += 1
+        else:
+            common[c] = i
+            c += 1
+    state = _shuffle(common, _shuffle(rare, np.uint64(seed)))
+    c = 0
+    for k in range(max(number, 1)):
+        begin, end = k * n // max(number, 1), (k + 1) * n // max(number, 1)
+        place = -1
+        if number > 0:
+            within, state = _below(end - begin, state)
+            place = begin + within
+            order[place] = rare[k]
+        for i in range(begin, end):
+            if i != place:
+                order[i] = common[c]
+                c += 1
 
 
 def evenly_mixed_order(positive: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.signedinteger[Any]]:
     """A random order in which every stretch of rows has its share of both classes."""
     whole: Any = np.int32 if positive.size <= np.iinfo(np.int32).max else np.int64
-    rare, common = (np.flatnonzero(mine).astype(whole) for mine in (positive, ~positive))
-    if rare.size > common.size:
-        rare, common = common, rare
-    # The k-th row of the rarer class goes to a random place in the k-th of as many equal stretches.
-    edges = np.arange(rare.size + 1) * positive.size // max(rare.size, 1)
-    places = edges[:-1] + (rng.random(rare.size) * np.diff(edges)).astype(np.int64)
-    for mine in (rare, common):
-        shuffle(mine, rng.integers(2**63, dtype=np.uint64))
     order = np.empty(positive.size, dtype=whole)
-    free = np.ones(positive.size, dtype=bool)
-    free[places] = False
-    order[places] = rare
-    order[free] = common
+    mix_evenly(positive, int(np.count_nonzero(positive)), rng.integers(2**63, dtype=np.uint64), order)
     return order

@@ -21,6 +21,16 @@ def add_column_moments(data: Any, indices: Any, nonzeros: Any, squares: Any) -> 
             squares[j] += value * value
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def square_dense_rows(X: Any, squares: Any) -> None:
+    """The squared length of every row."""
+    for i in range(X.shape[0]):
+        total = squares.dtype.type(0.0)
+        for j in range(X.shape[1]):
+            total += X[i, j] * X[i, j]
+        squares[i] = total
+
+
 @njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
 def merge_column_moments(X: Any, count: float, mean: Any, squares: Any) -> float:
     """Take dense rows into the mean and the squared deviations of ``count`` rows so far; returns the new count.

@@ -29,13 +29,14 @@ class Reservoir:
     def add(self, X: Any, signed_weights: NDArray[Any]) -> None:
         """Offer more rows."""
         for label in _CLASSES:
-            mine = np.flatnonzero(np.sign(signed_weights) == label)
+            mine = np.flatnonzero(signed_weights > 0 if label > 0 else signed_weights < 0)
             if mine.size:
-                self._offer(label, X[mine], np.abs(signed_weights[mine]).astype(np.float64))
+                self._offer(label, X, mine, np.abs(signed_weights[mine]).astype(np.float64))
 
-    def _offer(self, label: float, rows: Any, weights: NDArray[np.float64]) -> None:
+    def _offer(self, label: float, X: Any, mine: NDArray[np.intp], weights: NDArray[np.float64]) -> None:
+        """Offer some rows of X, all of one class."""
         if label not in self._rows:
-            kept, kept_weights = rows[:0], weights[:0]
+            kept, kept_weights = X[:0], weights[:0]
         else:
             kept, kept_weights = self._rows[label], self._weights[label]
         before = self._seen[label]
@@ -43,21 +44,22 @@ class Reservoir:
         self._weight_seen[label] += float(weights.sum())
         room = self.capacity - kept_weights.size
         if weights.size <= room:
-            self._rows[label] = _stack(kept, rows)
+            self._rows[label] = _stack(kept, X[mine])
             self._weights[label] = np.concatenate([kept_weights, weights])
             return
         # Algorithm R: the k-th row seen takes a random place if that place exists. Of several rows that take
         # the same place the last one stays.
         arrivals = before + np.arange(weights.size)
-        targets = np.where(arrivals < self.capacity, arrivals, self._rng.integers(0, arrivals + 1))
+        drawn = (self._rng.random(weights.size) * (arrivals + 1)).astype(np.int64)
+        targets = np.where(arrivals < self.capacity, arrivals, drawn)
         landing = np.flatnonzero(targets < self.capacity)
-        if sparse.issparse(rows) or kept_weights.size < self.capacity:
+        if sparse.issparse(X) or kept_weights.size < self.capacity:
             places = np.arange(self.capacity)
-            places[targets[landing]] = kept_weights.size + landing
-            self._rows[label] = _stack(kept, rows)[places]
-            self._weights[label] = np.concatenate([kept_weights, weights])[places]
+            places[targets[landing]] = kept_weights.size + np.arange(landing.size)
+            self._rows[label] = _stack(kept, X[mine[landing]])[places]
+            self._weights[label] = np.concatenate([kept_weights, weights[landing]])[places]
         else:
-            kept[targets[landing]] = rows[landing]
+            kept[targets[landing]] = X[mine[landing]]
             kept_weights[targets[landing]] = weights[landing]
 
     def sample(self) -> tuple[Any, NDArray[np.float64]]:

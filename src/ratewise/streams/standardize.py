@@ -11,6 +11,7 @@ from scipy import sparse
 
 from .gather import gather_standardized
 from .moments import add_column_moments, merge_column_moments
+from .side_by_side import fill_side_by_side
 
 
 class Standardizer:
@@ -84,8 +85,8 @@ class Standardizer:
         coef = np.asarray(coef, dtype=np.float64)
         return coef * self.scale, float(intercept + coef @ self.centre)
 
-    def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any) -> Any:
-        """The rows of X in this order, standardised: one copy, made block by block."""
+    def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
+        """The rows of X in this order, standardised: one copy, made in one pass over the rows."""
         if sparse.issparse(X):
             copied = X[order].astype(dtype, copy=False)  # indexing by rows copies, so this may be scaled in place
             if self.active:
@@ -93,7 +94,16 @@ class Standardizer:
             copied.sort_indices()
             return copied
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
-        # Arithmetic in the width of X: subtracting the centre first loses nothing, since it is a float32.
-        centre, inverse = self.centre.astype(X.dtype), (1.0 / self.scale).astype(X.dtype)
-        gather_standardized(np.ascontiguousarray(X), order, centre, inverse, out)
+        shift, factor = self.shift_and_factor(X.dtype)
+        X = np.ascontiguousarray(X)
+        fill_side_by_side(
+            lambda mine, rows: gather_standardized(X, mine, shift, factor, rows), order, out, threads
+        )
         return out
+
+    def shift_and_factor(self, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """What to subtract from each column and what to multiply it by then, in the width of the rows.
+
+        Subtracting the centre first loses nothing, since it is a float32 if the rows are.
+        """
+        return self.centre.astype(dtype), (1.0 / self.scale).astype(dtype)

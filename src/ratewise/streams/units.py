@@ -19,7 +19,7 @@ class Units(Protocol):
     def scale(self) -> NDArray[np.float64]:
         """How much each of the user's columns varies."""
 
-    def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any) -> Any:
+    def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
         """The rows of X in this order, in the new units."""
 
     def to_user_units(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from .side_by_side import fill_side_by_side
 from .standardize import Standardizer
+from .turning import gather_turned, padded_triangle
 
 _SAMPLE_ROWS = 20_000
-_BLOCK_ROWS = 2048
 
 
 class Whitener:
@@ -52,12 +53,14 @@ class Whitener:
     def scale(self) -> NDArray[np.float64]:
         return self._standardizer.scale
 
-    def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any) -> Any:
-        turn = self._turn.astype(dtype)
+    def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
-        for start in range(0, order.size, _BLOCK_ROWS):
-            block = self._standardizer.transform(X, order[start : start + _BLOCK_ROWS], dtype)
-            np.dot(block, turn, out=out[start : start + _BLOCK_ROWS])
+        triangle = padded_triangle(self._turn, dtype)
+        shift, factor = self._standardizer.shift_and_factor(X.dtype)
+        X = np.ascontiguousarray(X)
+        fill_side_by_side(
+            lambda mine, rows: gather_turned(X, mine, shift, factor, triangle, rows), order, out, threads
+        )
         return out
 
     def to_user_units(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -159,3 +161,30 @@ def test_sparse_windows_are_cut_by_their_entries_too(monkeypatch, tmp_path, numb
     assert len(windows) > 3
     assert np.array_equal(np.vstack([dense(window) for window in windows]), X)
     assert numbers_of(stream.windows(skip=2)) == numbers_of(windows)[2:]
+
+
+def test_passes_follow_one_another_with_none_at_the_end_of_each(any_format):
+    stream = open_stream(**any_format(333), window_rows=100)
+    with stream.passes([(None, 1), (np.random.default_rng(3), 0)]) as found:
+        windows = list(found)
+    assert [window is None for window in windows] == [False] * 3 + [True] + [False] * 4 + [True]
+    assert numbers_of(windows[:3]) == numbers_of(stream.windows())[1:]
+    assert numbers_of(windows[4:-1]) == numbers_of(seeded(stream, 3))
+
+
+def test_the_next_pass_is_begun_before_the_last_is_used_up(any_format):
+    begun = []
+
+    def orders():
+        for number in range(3):
+            begun.append(number)
+            yield None, 0
+
+    stream = open_stream(**any_format(40), window_rows=100)
+    stream.survey()
+    with stream.passes(orders()) as windows:
+        next(windows)
+        limit = time.monotonic() + 10.0
+        while len(begun) < 2 and time.monotonic() < limit:
+            time.sleep(0.002)
+        assert begun == [0, 1]

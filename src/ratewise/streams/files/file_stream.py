@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -87,9 +88,23 @@ class FileStream:
         skip : int
             How many windows of the pass to leave out: those of an earlier run that is now resumed.
         """
+        self._prepare()
+        return Prefetched(self._one_pass(rng, skip))
+
+    def passes(self, orders: Iterable[tuple[np.random.Generator | None, int]]) -> Prefetched[Window | None]:
+        """One pass after another, each given as what ``windows`` takes, with None at the end of each.
+
+        The thread does not wait between two passes: it reads the first windows of the next one meanwhile.
+        """
+        self._prepare()
+        return Prefetched(window for order in orders for window in chain(self._one_pass(*order), [None]))
+
+    def _prepare(self) -> None:
         if self.repeatable and not self.encoder.fitted and (self.encoder.categories or self.encoder.elastic):
             self.survey()  # a width learned from the first window alone would leave out what comes later
         self._use_up()
+
+    def _one_pass(self, rng: np.random.Generator | None, skip: int) -> Iterator[Window]:
         order = piece_order(self._readers, rng)
         lanes = 1 if rng is None else lanes_at_once(self._readers)
         window_rows = self.window_rows
@@ -97,7 +112,7 @@ class FileStream:
         known = self.n_rows
         room = window_rows if known is None else max(min(window_rows, known), 1)
         maker = WindowMaker(mixer, self.encoder, room, self.target, self.weight)
-        return Prefetched(maker.windows(skip))
+        return maker.windows(skip)
 
     def survey(self, progress: Progress | None = None) -> Survey:
         """Read everything once: count rows, labels and missing numbers, and teach the encoder its vocabularies.
@@ -105,11 +120,8 @@ class FileStream:
         ``progress`` is called with a dict of stage, done_rows and total_rows.
         """
         self._use_up()
-        rows = Prefetched(in_order(self._readers, take_size(self.window_rows, 1)), ahead=4)
-        try:
+        with Prefetched(in_order(self._readers, take_size(self.window_rows, 1)), ahead=4) as rows:
             found = take_survey(rows, self.encoder, self.target, self.weight, self.n_rows, progress)
-        finally:
-            rows.close()
         if found.rows == 0:
             raise DataError(f"{self._readers[0].name}: there are no rows.")
         self._rows_counted = found.rows

@@ -32,6 +32,12 @@ class Prefetched(Generic[T]):
         item: T = self._line.take()
         return item
 
+    def __enter__(self) -> Prefetched[T]:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """End the thread. Further items are not to be had."""
         self._finalizer()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -56,5 +57,9 @@ class Stream(Protocol):
     def feature_names(self) -> tuple[str, ...]: ...
 
     def windows(self, rng: np.random.Generator | None = None, skip: int = 0) -> Iterator[Window]: ...
+
+    def passes(
+        self, orders: Iterable[tuple[np.random.Generator | None, int]]
+    ) -> AbstractContextManager[Iterator[Window | None]]: ...
 
     def survey(self, progress: Progress | None = None) -> Survey: ...
