@@ -77,7 +77,8 @@ def test_the_level_rises_from_zero_to_what_the_model_is_worth(level):
     assert levels.max() <= 1.0, "a level is a mean over the stage's points, not a sum"
     if level == "actual":
         rates = rates_at(stream.scores(*run.model()), stream.signed_weights)
-        assert run.challenge_level == pytest.approx(float(FBeta(1.0).value(*rates)))
+        worth = float(FBeta(1.0).value(*rates))
+        assert run.challenge_level == pytest.approx(worth, abs=0.03), "it is taken on a sample of the rows"
 
 
 def test_epochs_double_from_one_hundred_and_the_last_takes_the_remainder():

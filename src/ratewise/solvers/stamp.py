@@ -23,6 +23,8 @@ from .base import (
 from .learner import Learner, LinearModel
 from .threshold import rates_at
 
+# A level is taken on so many rows of the rarer class, if 10,000 rows have them.
+_LEVEL_POSITIVES = 200
 _LEVEL_ROWS = 10_000
 
 
@@ -45,8 +47,8 @@ class Stamp(Solver):
         Each epoch is this many times as long as the one before.
     level : "actual" or "fresh"
         "actual" takes the measure itself, of the 0-1 predictions on a sample of the rows in memory, an eighth as
-        many as the epoch had points (10,000 rows at least, all of them in the end); the paper's experiments took
-        all. "fresh" spends as many fresh points as the epoch had on the mean rewards and takes the measure of
+        many as the epoch had points (but 200 of the rarer class at least, or 10,000 in all); the paper's
+        experiments took all. "fresh" spends as many fresh points as the epoch had on the mean rewards and takes the measure of
         those (Algorithm 3 to the letter).
     reward : "hinge", "logistic" or a Reward
     step : float
@@ -117,7 +119,7 @@ class StampRun(StreamingRun):
             if self._solver.level == "fresh" and budget > 0:
                 budget -= self._end_epoch_on_fresh_points(stream, min(budget, int(self._epoch_length)))
             else:
-                self._end_epoch(stream, self._actual_level(stream, self._learner.mean(), all_rows=last))
+                self._end_epoch(stream, self._actual_level(stream, self._learner.mean()))
 
     def feed(self, stream: ArrayStream, points: int, seen: Summary) -> None:
         while points > 0:
@@ -167,15 +169,16 @@ class StampRun(StreamingRun):
                 level=self._level,
             )
 
-    def _actual_level(self, stream: ArrayStream, model: LinearModel, *, all_rows: bool = False) -> float:
+    def _actual_level(self, stream: ArrayStream, model: LinearModel) -> float:
         """The level stage: the measure of the model's own 0-1 predictions.
 
         A short epoch's level need not be known better than the epoch lets the model be: the first rows, which are
         a random sample, will do.
         """
-        if not all_rows:
-            stream = stream.first(max(_LEVEL_ROWS, int(self._epoch_length / 8.0)))
-        rates = rates_at(stream.scores(*model), stream.signed_weights)
+        prevalence = stream.summary.prevalence
+        least = min(_LEVEL_ROWS, _LEVEL_POSITIVES / min(prevalence, 1.0 - prevalence))
+        sample = stream.first(int(max(least, self._epoch_length / 8.0)))
+        rates = rates_at(sample.scores(*model), sample.signed_weights)
         return float(self._measure.value(*rates))
 
     def _end_epoch_on_fresh_points(self, stream: ArrayStream, points: int) -> int:
