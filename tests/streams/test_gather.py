@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
-from ratewise.streams.gather import gather_standardized
+from ratewise.streams.gather import gather_scaled, gather_standardized
 
 quick = settings(deadline=None, max_examples=40)
 
@@ -38,3 +39,20 @@ def test_rows_of_a_larger_matrix_are_found():
     out = np.empty((3, 4))
     gather_standardized(large[2:8], np.array([5, 0, 3]), np.zeros(4), np.ones(4), out)
     assert np.array_equal(out, large[[7, 2, 5]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("in_order", [True, False], ids=["columns in order", "columns as they come"])
+def test_sparse_rows_are_gathered_and_scaled_in_one_copy(dtype, in_order):
+    rng = np.random.default_rng(3)
+    X = sparse.random_array((40, 7), density=0.2, rng=rng, format="csr")  # some rows are empty
+    if not in_order:
+        X = sparse.csr_array((X.data[::-1], X.indices[::-1], (X.nnz - X.indptr)[::-1]), shape=X.shape)
+        assert not X.has_sorted_indices
+    order = rng.permutation(40).astype(np.int32)[:33]
+    factors = rng.uniform(0.5, 2.0, 7)
+    found = gather_scaled(X, order, factors, dtype)
+    assert found.dtype == dtype
+    assert found.has_sorted_indices
+    np.testing.assert_allclose(found.toarray(), (X.toarray() * factors)[order], rtol=1e-6)
+    assert found.nnz == np.count_nonzero(X.toarray()[order])

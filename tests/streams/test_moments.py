@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.streams.moments import add_column_moments, merge_column_moments
+from ratewise.streams.moments import add_column_moments, merge_column_moments, weight_moments
 
 quick = settings(deadline=None, max_examples=40)
 
@@ -55,3 +55,8 @@ def test_moments_of_sparse_columns_leave_out_stored_zeros(seed):
     dense = X.toarray()
     assert nonzeros - 1.0 == pytest.approx((dense != 0).sum(axis=0))
     assert squares - 2.0 == pytest.approx((dense**2).sum(axis=0))
+
+
+def test_weights_are_summed_class_by_class():
+    weights = np.array([1.0, -2.0, 0.0, 0.5, -1.0], dtype=np.float32)
+    assert weight_moments(weights) == (1.5, 3.0, 1.25, 5.0)

@@ -13,8 +13,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..measures import ConstraintWarning, Measure, get_measure
-from ..solvers import LinearModel, Solver, StreamPlan, effective_points, get_solver
-from ..streams import Stream, Survey
+from ..solvers import LinearModel, Solver, StreamPlan, get_solver
+from ..streams import Stream, Survey, effective_points
 from .from_stream import (
     Labels,
     Progress,

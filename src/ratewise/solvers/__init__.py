@@ -8,7 +8,7 @@ from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure
 from .amp import Amp
 from .base import Run, Solver, StreamingRun, Task, solve_with_care
 from .batch import BatchLogistic
-from .constraints import constraint_slack, effective_points
+from .constraints import constraint_slack
 from .history import History
 from .learner import LinearModel
 from .selection import MANY_ROWS, Selected, sharpen_and_select
@@ -66,7 +66,6 @@ __all__ = [
     "WeightedLogistic",
     "best_threshold",
     "constraint_slack",
-    "effective_points",
     "get_solver",
     "rates_at",
     "sharpen_and_select",

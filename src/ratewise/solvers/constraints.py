@@ -80,22 +80,6 @@ def constrained_ranks(
     return near if np.isfinite(near).any() else values
 
 
-def effective_points(signed_weights: NDArray[Any]) -> tuple[float, float]:
-    """As many points of each class, all weighted alike, as would tell as much."""
-    signed = signed_weights.astype(np.float64)
-    weights = np.abs(signed)
-    both, surplus = float(weights.sum()), float(signed.sum())
-    squares, surplus_of_squares = float(weights @ weights), float(signed @ weights)
-    return (
-        _alike(0.5 * (both + surplus), 0.5 * (squares + surplus_of_squares)),
-        _alike(0.5 * (both - surplus), 0.5 * (squares - surplus_of_squares)),
-    )
-
-
-def _alike(total: float, squares: float) -> float:
-    return total**2 / squares if squares > 0 else 0.0
-
-
 def _rate_variance(rate: NDArray[np.float64], points: float) -> NDArray[np.float64]:
     share = (points * rate + 0.5) / (points + 1.0)
     return share * (1.0 - share) / (points + 1.0)

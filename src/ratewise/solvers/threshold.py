@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..kernels import bin_scores, count_called, mean_and_spread
 from ..measures import Measure, Rates
-from .constraints import constrained_ranks, effective_points
+from ..streams import effective_points
+from .constraints import constrained_ranks
 
 _BINS = 8192
 _MANY_SCORES = 4 * _BINS

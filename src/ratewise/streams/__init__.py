@@ -9,7 +9,7 @@ from .files.opening import open_stream
 from .files.source import Stream, Survey, Window
 from .reservoir import Reservoir
 from .standardize import Standardizer
-from .sums import class_weights, squared_rows, summarize
+from .sums import class_weights, effective_points, squared_rows, summarize
 from .units import Units
 from .whiten import Whitener
 
@@ -31,6 +31,7 @@ __all__ = [
     "Whitener",
     "Window",
     "class_weights",
+    "effective_points",
     "open_stream",
     "squared_rows",
     "summarize",

@@ -149,7 +149,9 @@ class ArrayStream:
         if mean is None:
             mean = float(squares.mean(dtype=np.float64))
         np.divide(squares.dtype.type(limit * mean), squares, out=squares)
-        self._pulls = self._weights * np.minimum(squares, 1.0, out=squares).astype(np.float32, copy=False)
+        np.minimum(squares, 1.0, out=squares)
+        squares *= self._weights
+        self._pulls = squares.astype(np.float32, copy=False)
         return mean
 
     @property

@@ -31,6 +31,20 @@ def square_dense_rows(X: Any, squares: Any) -> None:
         squares[i] = total
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+def weight_moments(signed_weights: Any) -> tuple[float, float, float, float]:
+    """The weight of all positives and of all negatives, and the squares of the weights of both."""
+    positive, negative, positive_squares, negative_squares = 0.0, 0.0, 0.0, 0.0
+    for i in range(signed_weights.size):
+        weight = np.float64(signed_weights[i])
+        up, down = max(weight, 0.0), max(-weight, 0.0)
+        positive += up
+        negative += down
+        positive_squares += up * up
+        negative_squares += down * down
+    return positive, negative, positive_squares, negative_squares
+
+
 @njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
 def merge_column_moments(X: Any, count: float, mean: Any, squares: Any) -> float:
     """Take dense rows into the mean and the squared deviations of ``count`` rows so far; returns the new count.

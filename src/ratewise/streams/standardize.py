@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .gather import gather_standardized
+from .gather import gather_scaled, gather_standardized
 from .moments import add_column_moments, merge_column_moments
 from .side_by_side import fill_side_by_side
 
@@ -88,11 +88,7 @@ class Standardizer:
     def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
         """The rows of X in this order, standardised: one copy, made in one pass over the rows."""
         if sparse.issparse(X):
-            copied = X[order].astype(dtype, copy=False)  # indexing by rows copies, so this may be scaled in place
-            if self.active:
-                copied.data *= (1.0 / self.scale).astype(dtype)[copied.indices]
-            copied.sort_indices()
-            return copied
+            return gather_scaled(X, order, 1.0 / self.scale, dtype)
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
         shift, factor = self.shift_and_factor(X.dtype)
         X = np.ascontiguousarray(X)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .chunk import Summary
-from .moments import square_dense_rows
+from .moments import square_dense_rows, weight_moments
 
 
 def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
@@ -18,10 +18,19 @@ def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
 
 
 def class_weights(signed_weights: NDArray[Any]) -> tuple[float, float]:
-    """The weight of all positives and of all negatives; by two plain sums, which take a tenth of masked ones."""
-    both = float(np.abs(signed_weights).sum(dtype=np.float64))
-    surplus = float(signed_weights.sum(dtype=np.float64))
-    return 0.5 * (both + surplus), 0.5 * (both - surplus)
+    """The weight of all positives and of all negatives."""
+    positive, negative, _, _ = weight_moments(signed_weights)
+    return positive, negative
+
+
+def effective_points(signed_weights: NDArray[Any]) -> tuple[float, float]:
+    """As many points of each class, all weighted alike, as would tell as much."""
+    positive, negative, positive_squares, negative_squares = weight_moments(signed_weights)
+    return _alike(positive, positive_squares), _alike(negative, negative_squares)
+
+
+def _alike(total: float, squares: float) -> float:
+    return total**2 / squares if squares > 0 else 0.0
 
 
 def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
