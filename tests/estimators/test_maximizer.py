@@ -69,8 +69,11 @@ class OfAnotherLibrary(Recorder):
 
     def fit(self, X, y, sample_weight=None, init_model=None):
         super().fit(X, y, sample_weight)
-        Recorder.seen[-1]["start"] = init_model
+        Recorder.seen[-1]["start"] = self.start_ = init_model
         return self
+
+    def decision_function(self, X):
+        return X[:, 1] if self.start_ is None else np.hypot(X[:, 0], X[:, 1])
 
 
 @pytest.fixture
@@ -180,6 +183,15 @@ def test_where_rows_are_few_a_model_of_all_rows_has_half_the_say(small, seen):
     assert [one.say for one in maximizer._members] == [1, 1, 1, 3]
     many = np.tile(X, (34, 1))
     assert len(MeasureMaximizer(Recorder(), cv=3, rounds=1).fit(many, np.tile(y, 34)).estimators_) == 3
+
+
+def test_the_model_of_all_rows_is_fitted_once_unless_its_rounds_go_on_from_each_other(small, seen):
+    X, y = small
+    MeasureMaximizer(OfAnotherLibrary(), "gmean", cv=2, ensemble=False).fit(X, y)
+    assert [fit["y"].size for fit in seen].count(600) == 1
+    seen.clear()
+    MeasureMaximizer(OfAnotherLibrary(), "gmean", cv=2, ensemble=False, warm_start=True).fit(X, y)
+    assert [fit["start"] is None for fit in seen if fit["y"].size == 600] == [True, False]
 
 
 def test_without_ensemble_one_model_is_fitted_to_all_rows(small, seen):

@@ -56,28 +56,35 @@ def fitted(
 
 def _to_go_on_with(estimator: Any, previous: Any, warm_start: bool | str) -> tuple[Any, dict[str, Any]]:
     """The model to call ``fit`` on, and what else to tell it."""
-    afresh = clone(estimator)
-    if previous is None or not warm_start:
-        return afresh, {}
+    if not goes_on(previous, warm_start):
+        return clone(estimator), {}
     if isinstance(previous, HistGradientBoostingClassifier):
-        if warm_start == "auto" and not _has_more_to_learn(previous):
-            return afresh, {}
         # The losses of differently weighted rows cannot be compared, so it must not stop by them.
         settings = {"warm_start": True, "early_stopping": False, "max_iter": previous.n_iter_ + previous.max_iter}
         return copy.deepcopy(previous).set_params(**settings), {}
-    if "warm_start" in previous.get_params(deep=False) and (
-        hasattr(previous, "coef_") or hasattr(previous, "coefs_")
-    ):
+    if _keeps_coefficients(previous):
         return copy.deepcopy(previous).set_params(warm_start=True), {}
-    keywords = [name for name in _MODEL_KEYWORDS if has_fit_parameter(previous, name)]
-    if warm_start is True and keywords:
-        return afresh, {keywords[0]: previous}
-    return afresh, {}
+    return clone(estimator), {_model_keywords(previous)[0]: previous}
 
 
-def _has_more_to_learn(model: HistGradientBoostingClassifier) -> bool:
-    """Whether early stopping was watching and saw no reason to stop."""
-    return bool(model.do_early_stopping_) and model.n_iter_ == model.max_iter
+def goes_on(previous: Any, warm_start: bool | str) -> bool:
+    """Whether a fit is to go on from the model of the round before."""
+    if previous is None or not warm_start:
+        return False
+    if isinstance(previous, HistGradientBoostingClassifier):
+        # Early stopping was watching, and saw no reason to stop.
+        unfinished = bool(previous.do_early_stopping_) and previous.n_iter_ == previous.max_iter
+        return unfinished or warm_start is True
+    return _keeps_coefficients(previous) or (warm_start is True and bool(_model_keywords(previous)))
+
+
+def _keeps_coefficients(model: Any) -> bool:
+    can = hasattr(model, "coef_") or hasattr(model, "coefs_")
+    return can and "warm_start" in model.get_params(deep=False)
+
+
+def _model_keywords(model: Any) -> list[str]:
+    return [name for name in _MODEL_KEYWORDS if has_fit_parameter(model, name)]
 
 
 def response_of(model: Any, response_method: str) -> str:

@@ -16,7 +16,7 @@ from ..measures import Measure, get_measure
 from .coarse import coarse_rows
 from .crossfit import Ballot, CrossFitter, Round, Rows, threshold_near
 from .folds import make_folds
-from .inner import fitted, scores_of, weight_keyword
+from .inner import fitted, goes_on, scores_of, weight_keyword
 from .rounds import history_table, indistinguishable, play_rounds
 from .validation import positive_label, two_class_targets
 
@@ -229,7 +229,8 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         rows, last = fitter.rows, rounds[-1]
         everything = np.arange(rows.y.size)
         model = None
-        for one in rounds if self.warm_start else rounds[-1:]:
+        afresh = [k for k, one in enumerate(rounds[:-1], 1) if not goes_on(one.models[0], self.warm_start)]
+        for one in rounds[max(afresh, default=0) :]:
             weights = rows.learning_weights(everything, one.ratio)
             model = fitted(
                 self.estimator,
