@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from ..whole_file import whole_file
+from ..whole_file import half_written, whole_file
 
 _MAGIC = b"ratewise checkpoint 1\n"
 
@@ -81,9 +81,11 @@ class Checkpoint:
 
 
 def remove_checkpoint(path: Any) -> None:
-    """Remove a checkpoint and the one before it, if they are there."""
+    """Remove a checkpoint and the one before it, if they are there, and what a killed fit left half written."""
     Path(path).unlink(missing_ok=True)
     _before(Path(path)).unlink(missing_ok=True)
+    for half in half_written(path):
+        half.unlink(missing_ok=True)
 
 
 def _before(path: Path) -> Path:
