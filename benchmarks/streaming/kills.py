@@ -14,8 +14,8 @@ from ratewise import load_model
 
 from . import tables
 
-ROWS = 1_500_000
-EVERY = 400_000
+ROWS = 600_000
+EVERY = 150_000
 
 
 def measure(folder: Path, kills: int, seed: int | None = None) -> dict[str, Any]:
