@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,13 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if not direct:
             written.unlink(missing_ok=True)
         raise
+
+
+def half_written(path: str | os.PathLike[str]) -> list[Path]:
+    """What :func:`whole_file` left beside a file when its process was killed."""
+    target = Path(os.path.realpath(path))
+    pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.partial")
+    return [one for one in target.parent.glob(".*.partial") if pattern.fullmatch(one.name)]
 
 
 @contextlib.contextmanager

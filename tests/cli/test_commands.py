@@ -262,8 +262,12 @@ def test_warmup_compiles_every_measure_for_dense_and_sparse_rows(run, monkeypatc
     monkeypatch.setattr(
         "ratewise.cli.warmup._fit", lambda name, X, y, sharpen: fits.append((name, sparse.issparse(X), sharpen))
     )
+    large, text = [], []
+    monkeypatch.setattr("ratewise.cli.warmup._fit_large", lambda X, y: large.append(y.size))
+    monkeypatch.setattr("ratewise.cli.warmup._read_svmlight", lambda: text.append(1))
     result = run("warmup")
     assert result.exit_code == 0
+    assert (large, text) == ([50_000], [1])
     kinds = [
         (name, is_sparse, sharpen)
         for is_sparse in (False, True)
@@ -281,6 +285,27 @@ def test_one_job_of_warmup_is_a_fit_that_works():
     for X in rows:
         _fit("gmean", X, y, False)
         _fit("f1", X, y, "auto")
+
+
+def test_warmup_compiles_the_parser_of_text():
+    from ratewise.cli.warmup import _read_svmlight
+    from ratewise.streams.formats import svmlight_kernel
+
+    _read_svmlight()
+    assert svmlight_kernel.parse_lines.signatures
+
+
+def test_evaluate_counts_weights(run, files, rows_to_test, tmp_path):
+    weights = np.random.default_rng(0).choice([0.5, 3.0], size=200)
+    rows_to_test.assign(w=weights).to_csv(tmp_path / "rows.csv", index=False)
+    words = ["evaluate", files / "model.skops", tmp_path / "rows.csv", "--json"]
+    weighted, plain = (json.loads(run(*words, *more).stdout) for more in (["--weight", "w"], []))
+    predicted, truth = labels_of(files)[0], rows_to_test["label"].to_numpy()
+    assert weighted["rows"] == plain["rows"] == 200
+    assert sum(weighted["confusion"].values()) == pytest.approx(weights.sum())
+    expected = get_measure("f1").score(truth, predicted, sample_weight=weights)
+    assert weighted["measures"]["f1"]["value"] == pytest.approx(expected)
+    assert plain["measures"]["f1"]["value"] == pytest.approx(get_measure("f1").score(truth, predicted))
 
 
 def test_reading_the_written_feather_with_arrow_gives_a_table(run, files, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratewise.cli.confusion import Confusion, interval, resampled, values_of
+from ratewise.cli.confusion import Confusion, Tally, interval, resampled, values_of
 from ratewise.measures import FunctionMeasure, get_measure, measure_names, rates_from_labels
 
 quick = settings(deadline=None, max_examples=50)
@@ -18,7 +18,7 @@ quick = settings(deadline=None, max_examples=50)
 def test_counts_add_up_however_the_rows_are_cut(rows, cut):
     truth, called = (np.array(one) for one in zip(*rows, strict=True))
     confusion = Confusion().plus(truth[:cut], called[:cut]).plus(truth[cut:], called[cut:])
-    assert confusion.rows == len(rows)
+    assert confusion.total == len(rows)
     assert confusion == (
         (truth & called).sum(),
         (truth & ~called).sum(),
@@ -64,3 +64,33 @@ def test_measures_written_for_single_numbers_are_taken_one_by_one():
     draws = resampled(Confusion(30, 10, 5, 60), seed=0)
     function = FunctionMeasure(lambda tpr, tnr: min(tpr, tnr) if tpr > 0.5 else 0.0)
     assert np.array_equal(values_of(Single(), draws), values_of(function, draws))
+
+
+def weighted_tally(seed=0, rows=400):
+    rng = np.random.default_rng(seed)
+    truth = rng.random(rows) < 0.3
+    called = np.where(rng.random(rows) < 0.8, truth, ~truth)
+    weights = rng.choice([0.0, 0.5, 1.0, 4.0], size=rows)
+    tally = Tally(weighted=True)
+    for start in range(0, rows, 150):
+        part = slice(start, start + 150)
+        tally.add(truth[part], called[part], weights[part])
+    return truth, called, weights, tally
+
+
+def test_weighted_rows_give_the_rates_of_weighted_labels():
+    truth, called, weights, tally = weighted_tally()
+    expected = rates_from_labels(truth, called, sample_weight=weights, pos_label=True)
+    assert tally.rows == 400
+    assert tally.confusion.rates == pytest.approx(expected)
+
+
+def test_drawing_weights_is_drawing_weighted_rows():
+    truth, called, weights, tally = weighted_tally()
+    measure, rng, by_rows = get_measure("f1"), np.random.default_rng(3), []
+    for _ in range(2000):
+        sample = rng.integers(0, 400, size=400)
+        by_rows.append(measure.score(truth[sample], called[sample], sample_weight=weights[sample], pos_label=True))
+    by_weights = values_of(measure, resampled(tally.confusion, 1, tally.squares))
+    assert np.std(by_weights) == pytest.approx(np.std(by_rows), rel=0.15)
+    assert interval(by_weights) == pytest.approx(interval(by_rows), abs=0.02)

@@ -59,14 +59,16 @@ def _numbered(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
-def stream_for(model: Any, sources: tuple[str, ...], *, target: str | None, file_format: str | None) -> Any:
+def stream_for(
+    model: Any, sources: tuple[str, ...], *, target: str | None, file_format: str | None, weight: str | None = None
+) -> Any:
     """The rows of these files, with the columns of the model found by name."""
     encoder = getattr(model, "encoder_", None)
     names = getattr(model, "feature_names_in_", None)
     known: dict[str, Any] = {"encoder": encoder} if encoder is not None else {}
     if encoder is None and names is not None and is_table(sources, file_format):
         known = {"features": names.tolist()}
-    return open_sources(sources, file_format, target=target, **known)
+    return open_sources(sources, file_format, target=target, weight=weight, **known)
 
 
 def labels_column(model: Any, given: str | None) -> str | None:

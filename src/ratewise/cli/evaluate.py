@@ -13,6 +13,7 @@ from .options import format_option, json_option, quiet_option, seed_option, sour
 @click.argument("model")
 @sources_argument
 @click.option("--target", metavar="COLUMN", help="The column with the labels; the model's own unless given.")
+@click.option("--weight", metavar="COLUMN", help="A column of sample weights.")
 @seed_option
 @format_option
 @json_option
@@ -21,6 +22,7 @@ def evaluate(
     model: str,
     sources: tuple[str, ...],
     target: str | None,
+    weight: str | None,
     seed: int,
     file_format: str | None,
     as_json: bool,
@@ -38,10 +40,10 @@ def evaluate(
         raise click.UsageError("The model and the data cannot both be standard input.")
     classifier = load(model)
     target = labels_column(classifier, target)
-    stream = stream_for(classifier, sources, target=target, file_format=file_format)
+    stream = stream_for(classifier, sources, target=target, file_format=file_format, weight=weight)
     with Meter(quiet=quiet) as meter:
-        confusion = _count(classifier, stream, meter)
-    report = _report(classifier, confusion, seed)
+        tally = _count(classifier, stream, meter, weighted=weight is not None)
+    report = _report(classifier, tally, seed)
     if as_json:
         from .output import print_json
 
@@ -50,25 +52,25 @@ def evaluate(
         _print(classifier, report)
 
 
-def _count(classifier: Any, stream: Any, meter: Any) -> Any:
+def _count(classifier: Any, stream: Any, meter: Any, *, weighted: bool) -> Any:
     from ..estimators.validation import positive_label
-    from .confusion import Confusion
+    from .confusion import Tally
     from .data import scores_of, windows_with_progress
 
     positive = positive_label(classifier.classes_, classifier.pos_label)
     speaks_for_positive = positive == classifier.classes_[1]
-    confusion = Confusion()
+    tally = Tally(weighted=weighted)
 
     def so_far() -> dict[str, float]:
-        rates = confusion.rates
+        rates = tally.confusion.rates
         return {"tpr": rates.tpr, "tnr": rates.tnr, "value": float(classifier.measure_.value(*rates))}
 
     for window in windows_with_progress(stream, meter, "evaluating", so_far):
         _check_labels(window, classifier.classes_)
         above = scores_of(classifier, window) > 0
-        confusion = confusion.plus(window.labels == positive, above == speaks_for_positive)
-    _require_both_classes(confusion, classifier)
-    return confusion
+        tally.add(window.labels == positive, above == speaks_for_positive, window.weights)
+    _require_both_classes(tally, classifier)
+    return tally
 
 
 def _check_labels(window: Any, classes: Any) -> None:
@@ -84,23 +86,28 @@ def _check_labels(window: Any, classes: Any) -> None:
         )
 
 
-def _require_both_classes(confusion: Any, classifier: Any) -> None:
-    if confusion.rows == 0:
+def _require_both_classes(tally: Any, classifier: Any) -> None:
+    if tally.rows == 0:
         raise ValueError("There are no rows to evaluate on.")
-    positives = confusion.true_positives + confusion.false_negatives
-    if positives in (0, confusion.rows):
+    counts = tally.confusion
+    positives, negatives = (
+        counts.true_positives + counts.false_negatives,
+        counts.false_positives + counts.true_negatives,
+    )
+    if positives == 0 or negatives == 0:
         missing = "positive" if positives == 0 else "negative"
+        weight = "" if tally.squares is None else " with a weight above 0"
         raise ValueError(
-            f"The labels are all of one class (there is no {missing} row), so that TPR and TNR cannot both be "
-            f"told. The model's classes are {classifier.classes_.tolist()}."
+            f"The labels are all of one class (there is no {missing} row{weight}), so that TPR and TNR cannot "
+            f"both be told. The model's classes are {classifier.classes_.tolist()}."
         )
 
 
-def _report(classifier: Any, confusion: Any, seed: int) -> dict[str, Any]:
+def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
     from ..measures import get_measure, measure_names
     from .confusion import interval, resampled, values_of
 
-    rates, draws = confusion.rates, resampled(confusion, seed)
+    rates, draws = tally.confusion.rates, resampled(tally.confusion, seed, tally.squares)
     measures = {name: get_measure(name) for name in measure_names()}
     if classifier.measure_ not in measures.values():
         measures = {classifier.measure_.label: classifier.measure_} | measures
@@ -109,8 +116,8 @@ def _report(classifier: Any, confusion: Any, seed: int) -> dict[str, Any]:
         return {"value": float(value)} | interval(drawn)._asdict()
 
     return {
-        "rows": confusion.rows,
-        "confusion": confusion._asdict(),
+        "rows": tally.rows,
+        "confusion": tally.confusion._asdict(),
         "prevalence": rates.prevalence,
         "tpr": entry(rates.tpr, draws.tpr),
         "tnr": entry(rates.tnr, draws.tnr),

@@ -6,11 +6,12 @@ import hashlib
 import pickle
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from ..whole_file import whole_file
+from ..whole_file import half_written, whole_file
 
 _MAGIC = b"ratewise checkpoint 1\n"
+_DIGEST_BYTES = 32
 
 
 class Checkpoint:
@@ -34,13 +35,15 @@ class Checkpoint:
             raise FileNotFoundError(f"There is no folder {self._path.absolute().parent} to keep a checkpoint in.")
 
     def save(self, state: Any) -> None:
-        body = pickle.dumps((self._fit, state), protocol=pickle.HIGHEST_PROTOCOL)
         if self._path.exists() and not self._damaged:
             self._path.replace(self._before)
         self._damaged = False
         with whole_file(self._path) as file:
-            file.write(_MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n")
-            file.write(body)
+            file.write(_MAGIC)
+            hashed = _Hashed(file)
+            # Written as it is made: as one string of bytes it would take as much memory again.
+            pickle.dump((self._fit, state), hashed, protocol=pickle.HIGHEST_PROTOCOL)
+            file.write(hashed.digest())
 
     def load(self) -> Any:
         """The last state that is whole; None if there is none."""
@@ -63,12 +66,10 @@ class Checkpoint:
 
     def _read(self, path: Path) -> Any:
         content = path.read_bytes()
-        head = len(_MAGIC) + 64 + 1
-        if not content.startswith(_MAGIC) or len(content) < head:
+        if not content.startswith(_MAGIC) or len(content) < len(_MAGIC) + _DIGEST_BYTES:
             return None
-        if hashlib.sha256(content[head:]).hexdigest().encode() != content[len(_MAGIC) : head - 1]:
-            return None
-        return pickle.loads(content[head:])
+        body = memoryview(content)[len(_MAGIC) : -_DIGEST_BYTES]
+        return pickle.loads(body) if hashlib.sha256(body).digest() == content[-_DIGEST_BYTES:] else None
 
     def _require_same(self, fit: dict[str, Any], path: Path) -> None:
         for name, now in self._fit.items():
@@ -80,10 +81,27 @@ class Checkpoint:
                 )
 
 
+class _Hashed:
+    """A file to write to, and the digest of all that was written."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+        self._hash = hashlib.sha256()
+
+    def write(self, content: Any) -> int:
+        self._hash.update(content)
+        return self._file.write(content)
+
+    def digest(self) -> bytes:
+        return self._hash.digest()
+
+
 def remove_checkpoint(path: Any) -> None:
-    """Remove a checkpoint and the one before it, if they are there."""
+    """Remove a checkpoint and the one before it, if they are there, and what a killed fit left half written."""
     Path(path).unlink(missing_ok=True)
     _before(Path(path)).unlink(missing_ok=True)
+    for half in half_written(path):
+        half.unlink(missing_ok=True)
 
 
 def _before(path: Path) -> Path:

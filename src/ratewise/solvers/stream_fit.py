@@ -19,7 +19,7 @@ from .stream_halves import both_classes_in_both, half_of_each_row
 from .stream_plan import StreamPlan, StreamResult
 from .stream_track import Track
 
-_SAMPLE_BYTES = 1 << 25  # of each class
+_SAMPLE_BYTES = 1 << 24  # of each class
 _WHITENED_SAMPLE = 20_000
 
 

@@ -134,12 +134,12 @@ def test_a_shuffled_window_names_a_few_of_its_places(tmp_path, numbered):
     assert "more places" in where
 
 
-def test_default_windows_hold_64_megabytes_within_bounds():
+def test_default_windows_hold_32_megabytes_within_bounds():
     def rows_for(features):
         return open_stream([(np.zeros((4, features), dtype=np.float32), np.arange(4) % 2)]).window_rows
 
     assert rows_for(2) == 1 << 18
-    assert rows_for(1024) == 16384
+    assert rows_for(1024) == 8192
     assert rows_for(40_000) == 1024
 
 

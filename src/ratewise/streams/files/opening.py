@@ -52,7 +52,7 @@ def open_stream(
     format : str, optional
         "parquet", "feather", "csv", "svmlight", "npy" or "npz", where the file's name does not tell.
     window_rows : int, optional
-        How many rows are in memory at a time; 64 MB of them if not given.
+        How many rows are in memory at a time; 32 MB of them if not given.
     encoder : Encoder, optional
         Of a model: columns are then looked up by its names.
 

@@ -45,7 +45,7 @@ def raw_windows(
 def _windows(stream: FileStream, rng: np.random.Generator | None) -> Iterator[RawWindow]:
     readers, wanted = stream._readers, stream.window_rows
     if stream.encoder.sparse_input:
-        wanted = max((64 << 20) // (4 * max(stream.encoder.n_columns, 1)), 1024)
+        wanted = max((32 << 20) // (4 * max(stream.encoder.n_columns, 1)), 1024)
     lanes = 1 if rng is None else lanes_at_once(readers)
     mixer = Mixer(readers, piece_order(readers, rng), lanes, take_size(wanted, lanes))
     while rows := _gather(mixer, wanted):

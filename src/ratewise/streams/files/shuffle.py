@@ -15,7 +15,7 @@ import numpy as np
 from .rows import Reader, Rows
 
 _MOST_LANES = 8
-_LANE_MEMORY = 128 << 20
+_LANE_MEMORY = 64 << 20
 _FEWEST_TURNS = 8  # in a window, so that raw rows are few beside it
 _SMALLEST_TAKE = 32
 _LARGEST_TAKE = 1 << 14

@@ -18,7 +18,7 @@ from .rows import Rows
 from .shuffle import Mixer
 from .source import Window
 
-WINDOW_BYTES = 64 << 20
+WINDOW_BYTES = 32 << 20
 _MOST_ROWS, _FEWEST_ROWS = 1 << 18, 1 << 10
 _PLACES_NAMED = 3
 
@@ -26,7 +26,7 @@ Span = tuple[str, int | None, int | None]  # file, first row, row after the last
 
 
 def default_window_rows(encoder: Encoder) -> int:
-    """64 MB of rows, within reason."""
+    """32 MB of rows, within reason."""
     if encoder.sparse_input:
         return _MOST_ROWS  # how long they are is not known: these windows are cut by their entries
     row_bytes = 8 * encoder.n_columns if encoder.sparse else 4 * encoder.n_features

@@ -14,7 +14,7 @@ from ..files.tables import Schema, TablePlan
 
 # Buffers small enough that many columns can be read at once; the whole of a row group is never in memory.
 _ALL_BUFFERS = 16 << 20
-_LARGEST_BUFFER = 1 << 17
+_LARGEST_BUFFER = 1 << 16
 _SMALLEST_BUFFER = 1 << 14
 _USUAL_PAGE = 1 << 18
 _USUAL_DICTIONARY = 1 << 20

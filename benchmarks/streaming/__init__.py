@@ -1,0 +1,1 @@
+"""The parts of benchmarks/streams.py, one file each."""
