@@ -51,7 +51,7 @@ def evaluate(
 
 
 def _count(classifier: Any, stream: Any, meter: Any) -> Any:
-    from ..estimators.validation import positive_label
+    from ..estimators.labels import positive_label
     from .confusion import Confusion
     from .data import scores_of, windows_with_progress
 
@@ -123,7 +123,7 @@ def _report(classifier: Any, confusion: Any, seed: int) -> dict[str, Any]:
 
 
 def _print(classifier: Any, report: dict[str, Any]) -> None:
-    from ..estimators.validation import positive_label
+    from ..estimators.labels import positive_label
     from .output import print_table
 
     counts = report["confusion"]

@@ -36,7 +36,7 @@ def inspect(model: str, top: int, as_json: bool) -> None:
 
 
 def _report(classifier: Any, top: int) -> dict[str, Any]:
-    from ..estimators.validation import positive_label
+    from ..estimators.labels import positive_label
 
     survey = getattr(classifier, "survey_", None)
     positive = positive_label(classifier.classes_, classifier.pos_label)

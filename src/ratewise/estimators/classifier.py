@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..measures import ConstraintWarning, Measure, get_measure
-from ..solvers import LinearModel, Solver, StreamPlan, effective_points, get_solver
+from ..solvers import Solver, StreamPlan, get_solver
 from ..streams import Stream, Survey
 from .from_stream import (
     Labels,
@@ -24,21 +24,17 @@ from .from_stream import (
     to_be_held_in_memory,
     windows_with_both_classes,
 )
-from .kept_constraints import constraint_sentence, constraints_met
-from .online import OnlineFit
+from .labels import announced_classes, is_indicator, positive_label, require_same_classes
+from .online import OnlineTwo
+from .online_many import OnlineMany
+from .outcome import Coefficients, Outcome
+from .scoring import macro_of_classes, macro_of_labels
 from .settings import Settings
 from .stream_arguments import check_stream_arguments, require_once_enough
 from .stream_memory import forget_stream, remember_stream, take_over
-from .two_classes import Fitted, fit_two_classes
-from .validation import (
-    Columns,
-    announced_classes,
-    positive_label,
-    require_same_classes,
-    training_set,
-    validate_rows,
-)
-from .weighing import require_both_classes, share_of_positives, with_mean_weight_one
+from .tasks import fit_task
+from .two_classes import Fitted
+from .validation import Columns, validate_rows
 
 
 def _solver_streams(classifier: MeasureClassifier) -> bool:
@@ -124,6 +120,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    # Group splitters ask for groups by default, and so does what hands groups to them.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
+
     def __init__(
         self,
         measure: str | Measure = "f1",
@@ -155,60 +154,83 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X and labels y; rows count ``sample_weight`` times."""
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        target_prevalence: float | None = None,
+        groups: Any = None,
+    ) -> Self:
+        """Learn from rows X and labels y.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+        y : array of shape (n_rows,), or indicator matrix of shape (n_rows, n_labels)
+            Two classes, or more; or, dense or sparse, a column of 0 and 1 for each label that a row may have.
+        sample_weight : array of shape (n_rows,), optional
+            Rows count so many times.
+        target_prevalence : float, optional
+            The share of positives where the model is to be used, if it is another than here: the measure is
+            maximised as it will be there. For two classes.
+        groups : array of shape (n_rows,), optional
+            Rows of one group are never parted between the inner folds.
+        """
         settings = Settings.of(self)
         X, columns = Columns.of(X, self)
-        rows = training_set(X, y, sample_weight, pos_label=self.pos_label)
-        rows = with_mean_weight_one(rows)
-        require_both_classes(rows)
-        if self.warm_start and hasattr(self, "coef_") and columns.number != self.n_features_in_:
-            raise ValueError(
-                f"warm_start=True, but X has {columns.number} features and the fit before had "
-                f"{self.n_features_in_}."
-            )
-        settings.solver.check(settings.measure, share_of_positives(rows))
-
+        task = fit_task(
+            X,
+            y,
+            sample_weight,
+            settings,
+            pos_label=self.pos_label,
+            target_prevalence=target_prevalence,
+            groups=groups,
+        )
+        before = self._models_before(columns.number, task.n_models) if self.warm_start else None
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         history = settings.new_history()
-        before = self._model_before() if self.warm_start else None
-        fitted = fit_two_classes(rows, settings, before, rng, history)
+        outcome = task.learn(before, rng, history)
 
         forget_stream(self)
         columns.store_on(self)
-        self.classes_, self.history_ = rows.classes, history.table()
-        self._online: OnlineFit | None = None
-        self._store(fitted, settings, effective_points(rows.signed_weights))
-        self._warn_of_constraints(stacklevel=3)
+        self.history_ = history.table()
+        self._online: OnlineTwo | OnlineMany | None = None
+        self._store(outcome, settings)
+        self._warn_of_constraints(outcome, stacklevel=3)
         return self
 
     @available_if(_solver_streams)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more rows, seen once; the first call must name all ``classes``."""
         settings = Settings.of(self)
-        online = getattr(self, "_online", None)
+        if is_indicator(y):
+            raise ValueError("partial_fit learns classes, not an indicator matrix of labels: fit does.")
         first = not hasattr(self, "classes_")
         if first:
             X, columns = Columns.of(X, self)
-            known = announced_classes(classes, y)
+            known = announced_classes(classes)
         else:
             X = validate_rows(self, X, reset=False)
             columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None))
             known = self.classes_
             require_same_classes(classes, known)
-        rows = training_set(X, y, sample_weight, pos_label=self.pos_label, classes=known)
-
+        kind: Any = OnlineMany if known.size > 2 else OnlineTwo
+        rows = kind.rows(X, y, sample_weight, known, self.pos_label)
         fixed = (self.measure, self.solver, self.pos_label)
+        online: Any = getattr(self, "_online", None)
         if online is None:
-            online = OnlineFit(settings, columns.number, self._model_before(), self.random_state, fixed)
+            before = self._models_before(columns.number, 1 if known.size == 2 else known.size)
+            online = kind(settings, columns.number, known, before, self.random_state, fixed)
         online.check(rows, settings, fixed)
 
         columns.store_on(self)
-        self.classes_, self._online = known, online
-        online.learn(rows)
+        self._online = online
+        online.learn(rows, settings)
         self.history_ = online.history.table()
-        fitted, signed_weights = online.fitted(settings)
-        self._store(fitted, settings, effective_points(signed_weights))
+        self._store(online.outcome(settings), settings)
         return self
 
     def fit_stream(
@@ -270,10 +292,12 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         settings.solver.check(settings.measure, positives / survey.rows)
         result, history = learn_from(stream, survey, labels, plan, settings.new_history(), **how)
         self.n_features_in_ = len(stream.feature_names)
-        self.classes_, self.history_ = labels.classes, history.table()
+        self.history_ = history.table()
         self._online = None
-        self._store(Fitted(*result), settings, (positives, survey.rows - positives))
-        self._warn_of_constraints(stacklevel=4)
+        points = (positives, survey.rows - positives)
+        outcome = Fitted(*result).outcome(labels.classes, self.pos_label, settings.measure, points)
+        self._store(outcome, settings)
+        self._warn_of_constraints(outcome, stacklevel=4)
 
     def _fit_stream_once(self, stream: Stream, progress: Progress | None) -> Self:
         fitted, rows = clone(self), 0
@@ -289,53 +313,59 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Signed scores: above 0 for ``classes_[1]``."""
+        """Signed scores: above 0 for ``classes_[1]``; with more classes, or labels, a column for each."""
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False)
-        scores: NDArray[np.float64] = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
-        return scores
+        if self.coef_.shape[0] == 1:
+            scores: NDArray[np.float64] = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
+            return scores
+        return np.asarray(X @ self.coef_.T) + self.intercept_
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row."""
-        above = self.decision_function(X) > 0
-        predicted: NDArray[Any] = self.classes_[above.astype(np.intp)]
+        """The class of each row, or a column of 0 and 1 for each label."""
+        scores = self.decision_function(X)
+        if self.multilabel_:
+            return (scores > 0).astype(np.int64)
+        best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
+        predicted: NDArray[Any] = self.classes_[best]
         return predicted
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The measure itself, of the predictions for X against y."""
+        """The measure itself, of the predictions for X against y; the macro average of many classes or labels."""
         predicted = self.predict(X)
+        if self.multilabel_:
+            return macro_of_labels(self.measure_, y, predicted, sample_weight)
+        if self.classes_.size > 2:
+            return macro_of_classes(self.measure_, y, predicted, sample_weight)
         positive = positive_label(self.classes_, self.pos_label)
         return self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = True
+        tags.classifier_tags.multi_label = True
         tags.input_tags.sparse = True
         return tags
 
-    def _model_before(self) -> LinearModel | None:
-        """The model of the fit before, if there was one; its scores speak for the positive class."""
+    def _models_before(self, n_features: int, n_models: int) -> Coefficients | None:
+        """The models of the fit before, if there was one."""
         if not hasattr(self, "coef_"):
             return None
-        sign = self._positive_sign()
-        return LinearModel(sign * self.coef_[0], sign * float(self.intercept_[0]))
+        if self.coef_.shape != (n_models, n_features):
+            raise ValueError(
+                f"warm_start=True, but this fit is of {n_models} model(s) of {n_features} features and the fit "
+                f"before was of {self.coef_.shape[0]} of {self.n_features_in_} features."
+            )
+        return Coefficients(self.coef_, self.intercept_)
 
-    def _store(self, fitted: Fitted, settings: Settings, points: tuple[float, float]) -> None:
-        """Keep what a fit came to; ``points`` are those of each class that its rates were seen on."""
-        coef, intercept = fitted.in_user_units()
-        sign = self._positive_sign()
+    def _store(self, outcome: Outcome, settings: Settings) -> None:
         self.measure_, self.solver_ = settings.measure, settings.solver
-        self.coef_ = sign * coef[np.newaxis, :]
-        self.intercept_ = np.array([sign * intercept])
-        self.feature_spread_ = fitted.units.scale
-        self.rates_, self.stages_ = fitted.rates, fitted.stages
-        self.constraints_met_ = constraints_met(settings.measure, fitted.rates, points)
+        self.classes_, self.multilabel_ = outcome.classes, outcome.multilabel
+        self.coef_, self.intercept_ = outcome.models
+        self.feature_spread_ = outcome.spread
+        self.rates_, self.stages_ = outcome.rates, outcome.stages
+        self.constraints_met_ = outcome.complaint is None
 
-    def _warn_of_constraints(self, stacklevel: int) -> None:
-        if not self.constraints_met_:
-            sentence = constraint_sentence(self.measure_, self.rates_)
-            warnings.warn(sentence, ConstraintWarning, stacklevel=stacklevel)
-
-    def _positive_sign(self) -> float:
-        """Scores speak for the positive class, scikit-learn's decision function for ``classes_[1]``."""
-        return 1.0 if positive_label(self.classes_, self.pos_label) == self.classes_[1] else -1.0
+    def _warn_of_constraints(self, outcome: Outcome, stacklevel: int) -> None:
+        if outcome.complaint is not None:
+            warnings.warn(outcome.complaint, ConstraintWarning, stacklevel=stacklevel)

@@ -16,9 +16,9 @@ from ..measures import Rates
 from ..solvers import MANY_ROWS, History, StreamFit, StreamPlan, StreamResult
 from ..streams import DataError, Reservoir, Stream, Survey, Window
 from .checkpoint import Checkpoint
+from .labels import positive_label
 from .settings import Settings
 from .two_classes import WHITENED_COLUMNS, WHITENED_ROWS
-from .validation import positive_label
 
 Progress = Callable[[dict[str, Any]], object]
 _SAMPLE_BYTES = 1 << 25

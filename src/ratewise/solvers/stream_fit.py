@@ -18,7 +18,7 @@ from .constraints import constrained_ranks
 from .history import History
 from .learner import LinearModel
 from .outlook import Outlook
-from .selection import PLENTY_PER_COLUMN, start_for
+from .selection_plan import PLENTY_PER_COLUMN, start_for
 from .sharpen import Sharpen, Sharpening, is_power_of_two
 
 _SAMPLE_BYTES = 1 << 25  # of each class

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .chunk import Chunk, CSRRows, DenseRows, Summary, rows_for_kernels
-from .holding import CopiedRows, GatheredRows, Holding
+from .grouping import Ranges, equal_ranges, order_by_group
+from .holding import Holding, hold
 from .mixing import evenly_mixed_order
+from .row_sums import class_weights, squared_rows, sum_of_squares
 from .units import Units
 
 # A kernel call sums models in the width of the data; solvers fold that into float64 between calls.
@@ -38,6 +40,8 @@ class ArrayStream:
     rng : numpy Generator
         Shuffles the rows, then the blocks of every pass.
     dtype : float32 or float64
+    groups : array of int, optional
+        Numbers from 0: :meth:`in_folds` keeps rows of one number together.
     low_memory : bool
         Make no copy: gather the rows of each block anew whenever it is read.
     """
@@ -50,19 +54,32 @@ class ArrayStream:
         rng: np.random.Generator,
         dtype: Any = np.float32,
         *,
+        groups: NDArray[np.intp] | None = None,
         low_memory: bool = False,
     ):
         weights = np.asarray(signed_weights, dtype=np.float32)
         order = evenly_mixed_order(weights > 0, rng)
-        if low_memory:
-            self._held: Holding = GatheredRows(X, order, units, dtype)
-        else:
-            self._held = CopiedRows(units.transform(X, order, dtype))
-        self._weights = weights[order]
-        self._pulls = self._weights
+        self._begin(hold(X, order, units, dtype, low_memory=low_memory), weights[order], units.unit_scale, rng)
+        self._groups: NDArray[np.intp] | None = None if groups is None else groups[order]
+
+    @classmethod
+    def of_held(
+        cls, held: Holding, signed_weights: NDArray[np.float32], unit_scale: bool, rng: np.random.Generator
+    ) -> ArrayStream:
+        """A stream over rows that others hold too, already in random order; nothing is copied."""
+        stream = cls.__new__(cls)
+        stream._begin(held, signed_weights, unit_scale, rng)
+        return stream
+
+    def _begin(
+        self, held: Holding, weights: NDArray[np.float32], unit_scale: bool, rng: np.random.Generator
+    ) -> None:
+        self._held = held
+        self._weights = self._pulls = weights
         self._rng = rng
-        self._ranges: tuple[tuple[int, int], ...] = ((0, X.shape[0]),)
-        self._unit_scale = units.unit_scale
+        self._groups = None
+        self._ranges: tuple[tuple[int, int], ...] = ((0, held.shape[0]),)
+        self._unit_scale = unit_scale
         self._look_at_some_rows()
         self._restart()
 
@@ -70,7 +87,7 @@ class ArrayStream:
         """How long rows are, from the first of them: they are a random sample."""
         sample = list(self._held.pieces([(0, min(self._held.shape[0], _SAMPLED_ROWS))]))
         rows = max(sum(piece.shape[0] for piece in sample), 1)
-        squares = sum(_sum_of_squares(piece) for piece in sample)
+        squares = sum(sum_of_squares(piece) for piece in sample)
         self._squared_row = squares / rows
         self._entry_square = 1.0
         if not self._unit_scale and squares > 0:
@@ -110,13 +127,28 @@ class ArrayStream:
 
     def reshuffled(self, rng: np.random.Generator) -> ArrayStream:
         """A copy in another random order."""
+        return self._reordered(evenly_mixed_order(self._weights > 0, rng), rng)
+
+    @property
+    def n_groups(self) -> int | None:
+        """None if every row is on its own."""
+        return None if self._groups is None else int(self._groups.max()) + 1
+
+    def in_folds(self, folds: int, rng: np.random.Generator) -> tuple[ArrayStream, Ranges]:
+        """A range of rows for each fold; if there are groups, of a copy in an order that keeps them together."""
+        if self._groups is None:
+            return self, equal_ranges(self.n_points, folds)
+        order, ranges = order_by_group(self._groups, self._weights > 0, folds, rng, evenly_mixed_order)
+        return self._reordered(order, rng), ranges
+
+    def _reordered(self, order: NDArray[np.signedinteger[Any]], rng: np.random.Generator) -> ArrayStream:
         other = copy.copy(self)
-        order = evenly_mixed_order(self._weights > 0, rng)
         other._held, other._weights, other._pulls = (
             self._held.reordered(order),
             self._weights[order],
             self._pulls[order],
         )
+        other._groups = None if self._groups is None else self._groups[order]
         other._rng = rng
         other._restart()
         return other
@@ -205,35 +237,6 @@ class ArrayStream:
             total += np.asarray(piece.T @ mine, dtype=np.float64)
             done += piece.shape[0]
         return total
-
-
-def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
-    """Count points, class weights and squared row lengths."""
-    return Summary(int(X.shape[0]), *class_weights(signed_weights), _sum_of_squares(X))
-
-
-def class_weights(signed_weights: NDArray[Any]) -> tuple[float, float]:
-    """The weight of all positives and of all negatives; by two plain sums, which take a tenth of masked ones."""
-    both = float(np.abs(signed_weights).sum(dtype=np.float64))
-    surplus = float(signed_weights.sum(dtype=np.float64))
-    return 0.5 * (both + surplus), 0.5 * (both - surplus)
-
-
-def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
-    """The squared length of every row."""
-    squared: NDArray[np.floating[Any]]
-    if not sparse.issparse(X):
-        squared = np.einsum("ij,ij->i", X, X)
-        return squared
-    squared = np.zeros(X.shape[0], dtype=X.dtype)
-    filled = np.flatnonzero(np.diff(X.indptr))  # reduceat would give an empty row its neighbour's entry
-    squared[filled] = np.add.reduceat(X.data * X.data, X.indptr[filled])
-    return squared
-
-
-def _sum_of_squares(X: Any) -> float:
-    values = X.data if sparse.issparse(X) else X.reshape(-1)
-    return float(np.dot(values, values))
 
 
 def _joined(pieces: list[NDArray[Any]]) -> NDArray[Any]:
