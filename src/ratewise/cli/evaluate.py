@@ -32,11 +32,11 @@ def evaluate(
     """
     from .data import labels_column, stream_for
     from .progress import Meter
-    from .standard import load
+    from .standard import load_two_class
 
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
-    classifier = load(model)
+    classifier = load_two_class(model)
     target = labels_column(classifier, target)
     stream = stream_for(classifier, sources, target=target, file_format=file_format)
     with Meter(quiet=quiet) as meter:

@@ -206,7 +206,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more rows, seen once; the first call must name all ``classes``."""
         settings = Settings.of(self)
-        if is_indicator(y):
+        if is_indicator(y) or getattr(self, "multilabel_", False):
             raise ValueError("partial_fit learns classes, not an indicator matrix of labels: fit does.")
         first = not hasattr(self, "classes_")
         if first:
@@ -351,10 +351,14 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         """The models of the fit before, if there was one."""
         if not hasattr(self, "coef_"):
             return None
-        if self.coef_.shape != (n_models, n_features):
+        if self.n_features_in_ != n_features:
             raise ValueError(
-                f"warm_start=True, but this fit is of {n_models} model(s) of {n_features} features and the fit "
-                f"before was of {self.coef_.shape[0]} of {self.n_features_in_} features."
+                f"warm_start=True, but X has {n_features} features and the fit before had {self.n_features_in_}."
+            )
+        if self.coef_.shape[0] != n_models:
+            raise ValueError(
+                f"warm_start=True, but y asks for {n_models} model(s), and the fit before was of "
+                f"{self.coef_.shape[0]}."
             )
         return Coefficients(self.coef_, self.intercept_)
 

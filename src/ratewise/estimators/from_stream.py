@@ -187,6 +187,11 @@ def windows_with_both_classes(windows: Iterable[Window]) -> Iterator[tuple[NDArr
             continue
         waiting.append(window)
         found = np.unique(np.concatenate([one.labels for one in waiting if one.labels is not None]))
+        if found.size > 2:
+            raise DataError(
+                f"The target has {found.size} classes or more; from a stream two are learned. Make it two-valued, "
+                "or read the rows into memory: fit takes any number of classes."
+            )
         if found.size > 1:
             classes = found
             for one in waiting:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -95,8 +96,10 @@ class TwoClassFit:
 
     def learned_measure(self) -> Measure:
         """The measure at the prevalence it is to be good at."""
-        measure = self.settings.measure
-        return measure if self.target_prevalence is None else at_prevalence(measure, self.target_prevalence)
+        measure, target = self.settings.measure, self.target_prevalence
+        if target is None or math.isclose(target, share_of_positives(self.rows), rel_tol=1e-6):
+            return measure
+        return at_prevalence(measure, target)
 
     def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Outcome:
         sign = positive_sign(self.classes, self.pos_label)

@@ -15,7 +15,7 @@ from .macro import ClassRates, logistic_pull, macro_pull, soft_counts, softmax
 
 _BATCH = 256
 _FEWEST_BATCHES = 4
-_LARGEST_STEP = 0.1
+_LARGEST_STEP = 0.2
 _MEMORY = (0.9, 0.999)
 _REMEMBERED_BATCHES = 50
 

@@ -20,6 +20,7 @@ _STEPS = 2000
 _MOST_PASSES = 64
 _FEWEST_PASSES = 8
 _FEW_ROWS = 5_000
+_VERY_FEW_ROWS = 1_000
 _SAMPLE = 4096
 # Penalties as in scikit-learn, 1 / C: held-out rows choose.
 _PENALTIES = (0.05, 2.0)
@@ -99,7 +100,8 @@ def learn_jointly(
 def passes_over(rows: LabelledRows) -> int:
     """About as many steps whatever the number of rows, within reason."""
     wanted = math.ceil(_STEPS * batch_rows(rows) / rows.n_points)
-    return min(max(wanted, _FEWEST_PASSES), _MOST_PASSES)
+    most = _MOST_PASSES if rows.n_points >= _VERY_FEW_ROWS else _MOST_PASSES // 2
+    return min(max(wanted, _FEWEST_PASSES), most)
 
 
 class _Stage(NamedTuple):

@@ -57,13 +57,18 @@ class ClassRates(NamedTuple):
 
         By central differences inside [0, 1], for all classes at once: exact enough for steps, for any measure.
         """
-        tpr, tnr, p = self
-        low_p, high_p = np.maximum(tpr - _STEP, 0.0), np.minimum(tpr + _STEP, 1.0)
-        low_n, high_n = np.maximum(tnr - _STEP, 0.0), np.minimum(tnr + _STEP, 1.0)
-        p = np.where(self.prevalence > 0, p, 0.5)
-        by_tpr = (measure.value(high_p, tnr, p) - measure.value(low_p, tnr, p)) / (high_p - low_p)
-        by_tnr = (measure.value(tpr, high_n, p) - measure.value(tpr, low_n, p)) / (high_n - low_n)
-        there = self.prevalence > 0
+        tpr, tnr, prevalence = self
+        there = prevalence > 0
+        ups_and_downs = np.array([[_STEP], [-_STEP]])
+        moved_tpr, moved_tnr = np.clip(tpr + ups_and_downs, 0.0, 1.0), np.clip(tnr + ups_and_downs, 0.0, 1.0)
+        still = np.ones((2, 1))
+        values = measure.value(
+            np.concatenate([moved_tpr, tpr * still]),
+            np.concatenate([tnr * still, moved_tnr]),
+            np.where(there, prevalence, 0.5),
+        )
+        by_tpr = (values[0] - values[1]) / (moved_tpr[0] - moved_tpr[1])
+        by_tnr = (values[2] - values[3]) / (moved_tnr[0] - moved_tnr[1])
         return np.where(there, by_tpr, 0.0), np.where(there, by_tnr, 0.0)
 
     def by_class(self) -> list[Rates]:
