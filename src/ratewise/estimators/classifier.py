@@ -6,34 +6,21 @@ import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ..measures import ConstraintWarning, Measure, get_measure
-from ..solvers import Solver, StreamPlan, get_solver
-from ..streams import Stream, Survey
-from .from_stream import (
-    Labels,
-    Progress,
-    learn_from,
-    rows_in_memory,
-    stream_plan,
-    to_be_held_in_memory,
-    windows_with_both_classes,
-)
-from .labels import announced_classes, is_indicator, positive_label, require_same_classes
+from ..solvers import Solver, get_solver
+from .labels import announced_classes, is_indicator, require_same_classes
 from .online import OnlineTwo
 from .online_many import OnlineMany
 from .outcome import Coefficients, Outcome
-from .scoring import macro_of_classes, macro_of_labels
+from .prediction import LinearPrediction
 from .settings import Settings
-from .stream_arguments import check_stream_arguments, require_once_enough
-from .stream_memory import forget_stream, remember_stream, take_over
+from .stream_fitting import StreamFitting
+from .stream_memory import forget_stream
 from .tasks import fit_task
-from .two_classes import Fitted
 from .validation import Columns, validate_rows
 
 
@@ -50,7 +37,7 @@ def _solver_streams(classifier: MeasureClassifier) -> bool:
     return True
 
 
-class MeasureClassifier(ClassifierMixin, BaseEstimator):
+class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEstimator):
     """A linear classifier trained for the measure you report.
 
     Of two classes, of more (then for the macro average of the measure, each class against the rest, the highest
@@ -205,7 +192,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         forget_stream(self)
         columns.store_on(self)
         self.history_ = history.table()
-        self._online: OnlineTwo | OnlineMany | None = None
+        self._online = None
         self._store(outcome, settings)
         self._warn_of_constraints(outcome, stacklevel=3)
         return self
@@ -240,113 +227,6 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self.history_ = online.history.table()
         self._store(online.outcome(settings), settings)
         return self
-
-    def fit_stream(
-        self,
-        stream: Stream,
-        passes: int | str = "auto",
-        *,
-        checkpoint: Any = None,
-        checkpoint_every: int | None = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Learn from a stream of rows that need not fit in memory; see :func:`ratewise.open_stream`.
-
-        Besides the passes over the rows to learn from them, one surveys them, one takes statistics and one chooses
-        the threshold. A stream that can be read only once is learned from as by ``partial_fit``; a solver that
-        needs all rows at once (AMP) learns from a fair sample. ``warm_start`` has no say here.
-
-        Parameters
-        ----------
-        stream : Stream
-        passes : int or "auto"
-            Passes to learn in.
-        checkpoint : path, optional
-            Where to keep work in progress. If the file is there, the fit goes on from it, to the same model bit
-            for bit (given a ``random_state``). It is left in place when the fit is done.
-        checkpoint_every : int, optional
-            Rows between checkpoints; 20 million unless given, and after every pass.
-        progress : function, optional
-            Called after every window with a dict of stage, done_rows, total_rows and, while learning, tpr, tnr and
-            value.
-        """
-        settings = Settings.of(self)
-        check_stream_arguments(stream, passes, checkpoint_every)
-        if not stream.repeatable:
-            require_once_enough(settings.solver, checkpoint)
-            return self._fit_stream_once(stream, progress)
-        survey = stream.survey(progress)
-        labels = Labels.of(survey, self.pos_label)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        if to_be_held_in_memory(stream, survey, settings):
-            X, y, weights = rows_in_memory(stream, labels, seed)
-            take_over(self, clone(self).fit(X, y, sample_weight=weights))
-        else:
-            how = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "progress": progress}
-            self._fit_windows(stream, survey, labels, settings, stream_plan(settings, passes, seed), how)
-        remember_stream(self, stream, survey)
-        return self
-
-    def _fit_windows(
-        self,
-        stream: Stream,
-        survey: Survey,
-        labels: Labels,
-        settings: Settings,
-        plan: StreamPlan,
-        how: dict[str, Any],
-    ) -> None:
-        positives = float(survey.label_counts[labels.positive])
-        settings.solver.check(settings.measure, positives / survey.rows)
-        result, history = learn_from(stream, survey, labels, plan, settings.new_history(), **how)
-        self.n_features_in_ = len(stream.feature_names)
-        self.history_ = history.table()
-        self._online = None
-        points = (positives, survey.rows - positives)
-        outcome = Fitted(*result).outcome(labels.classes, self.pos_label, settings.measure, points)
-        self._store(outcome, settings)
-        self._warn_of_constraints(outcome, stacklevel=4)
-
-    def _fit_stream_once(self, stream: Stream, progress: Progress | None) -> Self:
-        fitted, rows = clone(self), 0
-        for classes, window in windows_with_both_classes(stream.windows()):
-            fitted.partial_fit(window.X, window.labels, classes=classes, sample_weight=window.weights)
-            rows += window.X.shape[0]
-            if progress is not None:
-                value = float(fitted.measure_.value(*fitted.rates_))
-                told = {"tpr": fitted.rates_.tpr, "tnr": fitted.rates_.tnr, "value": value}
-                progress({"stage": "learning", "done_rows": rows, "total_rows": stream.n_rows} | told)
-        take_over(self, fitted)
-        remember_stream(self, stream, None)
-        return self
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Signed scores: above 0 for ``classes_[1]``; with more classes, or labels, a column for each."""
-        check_is_fitted(self)
-        X = validate_rows(self, X, reset=False)
-        if self.coef_.shape[0] == 1:
-            scores: NDArray[np.float64] = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
-            return scores
-        return np.asarray(X @ self.coef_.T) + self.intercept_
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row, or a column of 0 and 1 for each label."""
-        scores = self.decision_function(X)
-        if self.multilabel_:
-            return (scores > 0).astype(np.int64)
-        best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
-        predicted: NDArray[Any] = self.classes_[best]
-        return predicted
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The measure itself, of the predictions for X against y; the macro average of many classes or labels."""
-        predicted = self.predict(X)
-        if self.multilabel_:
-            return macro_of_labels(self.measure_, y, predicted, sample_weight)
-        if self.classes_.size > 2:
-            return macro_of_classes(self.measure_, y, predicted, sample_weight)
-        positive = positive_label(self.classes_, self.pos_label)
-        return self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
