@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test lint types unit bench speed quality reproduce reproduction-page reproduce-quick clean
+.PHONY: demo test lint types unit bench speed quality reproduce reproduction-page reproduce-quick figures clean
 
 demo: .venv/made
 	$(BIN)/python examples/digits.py
@@ -36,6 +36,10 @@ speed: .venv/made
 # An hour from nothing; what benchmarks/results/quality.json holds is not computed again.
 quality: .venv/made
 	$(ONE_THREAD) $(BIN)/python benchmarks/quality.py $(ARGS)
+
+# The pictures of docs/choosing-a-measure.md.
+figures: .venv/made
+	$(BIN)/python docs/figures/measures.py
 
 # The paper's figures and a verdict on each of its claims; what the folder's results.csv holds is not run again.
 DATA ?= ../shared/data

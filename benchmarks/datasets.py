@@ -27,7 +27,7 @@ ONE_AGAINST_REST = {
 
 
 class Problem(NamedTuple):
-    """Rows and whether each is positive."""
+    """Rows and whether each is positive, or the class of each."""
 
     name: str
     X: Any
@@ -53,8 +53,14 @@ def names(folder: Path) -> list[str]:
 
 def load(name: str, folder: Path) -> Problem:
     file, positive = ONE_AGAINST_REST.get(name, (name, 1))
-    with np.load(folder / f"{file}.npz", allow_pickle=False) as data:
-        y = data["y"] == positive
+    problem = load_classes(file, folder)
+    return Problem(name, problem.X, problem.y == positive, problem.block)
+
+
+def load_classes(name: str, folder: Path) -> Problem:
+    """A file with its class numbers as they are."""
+    with np.load(folder / f"{name}.npz", allow_pickle=False) as data:
+        y = data["y"]
         if "X" in data:
             X = np.asarray(data["X"], dtype=np.float32)
         else:

@@ -99,6 +99,23 @@ def test_the_positive_class_may_be_the_first():
     assert np.array_equal(predicted, classifier.predict(X))
 
 
+@pytest.mark.parametrize("labels", [(0, 1, 2), ("ape", "bee", "cat")], ids=["ints", "texts"])
+def test_many_classes_agree_on_every_row(labels):
+    X, _ = rows()
+    y = np.array(labels)[(X[:, 0] > 0.5).astype(int) + (X[:, 1] > 0.2)]
+    classifier = fitted(X, y)
+    more, _ = rows(5_000)
+    predicted, scores = session_of(classifier).run(["label", "score"], {"X": more})
+    assert np.array_equal(predicted, classifier.predict(more))
+    np.testing.assert_allclose(scores, classifier.decision_function(more), rtol=1e-12, atol=1e-12)
+
+
+def test_several_labels_are_refused():
+    X, y = rows()
+    with pytest.raises(ValueError, match="several labels cannot be exported"):
+        export_onnx(fitted(X, np.column_stack([y, 1 - y])), io.BytesIO())
+
+
 def test_a_pipeline_converts_in_single_and_double_precision():
     X, y = rows(labels=("no", "yes"))
     pipeline = make_pipeline(StandardScaler(), fitted(X, y)).fit(X, y)

@@ -83,6 +83,20 @@ def test_parameters_and_measures_with_numbers_of_their_own_come_back(tmp_path):
     assert list(loaded.history_) == list(classifier.history_)
 
 
+@pytest.mark.parametrize("several", ["classes", "labels"])
+def test_many_classes_and_labels_come_back(several, tmp_path):
+    X, y = rows()
+    second = (X[:, 1] > 0).astype(int)
+    target = np.array(["a", "b", "c"])[y + second] if several == "classes" else np.column_stack([y, second])
+    classifier = MeasureClassifier("f1", sharpen=False, random_state=0).fit(X, target)
+    loaded = through_a_file(classifier, tmp_path)
+    assert np.array_equal(loaded.predict(X), classifier.predict(X))
+    assert loaded.score(X, target) == classifier.score(X, target)
+    assert loaded.rates_ == classifier.rates_
+    assert all(isinstance(rates, Rates) for rates in loaded.rates_)
+    assert list(loaded.history_) == list(classifier.history_)
+
+
 def test_a_ratio_of_ones_own_comes_back(tmp_path):
     measure = PseudoLinear(a=(0, 1, 1), b=(2, 0, 0))
     classifier = MeasureClassifier(measure, sharpen=False, random_state=0).fit(*rows())

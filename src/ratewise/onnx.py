@@ -21,8 +21,8 @@ def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bi
     """Write a fitted classifier as an ONNX file.
 
     The graph takes ``X``, rows of doubles in the order of the columns of the fit, and gives ``label`` and
-    ``score`` (above 0 for ``classes_[1]``). A model made from files with text columns takes the encoded columns;
-    the file's metadata name them, under ``feature_names``.
+    ``score`` (above 0 for ``classes_[1]``; with more classes, a column for each). A model made from files with
+    text columns takes the encoded columns; the file's metadata name them, under ``feature_names``.
 
     For a pipeline that ends in a ``MeasureClassifier``, call :func:`register_converter` and then skl2onnx itself.
     """
@@ -41,6 +41,8 @@ def _graph_of(classifier: MeasureClassifier) -> Any:
 
     skl2onnx = _skl2onnx()
     check_is_fitted(classifier, "coef_")
+    if classifier.multilabel_:
+        raise ValueError("A model of several labels cannot be exported to ONNX: fit one classifier a label.")
     register_converter()
     inputs = [("X", skl2onnx.common.data_types.DoubleTensorType([None, classifier.n_features_in_]))]
     graph = skl2onnx.convert_sklearn(classifier, "ratewise", initial_types=inputs)
@@ -75,7 +77,8 @@ def _set_output_types(operator: Any) -> None:
     rows = operator.inputs[0].get_first_dimension()
     label_type = getattr(types, f"{_label_kind(operator.raw_operator)[0]}TensorType")
     operator.outputs[0].set_type(label_type([rows]))
-    operator.outputs[1].set_type(types.DoubleTensorType([rows]))
+    n_classes = operator.raw_operator.classes_.size
+    operator.outputs[1].set_type(types.DoubleTensorType([rows] if n_classes == 2 else [rows, n_classes]))
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
@@ -101,14 +104,18 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     linear = scope.declare_local_operator("SklearnLinearClassifier", numbered)
     container.options = {**(container.options or {}), id(numbered): {"raw_scores": True}}  # not probabilities
     number = scope.declare_local_variable("number", types.Int64TensorType([None]))
-    scores = scope.declare_local_variable("scores", types.DoubleTensorType([None, 2]))
+    n_classes = classifier.classes_.size
+    scores = scope.declare_local_variable("scores", types.DoubleTensorType([None, n_classes]))
     linear.inputs.append(rows)
     linear.outputs.extend([number, scores])
 
     label, score = operator.outputs
     _, kind, labels = _label_kind(classifier)
-    add("Gather", [constant(kind, [2], labels), number.full_name], label)
-    add("Gather", [scores.full_name, constant("INT64", [], [1])], score, axis=1)
+    add("Gather", [constant(kind, [n_classes], labels), number.full_name], label)
+    if n_classes == 2:
+        add("Gather", [scores.full_name, constant("INT64", [], [1])], score, axis=1)
+    else:
+        add("Identity", [scores.full_name], score)
 
 
 def _label_kind(classifier: MeasureClassifier) -> tuple[str, str, list[Any]]:
@@ -127,12 +134,12 @@ def _label_kind(classifier: MeasureClassifier) -> tuple[str, str, list[Any]]:
 
 
 def _numbered(classifier: MeasureClassifier) -> Any:
-    """The same model as scikit-learn's, with classes 0 and 1."""
+    """The same model as scikit-learn's, with classes 0, 1, ..."""
     from sklearn.linear_model import LogisticRegression
 
     stand_in = LogisticRegression()
     stand_in.coef_, stand_in.intercept_ = classifier.coef_, classifier.intercept_
-    stand_in.classes_, stand_in.n_features_in_ = np.array([0, 1]), classifier.n_features_in_
+    stand_in.classes_, stand_in.n_features_in_ = np.arange(classifier.classes_.size), classifier.n_features_in_
     return stand_in
 
 

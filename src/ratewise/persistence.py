@@ -21,7 +21,7 @@ import numpy as np
 
 from . import __version__, measures
 from .estimators import MeasureClassifier
-from .measures import FunctionMeasure, Measure, get_measure
+from .measures import FunctionMeasure, Measure, Rates, get_measure
 from .whole_file import whole_file
 
 FORMAT = "ratewise model"
@@ -68,7 +68,7 @@ _FITTED = (
     *("coef_", "intercept_", "classes_", "n_features_in_", "measure_", "solver_"),
     *("rates_", "stages_", "history_"),
 )
-_NOT_ALWAYS = ("constraints_met_", "encoder_", "target_", "feature_spread_")
+_NOT_ALWAYS = ("constraints_met_", "encoder_", "target_", "feature_spread_", "multilabel_")
 
 
 def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:
@@ -165,6 +165,7 @@ def _classifier_from(content: Any, name: str) -> MeasureClassifier:
     for attribute in (*_FITTED, *_NOT_ALWAYS):
         if attribute in _FITTED or attribute in fitted:
             setattr(classifier, attribute, _checked_again(fitted[attribute]))
+    classifier.multilabel_ = bool(getattr(classifier, "multilabel_", False))
     if content["feature_names"] is not None:
         classifier.feature_names_in_ = content["feature_names"].astype(object)
     if content["survey"] is not None:
@@ -190,14 +191,19 @@ def _checked_again(value: Any) -> Any:
 
 def _require_sound(classifier: MeasureClassifier, name: str) -> None:
     n_features = classifier.n_features_in_
+    classes = classifier.classes_
+    n_classes = classes.size if isinstance(classes, np.ndarray) and classes.ndim == 1 else 0
+    two = n_classes == 2 and not classifier.multilabel_
+    n_models = 1 if two else n_classes
+    several = isinstance(classifier.rates_, list) and len(classifier.rates_) == n_models
     names = getattr(classifier, "feature_names_in_", None)
     sound = (
         isinstance(get_measure(classifier.measure), Measure)
         and isinstance(classifier.measure_, Measure)
-        and _is_array(classifier.coef_, (1, n_features))
-        and _is_array(classifier.intercept_, (1,))
-        and isinstance(classifier.classes_, np.ndarray)
-        and classifier.classes_.shape == (2,)
+        and n_classes >= 2
+        and _is_array(classifier.coef_, (n_models, n_features))
+        and _is_array(classifier.intercept_, (n_models,))
+        and (isinstance(classifier.rates_, Rates) if two else several)
         and (names is None or names.shape == (n_features,))
     )
     if not sound:

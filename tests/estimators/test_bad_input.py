@@ -200,12 +200,6 @@ def test_fit_refuses_labels_of_one_class(label):
     assert_refused(classifier, words, lambda: classifier.fit(rows()[0], np.full(60, label)))
 
 
-def test_fit_refuses_three_classes_and_names_the_way_out():
-    classifier = fitted()
-    words = "Only binary classification is supported.*3 classes.*OneVsRestClassifier"
-    assert_refused(classifier, words, lambda: classifier.fit(rows()[0], np.arange(60) % 3))
-
-
 def test_fit_refuses_a_target_of_numbers():
     classifier = fitted()
     assert_refused(classifier, "continuous", lambda: classifier.fit(rows()[0], np.linspace(0.0, 1.0, 60)))
@@ -254,11 +248,6 @@ def test_the_first_partial_fit_refuses_labels_that_are_not_among_its_classes():
     with pytest.raises(ValueError, match=r"not been told of: \[0\]"):
         classifier.partial_fit(*rows(), classes=[1, 2])
     assert not hasattr(classifier, "classes_")
-
-
-def test_partial_fit_refuses_three_announced_classes_and_names_the_way_out():
-    with pytest.raises(ValueError, match=r"3 classes.*OneVsRestClassifier"):
-        MeasureClassifier().partial_fit(*rows(), classes=[0, 1, 2])
 
 
 def test_partial_fit_refuses_one_announced_class_without_talk_of_many():

@@ -13,7 +13,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.validation import Columns, positive_label, training_set, validate_rows
+from ..estimators.labels import positive_label
+from ..estimators.training_set import training_set
+from ..estimators.validation import Columns, validate_rows
 from ..measures import Measure, get_measure
 from ..solvers import LinearModel, best_threshold, rates_at
 from ..streams import ArrayStream, Standardizer

@@ -34,11 +34,11 @@ def evaluate(
     """
     from .data import labels_column, stream_for
     from .progress import Meter
-    from .standard import load
+    from .standard import load_two_class
 
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
-    classifier = load(model)
+    classifier = load_two_class(model)
     target = labels_column(classifier, target)
     stream = stream_for(classifier, sources, target=target, file_format=file_format, weight=weight)
     with Meter(quiet=quiet) as meter:
@@ -53,7 +53,7 @@ def evaluate(
 
 
 def _count(classifier: Any, stream: Any, meter: Any, *, weighted: bool) -> Any:
-    from ..estimators.validation import positive_label
+    from ..estimators.labels import positive_label
     from .confusion import Tally
     from .data import scores_of, windows_with_progress
 
@@ -130,7 +130,7 @@ def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
 
 
 def _print(classifier: Any, report: dict[str, Any]) -> None:
-    from ..estimators.validation import positive_label
+    from ..estimators.labels import positive_label
     from .output import print_table
 
     counts = report["confusion"]

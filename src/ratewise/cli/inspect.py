@@ -20,9 +20,9 @@ _SHOWN = 6
 def inspect(model: str, top: int, as_json: bool) -> None:
     """Show a model's measure, rates, threshold and largest coefficients by name."""
     from .output import print_json, print_table
-    from .standard import load
+    from .standard import load_two_class
 
-    classifier = load(model)
+    classifier = load_two_class(model)
     report = _report(classifier, top)
     if as_json:
         print_json(report)
@@ -36,7 +36,7 @@ def inspect(model: str, top: int, as_json: bool) -> None:
 
 
 def _report(classifier: Any, top: int) -> dict[str, Any]:
-    from ..estimators.validation import positive_label
+    from ..estimators.labels import positive_label
 
     survey = getattr(classifier, "survey_", None)
     positive = positive_label(classifier.classes_, classifier.pos_label)

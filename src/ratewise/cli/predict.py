@@ -34,7 +34,7 @@ def predict(model: str, sources: tuple[str, ...], output: str, file_format: str 
     """
     from .data import stream_for
     from .progress import Meter
-    from .standard import load, written
+    from .standard import load_two_class, written
 
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
@@ -43,7 +43,7 @@ def predict(model: str, sources: tuple[str, ...], output: str, file_format: str 
         kind = "csv"  # a device or a pipe
     if kind is None:
         raise click.UsageError(f"{output}: the name must end in {', '.join(_SUFFIXES)}.")
-    classifier = load(model)
+    classifier = load_two_class(model)
     stream = stream_for(classifier, sources, target=None, file_format=file_format)
     with Meter(quiet=quiet) as meter, written(output) as file:
         predictions = _predictions(classifier, stream, meter)

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+import click
+
 from ..whole_file import whole_file
 
 
@@ -18,6 +20,18 @@ def load(path: str) -> Any:
     if path == "-":
         return load_model(io.BytesIO(sys.stdin.buffer.read()))
     return load_model(path)
+
+
+def load_two_class(path: str) -> Any:
+    """The same for commands that speak of one positive class."""
+    model = load(path)
+    if model.multilabel_ or model.classes_.size > 2:
+        what = f"{model.coef_.shape[0]} {'labels' if model.multilabel_ else 'classes'}"
+        raise click.UsageError(
+            f"{path} is a model of {what}, and this command is for two classes. In Python: "
+            "ratewise.load_model(...), then predict or score; or `ratewise export`."
+        )
+    return model
 
 
 @contextlib.contextmanager

@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ..measures import ConstraintWarning, Measure, get_measure
-from ..solvers import LinearModel, Solver, StreamPlan, get_solver
-from ..streams import Stream, Survey, effective_points
-from .from_stream import (
-    Labels,
-    Progress,
-    learn_from,
-    rows_in_memory,
-    stream_plan,
-    to_be_held_in_memory,
-    windows_with_both_classes,
-)
-from .kept_constraints import constraint_sentence, constraints_met
-from .online import OnlineFit
+from ..solvers import Solver, get_solver
+from .labels import announced_classes, is_indicator, require_same_classes
+from .online import OnlineTwo
+from .online_many import OnlineMany
+from .outcome import Coefficients, Outcome
+from .prediction import LinearPrediction
 from .settings import Settings
-from .stream_arguments import check_stream_arguments, require_once_enough
-from .stream_memory import forget_stream, remember_stream, take_over
-from .two_classes import Fitted, fit_two_classes
-from .validation import (
-    Columns,
-    announced_classes,
-    positive_label,
-    require_same_classes,
-    training_set,
-    validate_rows,
-)
-from .weighing import require_both_classes, share_of_positives, with_mean_weight_one
+from .stream_fitting import StreamFitting
+from .stream_memory import forget_stream
+from .tasks import fit_task
+from .validation import Columns, validate_rows
 
 
 def _solver_streams(classifier: MeasureClassifier) -> bool:
@@ -54,8 +37,11 @@ def _solver_streams(classifier: MeasureClassifier) -> bool:
     return True
 
 
-class MeasureClassifier(ClassifierMixin, BaseEstimator):
+class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEstimator):
     """A linear classifier trained for the measure you report.
+
+    Of two classes, of more (then for the macro average of the measure, each class against the rest, the highest
+    score wins), or of several labels that a row may have (an indicator matrix; a model a label).
 
     Parameters
     ----------
@@ -66,7 +52,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     sharpen : {"auto"}, bool or Sharpen, default="auto"
         Whether to go on from the solver's model with a bounded reward, on the measure itself, and let rows held
         out choose between the stages. "auto" does so unless ``threshold="zero"``; False leaves the paper's plain
-        algorithm. A :class:`~ratewise.solvers.Sharpen` sets its details. ``partial_fit`` never sharpens.
+        algorithm. A :class:`~ratewise.solvers.Sharpen` sets its details. ``partial_fit`` never sharpens. With
+        more than two classes sharpening is of all classes at once, from multinomial logistic regression or from
+        the solver you name; without it, each class has a run of the solver, and the highest log odds win.
     threshold : {"tune", "zero"}, default="tune"
         "tune" moves the intercept to the best threshold; "zero" leaves the model where the solver put it.
     alpha : float, default=0.0
@@ -80,7 +68,7 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         Bring columns to one scale before learning (and, with sharpening on many dense rows, turn them so that
         they do not repeat one another); ``coef_`` and ``intercept_`` are in your units all the same.
     pos_label : label, default=None
-        The class whose rate is the TPR; ``classes_[1]`` unless given.
+        The class whose rate is the TPR; ``classes_[1]`` unless given. For two classes.
     random_state : int, RandomState or None
         Decides the order of the points. The same int gives the same model, bit for bit.
     warm_start : bool, default=False
@@ -89,21 +77,23 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         Learn from the rows where they lie, instead of from one float32 copy in random order: a fit takes a few
         times as long, and next to no memory above the data.
     n_jobs : int or None, default=None
-        Folds and starts learned side by side, in threads; -1 for as many as there are cores. It pays on data small
-        enough for folds; the outcome does not depend on it.
+        Folds, starts, classes or labels learned side by side, in threads; -1 for as many as there are cores. It
+        pays on data small enough for folds, and with many classes; the outcome does not depend on it.
     verbose : int, default=0
         Above 0: a line to stderr at each checkpoint of the fit.
 
     Attributes
     ----------
-    coef_ : array of shape (1, n_features)
-    intercept_ : array of shape (1,)
-    classes_ : array of shape (2,)
+    coef_ : array of shape (1, n_features), or (n_classes, n_features)
+    intercept_ : array of shape (1,), or (n_classes,)
+    classes_ : array of the classes, or the numbers of the labels
+    multilabel_ : bool
+        Whether the fit was to an indicator matrix.
     feature_spread_ : array of shape (n_features,)
         What each column was divided by: a coefficient times it tells how much the column moves scores.
     rates_ : Rates
         (tpr, tnr, prevalence): with sharpening, of rows scored by models that have not seen them where rows are
-        held out; otherwise of the training rows.
+        held out; otherwise of the training rows. With more than two classes or with labels, a list of them.
     constraints_met_ : bool
         Whether ``rates_`` keep the measure's constraints, if it has any, by their margins. ``fit`` warns where
         they do not (:class:`~ratewise.ConstraintWarning`).
@@ -111,7 +101,8 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         With sharpening: the stages whose mean the model is.
     history_ : dict of arrays
         One row a checkpoint: pass, points, seconds, tpr, tnr, value, and the dual pair or the challenge level;
-        with sharpening also the run, one for each fold and start.
+        with sharpening also the run, one for each fold and start. With many classes the rates are their means,
+        and the value the macro average, of rows held out; without sharpening a column names the class.
     measure_, solver_ : what the names stood for
 
     Examples
@@ -123,6 +114,9 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
     >>> classifier.score(X, y == 8) > 0.9
     True
     """
+
+    # Group splitters ask for groups by default, and so does what hands groups to them.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __init__(
         self,
@@ -155,187 +149,115 @@ class MeasureClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X and labels y; rows count ``sample_weight`` times."""
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        target_prevalence: float | None = None,
+        groups: Any = None,
+    ) -> Self:
+        """Learn from rows X and labels y.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+        y : array of shape (n_rows,), or indicator matrix of shape (n_rows, n_labels)
+            Two classes, or more; or, dense or sparse, a column of 0 and 1 for each label that a row may have.
+        sample_weight : array of shape (n_rows,), optional
+            Rows count so many times.
+        target_prevalence : float, optional
+            The share of positives where the model is to be used, if it is another than here: the measure is
+            maximised as it will be there. For two classes.
+        groups : array of shape (n_rows,), optional
+            Rows of one group are never parted between the inner folds.
+        """
         settings = Settings.of(self)
         X, columns = Columns.of(X, self)
-        rows = training_set(X, y, sample_weight, pos_label=self.pos_label)
-        rows = with_mean_weight_one(rows)
-        require_both_classes(rows)
-        if self.warm_start and hasattr(self, "coef_") and columns.number != self.n_features_in_:
-            raise ValueError(
-                f"warm_start=True, but X has {columns.number} features and the fit before had "
-                f"{self.n_features_in_}."
-            )
-        settings.solver.check(settings.measure, share_of_positives(rows))
-
+        task = fit_task(
+            X,
+            y,
+            sample_weight,
+            settings,
+            pos_label=self.pos_label,
+            target_prevalence=target_prevalence,
+            groups=groups,
+        )
+        before = self._models_before(columns.number, task.n_models) if self.warm_start else None
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         history = settings.new_history()
-        before = self._model_before() if self.warm_start else None
-        fitted = fit_two_classes(rows, settings, before, rng, history)
+        outcome = task.learn(before, rng, history)
 
         forget_stream(self)
         columns.store_on(self)
-        self.classes_, self.history_ = rows.classes, history.table()
-        self._online: OnlineFit | None = None
-        self._store(fitted, settings, effective_points(rows.signed_weights))
-        self._warn_of_constraints(stacklevel=3)
+        self.history_ = history.table()
+        self._online = None
+        self._store(outcome, settings)
+        self._warn_of_constraints(outcome, stacklevel=3)
         return self
 
     @available_if(_solver_streams)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more rows, seen once; the first call must name all ``classes``."""
         settings = Settings.of(self)
-        online = getattr(self, "_online", None)
+        if is_indicator(y) or getattr(self, "multilabel_", False):
+            raise ValueError("partial_fit learns classes, not an indicator matrix of labels: fit does.")
         first = not hasattr(self, "classes_")
         if first:
             X, columns = Columns.of(X, self)
-            known = announced_classes(classes, y)
+            known = announced_classes(classes)
         else:
             X = validate_rows(self, X, reset=False)
             columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None))
             known = self.classes_
             require_same_classes(classes, known)
-        rows = training_set(X, y, sample_weight, pos_label=self.pos_label, classes=known)
-
+        kind: Any = OnlineMany if known.size > 2 else OnlineTwo
+        rows = kind.rows(X, y, sample_weight, known, self.pos_label)
         fixed = (self.measure, self.solver, self.pos_label)
+        online: Any = getattr(self, "_online", None)
         if online is None:
-            online = OnlineFit(settings, columns.number, self._model_before(), self.random_state, fixed)
+            before = self._models_before(columns.number, 1 if known.size == 2 else known.size)
+            online = kind(settings, columns.number, known, before, self.random_state, fixed)
         online.check(rows, settings, fixed)
 
         columns.store_on(self)
-        self.classes_, self._online = known, online
-        online.learn(rows)
+        self._online = online
+        online.learn(rows, settings)
         self.history_ = online.history.table()
-        fitted, signed_weights = online.fitted(settings)
-        self._store(fitted, settings, effective_points(signed_weights))
+        self._store(online.outcome(settings), settings)
         return self
-
-    def fit_stream(
-        self,
-        stream: Stream,
-        passes: int | str = "auto",
-        *,
-        checkpoint: Any = None,
-        checkpoint_every: int | None = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Learn from a stream of rows that need not fit in memory; see :func:`ratewise.open_stream`.
-
-        Besides the passes over the rows to learn from them, one surveys them, one takes statistics and one chooses
-        the threshold. A stream that can be read only once is learned from as by ``partial_fit``; a solver that
-        needs all rows at once (AMP) learns from a fair sample. ``warm_start`` has no say here.
-
-        Parameters
-        ----------
-        stream : Stream
-        passes : int or "auto"
-            Passes to learn in.
-        checkpoint : path, optional
-            Where to keep work in progress. If the file is there, the fit goes on from it, to the same model bit
-            for bit (given a ``random_state``). It is left in place when the fit is done.
-        checkpoint_every : int, optional
-            Rows between checkpoints; 20 million unless given, and after every pass.
-        progress : function, optional
-            Called after every window with a dict of stage, done_rows, total_rows and, while learning, tpr, tnr and
-            value.
-        """
-        settings = Settings.of(self)
-        check_stream_arguments(stream, passes, checkpoint_every)
-        if not stream.repeatable:
-            require_once_enough(settings.solver, checkpoint)
-            return self._fit_stream_once(stream, progress)
-        survey = stream.survey(progress)
-        labels = Labels.of(survey, self.pos_label)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        if to_be_held_in_memory(stream, survey, settings):
-            X, y, weights = rows_in_memory(stream, labels, seed)
-            take_over(self, clone(self).fit(X, y, sample_weight=weights))
-        else:
-            how = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "progress": progress}
-            self._fit_windows(stream, survey, labels, settings, stream_plan(settings, passes, seed), how)
-        remember_stream(self, stream, survey)
-        return self
-
-    def _fit_windows(
-        self,
-        stream: Stream,
-        survey: Survey,
-        labels: Labels,
-        settings: Settings,
-        plan: StreamPlan,
-        how: dict[str, Any],
-    ) -> None:
-        positives = float(survey.label_counts[labels.positive])
-        settings.solver.check(settings.measure, positives / survey.rows)
-        result, history = learn_from(stream, survey, labels, plan, settings.new_history(), **how)
-        self.n_features_in_ = len(stream.feature_names)
-        self.classes_, self.history_ = labels.classes, history.table()
-        self._online = None
-        self._store(Fitted(*result), settings, (positives, survey.rows - positives))
-        self._warn_of_constraints(stacklevel=4)
-
-    def _fit_stream_once(self, stream: Stream, progress: Progress | None) -> Self:
-        fitted, rows = clone(self), 0
-        for classes, window in windows_with_both_classes(stream.windows()):
-            fitted.partial_fit(window.X, window.labels, classes=classes, sample_weight=window.weights)
-            rows += window.X.shape[0]
-            if progress is not None:
-                value = float(fitted.measure_.value(*fitted.rates_))
-                told = {"tpr": fitted.rates_.tpr, "tnr": fitted.rates_.tnr, "value": value}
-                progress({"stage": "learning", "done_rows": rows, "total_rows": stream.n_rows} | told)
-        take_over(self, fitted)
-        remember_stream(self, stream, None)
-        return self
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Signed scores: above 0 for ``classes_[1]``."""
-        check_is_fitted(self)
-        X = validate_rows(self, X, reset=False)
-        scores: NDArray[np.float64] = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
-        return scores
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row."""
-        above = self.decision_function(X) > 0
-        predicted: NDArray[Any] = self.classes_[above.astype(np.intp)]
-        return predicted
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The measure itself, of the predictions for X against y."""
-        predicted = self.predict(X)
-        positive = positive_label(self.classes_, self.pos_label)
-        return self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = True
+        tags.classifier_tags.multi_label = True
         tags.input_tags.sparse = True
         return tags
 
-    def _model_before(self) -> LinearModel | None:
-        """The model of the fit before, if there was one; its scores speak for the positive class."""
+    def _models_before(self, n_features: int, n_models: int) -> Coefficients | None:
+        """The models of the fit before, if there was one."""
         if not hasattr(self, "coef_"):
             return None
-        sign = self._positive_sign()
-        return LinearModel(sign * self.coef_[0], sign * float(self.intercept_[0]))
+        if self.n_features_in_ != n_features:
+            raise ValueError(
+                f"warm_start=True, but X has {n_features} features and the fit before had {self.n_features_in_}."
+            )
+        if self.coef_.shape[0] != n_models:
+            raise ValueError(
+                f"warm_start=True, but y asks for {n_models} model(s), and the fit before was of "
+                f"{self.coef_.shape[0]}."
+            )
+        return Coefficients(self.coef_, self.intercept_)
 
-    def _store(self, fitted: Fitted, settings: Settings, points: tuple[float, float]) -> None:
-        """Keep what a fit came to; ``points`` are those of each class that its rates were seen on."""
-        coef, intercept = fitted.in_user_units()
-        sign = self._positive_sign()
+    def _store(self, outcome: Outcome, settings: Settings) -> None:
         self.measure_, self.solver_ = settings.measure, settings.solver
-        self.coef_ = sign * coef[np.newaxis, :]
-        self.intercept_ = np.array([sign * intercept])
-        self.feature_spread_ = fitted.units.scale
-        self.rates_, self.stages_ = fitted.rates, fitted.stages
-        self.constraints_met_ = constraints_met(settings.measure, fitted.rates, points)
+        self.classes_, self.multilabel_ = outcome.classes, outcome.multilabel
+        self.coef_, self.intercept_ = outcome.models
+        self.feature_spread_ = outcome.spread
+        self.rates_, self.stages_ = outcome.rates, outcome.stages
+        self.constraints_met_ = outcome.complaint is None
 
-    def _warn_of_constraints(self, stacklevel: int) -> None:
-        if not self.constraints_met_:
-            sentence = constraint_sentence(self.measure_, self.rates_)
-            warnings.warn(sentence, ConstraintWarning, stacklevel=stacklevel)
-
-    def _positive_sign(self) -> float:
-        """Scores speak for the positive class, scikit-learn's decision function for ``classes_[1]``."""
-        return 1.0 if positive_label(self.classes_, self.pos_label) == self.classes_[1] else -1.0
+    def _warn_of_constraints(self, outcome: Outcome, stacklevel: int) -> None:
+        if outcome.complaint is not None:
+            warnings.warn(outcome.complaint, ConstraintWarning, stacklevel=stacklevel)

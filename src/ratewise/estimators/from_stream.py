@@ -16,9 +16,9 @@ from ..measures import Rates
 from ..solvers import MANY_ROWS, History, StreamFit, StreamPlan, StreamResult
 from ..streams import DataError, Reservoir, Stream, Survey, Window
 from .checkpoint import Checkpoint
+from .labels import positive_label
 from .settings import Settings
 from .two_classes import WHITENED_COLUMNS, WHITENED_ROWS
-from .validation import positive_label
 
 Progress = Callable[[dict[str, Any]], object]
 _SAMPLE_BYTES = 1 << 25
@@ -187,6 +187,11 @@ def windows_with_both_classes(windows: Iterable[Window]) -> Iterator[tuple[NDArr
             continue
         waiting.append(window)
         found = np.unique(np.concatenate([one.labels for one in waiting if one.labels is not None]))
+        if found.size > 2:
+            raise DataError(
+                f"The target has {found.size} classes or more; from a stream two are learned. Make it two-valued, "
+                "or read the rows into memory: fit takes any number of classes."
+            )
         if found.size > 1:
             classes = found
             for one in waiting:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..measures import Measure, Rates
 from ..solvers import constraint_slack
 
 
-def constraints_met(measure: Measure, rates: Rates, points: tuple[float, float]) -> bool:
-    """Whether these rates, seen on so many points of each class, keep the constraints by their margins."""
+def complaint_about(measure: Measure, rates: Rates, points: tuple[float, float]) -> str | None:
+    """One sentence if these rates, seen on so many points of each class, miss a constraint's margin."""
     slack = constraint_slack(measure, *rates, points)
-    return bool(slack > -1e-6)  # rates of a mean of folds are rounded
+    kept = bool(slack > -1e-6)  # rates of a mean of folds are rounded
+    return None if kept else _sentence(measure, rates)
 
 
-def constraint_sentence(measure: Measure, rates: Rates) -> str:
+def first_complaint(
+    measure: Measure, names: Iterable[str], rates: Iterable[Rates], points: Iterable[tuple[float, float]]
+) -> str | None:
+    """The same for several classes or labels: on the first that misses a constraint."""
+    for name, mine, seen_on in zip(names, rates, points, strict=True):
+        complaint = complaint_about(measure, mine, seen_on)
+        if complaint is not None:
+            return f"{name}: {complaint}"
+    return None
+
+
+def _sentence(measure: Measure, rates: Rates) -> str:
     """What to expect of a model that misses a constraint."""
     tpr, tnr, p = rates
     called = p * tpr + (1.0 - p) * (1.0 - tnr)

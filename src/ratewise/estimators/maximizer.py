@@ -17,8 +17,9 @@ from .coarse import coarse_rows
 from .crossfit import Ballot, CrossFitter, Round, Rows, threshold_near
 from .folds import make_folds
 from .inner import fitted, goes_on, scores_of, weight_keyword
+from .labels import positive_label
 from .rounds import history_table, indistinguishable, play_rounds
-from .validation import positive_label, two_class_targets
+from .validation import two_class_targets
 
 # With fewer, what the folds hold out is missed by their models.
 _FEW_ROWS = 20_000

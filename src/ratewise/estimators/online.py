@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ..solvers import LinearModel, StreamingRun, Task
-from ..streams import NOTHING_SEEN, ArrayStream, Reservoir, Standardizer, Summary, summarize
+from ..solvers import History, LinearModel, StreamingRun, Task
+from ..streams import NOTHING_SEEN, ArrayStream, Reservoir, Standardizer, Summary, effective_points, summarize
+from .outcome import Coefficients, Outcome
 from .settings import Settings
-from .two_classes import Fitted, choose_threshold, in_units
-from .validation import TrainingSet
+from .training_set import TrainingSet, training_set
+from .two_classes import Fitted, choose_threshold, in_units, positive_sign
 
 _RESERVOIR_ROWS = 2000  # of each class
 
@@ -77,7 +79,7 @@ class OnlineFit:
         self.run.feed(stream, stream.n_points, self._seen)
         self.reservoir.add(X, rows.signed_weights)
 
-    def fitted(self, settings: Settings) -> tuple[Fitted, Any]:
+    def fitted(self, settings: Settings) -> tuple[Fitted, NDArray[Any]]:
         """The model so far, its threshold chosen on a sample of the rows, and that sample's weights."""
         sample, signed_weights = self.reservoir.sample()
         model = self.run.model()
@@ -101,3 +103,42 @@ class OnlineFit:
         before = self.standardizer.snapshot()
         after = self.standardizer.update(X)
         self.run.change_units(lambda weights, b: after.to_standard_units(*before.to_user_units(weights, b)))
+
+
+class OnlineTwo:
+    """What ``partial_fit`` keeps where there are two classes."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        n_features: int,
+        classes: NDArray[Any],
+        before: Coefficients | None,
+        random_state: Any,
+        fixed: tuple[Any, ...],
+    ):
+        self._classes, self._pos_label = classes, fixed[-1]
+        model = None
+        if before is not None:
+            sign = positive_sign(classes, self._pos_label)
+            model = LinearModel(sign * before.coef[0], sign * float(before.intercept[0]))
+        self._run = OnlineFit(settings, n_features, model, random_state, fixed)
+
+    @staticmethod
+    def rows(X: Any, y: Any, sample_weight: Any, classes: NDArray[Any], pos_label: Any) -> TrainingSet:
+        return training_set(X, y, sample_weight, pos_label=pos_label, classes=classes)
+
+    @property
+    def history(self) -> History:
+        return self._run.history
+
+    def check(self, rows: TrainingSet, settings: Settings, fixed: tuple[Any, ...]) -> None:
+        self._run.check(rows, settings, fixed)
+
+    def learn(self, rows: TrainingSet, settings: Settings) -> None:
+        self._run.learn(rows)
+
+    def outcome(self, settings: Settings) -> Outcome:
+        fitted, signed_weights = self._run.fitted(settings)
+        points = effective_points(signed_weights)
+        return fitted.outcome(self._classes, self._pos_label, settings.measure, points)

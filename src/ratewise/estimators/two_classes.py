@@ -1,14 +1,17 @@
-"""One fit of two classes to rows in memory."""
+"""A fit of two classes to rows in memory."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..measures import Measure, Rates
+from ..measures import Measure, Rates, at_prevalence
 from ..solvers import (
     History,
     LinearModel,
@@ -18,9 +21,13 @@ from ..solvers import (
     sharpen_and_select,
     solve_with_care,
 )
-from ..streams import ArrayStream, Standardizer, Units, Whitener
+from ..streams import ArrayStream, Standardizer, Units, Whitener, effective_points
+from .kept_constraints import complaint_about
+from .labels import positive_label
+from .outcome import Coefficients, Outcome
 from .settings import Settings
-from .validation import TrainingSet
+from .training_set import TrainingSet, training_set
+from .weighing import require_both_classes, share_of_positives, with_mean_weight_one
 
 # Turning the columns pays where they are few, and where rows are many enough to tell signal from noise in all.
 WHITENED_COLUMNS = 256
@@ -40,6 +47,73 @@ class Fitted(NamedTuple):
         """The model of the user's columns, the threshold moved to 0."""
         coef, intercept = self.units.to_user_units(*self.model)
         return LinearModel(coef, intercept - self.threshold)
+
+    def outcome(
+        self, classes: NDArray[Any], pos_label: Any, measure: Measure, points: tuple[float, float]
+    ) -> Outcome:
+        """The same in the user's terms; ``points`` are those of each class that the rates were seen on."""
+        coef, intercept = self.in_user_units()
+        sign = positive_sign(classes, pos_label)
+        models = Coefficients(sign * coef[np.newaxis, :], np.array([sign * intercept]))
+        complaint = complaint_about(measure, self.rates, points)
+        return Outcome(classes, models, self.units.scale, self.rates, self.stages, complaint)
+
+
+@dataclass(frozen=True)
+class TwoClassFit:
+    """All that a fit of two classes needs, checked."""
+
+    rows: TrainingSet
+    settings: Settings
+    pos_label: Any
+    target_prevalence: float | None
+
+    n_models = 1
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        settings: Settings,
+        *,
+        pos_label: Any,
+        target_prevalence: float | None,
+        groups: Any,
+    ) -> TwoClassFit:
+        rows = training_set(X, y, sample_weight, pos_label=pos_label, groups=groups)
+        rows = with_mean_weight_one(rows)
+        require_both_classes(rows)
+        fit = cls(rows, settings, pos_label, target_prevalence)
+        settings.solver.check(fit.learned_measure(), share_of_positives(rows))
+        return fit
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        return self.rows.classes
+
+    def learned_measure(self) -> Measure:
+        """The measure at the prevalence it is to be good at."""
+        measure, target = self.settings.measure, self.target_prevalence
+        if target is None or math.isclose(target, share_of_positives(self.rows), rel_tol=1e-6):
+            return measure
+        return at_prevalence(measure, target)
+
+    def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Outcome:
+        sign = positive_sign(self.classes, self.pos_label)
+        model = None if before is None else LinearModel(sign * before.coef[0], sign * float(before.intercept[0]))
+        settings = dataclasses.replace(self.settings, measure=self.learned_measure())
+        fitted = fit_two_classes(self.rows, settings, model, rng, history)
+        if self.target_prevalence is not None:
+            fitted = fitted._replace(rates=fitted.rates._replace(prevalence=self.target_prevalence))
+        points = effective_points(self.rows.signed_weights)
+        return fitted.outcome(self.classes, self.pos_label, self.settings.measure, points)
+
+
+def positive_sign(classes: NDArray[Any], pos_label: Any) -> float:
+    """Scores speak for the positive class, scikit-learn's decision function for ``classes_[1]``."""
+    return 1.0 if positive_label(classes, pos_label) == classes[1] else -1.0
 
 
 def fit_two_classes(
@@ -80,7 +154,9 @@ def _fit_sharpened(
     """A start, sharpening, and the choice between stages by rows held out."""
     assert settings.sharpen is not None
     units, whitened = learning_units(rows.X, settings.standardize, rng)
-    stream = ArrayStream(rows.X, rows.signed_weights, units, rng, low_memory=settings.low_memory)
+    stream = ArrayStream(
+        rows.X, rows.signed_weights, units, rng, groups=rows.groups, low_memory=settings.low_memory
+    )
     selected = sharpen_and_select(
         stream,
         settings.measure,

@@ -13,15 +13,6 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 
-class TrainingSet(NamedTuple):
-    """Checked rows, ready for a stream."""
-
-    X: Any
-    signed_weights: NDArray[np.floating[Any]]
-    """The sample weight of each row, negative for a row of the negative class."""
-    classes: NDArray[Any]
-
-
 class Columns(NamedTuple):
     """What a fit remembers of the columns."""
 
@@ -77,39 +68,6 @@ def _require_finite(X: Any, names: NDArray[Any] | None) -> None:
     )
 
 
-def training_set(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    *,
-    pos_label: Any,
-    classes: NDArray[Any] | None = None,
-) -> TrainingSet:
-    """Labels and weights checked against checked rows; rows of weight 0 are left out.
-
-    ``classes`` are those announced to ``partial_fit``; None to find them in y, both of them.
-    """
-    y, found = _checked_labels(y, X.shape[0])
-    if classes is None:
-        classes = found
-        _require_two_classes(y, classes)
-    elif not np.isin(found, classes).all():
-        strangers = found[~np.isin(found, classes)].tolist()
-        raise ValueError(
-            f"y contains labels that partial_fit has not been told of: {strangers}; the classes are "
-            f"{classes.tolist()}. Name all classes in the first call: partial_fit(X, y, classes=...)."
-        )
-    positive = positive_label(classes, pos_label)
-    if sample_weight is None:
-        return TrainingSet(X, np.where(y == positive, np.float32(1.0), np.float32(-1.0)), classes)
-    weights = _checked_weights(sample_weight, X)
-    signed = np.where(y == positive, weights, -weights)
-    if not np.all(weights):
-        kept = weights > 0
-        X, signed = X[kept], signed[kept]
-    return TrainingSet(X, signed, classes)
-
-
 class Targets(NamedTuple):
     """Checked labels of two classes, with the user's weights."""
 
@@ -122,11 +80,11 @@ def two_class_targets(y: Any, n_rows: int, sample_weight: Any) -> Targets:
     """Labels and weights checked for rows that another estimator will check."""
     if n_rows == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    y, classes = _checked_labels(y, n_rows)
-    _require_two_classes(y, classes)
+    y, classes = checked_labels(y, n_rows)
+    require_two_classes(y, classes)
     if sample_weight is None:
         return Targets(y, classes, None)
-    weights = _checked_weights(sample_weight, y)
+    weights = checked_weights(sample_weight, y)
     for label in classes:
         if not weights[y == label].any():
             raise ValueError(
@@ -136,40 +94,7 @@ def two_class_targets(y: Any, n_rows: int, sample_weight: Any) -> Targets:
     return Targets(y, classes, weights)
 
 
-def positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
-    """The class called positive: the second unless the user says otherwise."""
-    if pos_label is None:
-        return classes[1]
-    if pos_label not in classes:
-        raise ValueError(f"pos_label={pos_label!r} is not among the classes {classes.tolist()}.")
-    return pos_label
-
-
-def announced_classes(classes: Any, y: Any) -> NDArray[Any]:
-    """The classes named in the first call of partial_fit."""
-    if classes is None:
-        raise ValueError(
-            "The first call of partial_fit needs classes=: all labels that will ever occur, because the first "
-            "rows may not show them all."
-        )
-    found = np.unique(np.asarray(classes))
-    if found.size < 2:
-        raise ValueError(f"classes={found.tolist()} names fewer than two classes: a classifier needs two.")
-    if found.size > 2:
-        raise ValueError(_not_binary("multiclass", found))
-    return found
-
-
-def require_same_classes(classes: Any, known: NDArray[Any]) -> None:
-    """Refuse other classes in a later call of partial_fit than in the first."""
-    if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
-        raise ValueError(
-            f"classes={np.unique(np.asarray(classes)).tolist()} differ from those of the first call, "
-            f"{known.tolist()}."
-        )
-
-
-def _checked_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def checked_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """The labels, and those that occur."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
@@ -195,13 +120,17 @@ def _has_two_values(y: NDArray[Any]) -> bool:
     return bool(low != high and np.count_nonzero(y == low) + np.count_nonzero(y == high) == y.size)
 
 
-def _require_two_classes(y: NDArray[Any], classes: NDArray[Any]) -> None:
+def require_two_classes(y: NDArray[Any], classes: NDArray[Any]) -> None:
+    require_more_than_one_class(classes)
+    if classes.size > 2:
+        raise ValueError(_not_binary(type_of_target(y), classes))
+
+
+def require_more_than_one_class(classes: NDArray[Any]) -> None:
     if classes.size == 1:
         raise ValueError(
             f"y holds one class only ({classes.tolist()[0]!r}): a classifier needs examples of two classes."
         )
-    if classes.size > 2:
-        raise ValueError(_not_binary(type_of_target(y), classes))
 
 
 def _not_binary(kind: str, classes: NDArray[Any]) -> str:
@@ -211,7 +140,7 @@ def _not_binary(kind: str, classes: NDArray[Any]) -> str:
     )
 
 
-def _checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
     if not np.isfinite(weights).all():
         raise ValueError("sample_weight contains NaN or infinity.")

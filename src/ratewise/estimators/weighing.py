@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..streams import class_weights
-from .validation import TrainingSet
+from .training_set import TrainingSet
 
 
 def with_mean_weight_one(rows: TrainingSet) -> TrainingSet:

@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
+from .at_prevalence import MeasureAtPrevalence, PseudoLinearAtPrevalence, at_prevalence
 from .balanced_accuracy import BalancedAccuracy
 from .base import (
     ConcaveMeasure,
@@ -111,11 +112,13 @@ __all__ = [
     "Jaccard",
     "MatthewsCorrelation",
     "Measure",
+    "MeasureAtPrevalence",
     "MinRate",
     "NetBenefit",
     "PenalisedTPR",
     "PrecisionAtRecall",
     "PseudoLinear",
+    "PseudoLinearAtPrevalence",
     "PseudoLinearCoefficients",
     "PseudoLinearMeasure",
     "QMean",
@@ -126,6 +129,7 @@ __all__ = [
     "TPRAtTNR",
     "Tversky",
     "WeightedMin",
+    "at_prevalence",
     "get_measure",
     "measure_names",
     "rates_from_labels",

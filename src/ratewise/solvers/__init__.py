@@ -5,13 +5,19 @@ from __future__ import annotations
 import difflib
 
 from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure
+from .against_rest import log_odds_line, one_against_the_rest
 from .amp import Amp
 from .base import Run, Solver, StreamingRun, Task, solve_with_care
 from .batch import BatchLogistic
 from .constraints import constraint_slack
+from .descent import ManyModel
 from .history import History
+from .joint import SelectedMany, learn_jointly
 from .learner import LinearModel
-from .selection import MANY_ROWS, Selected, sharpen_and_select
+from .macro import ClassRates
+from .offsets import best_offsets
+from .selection import Selected, sharpen_and_select
+from .selection_plan import MANY_ROWS
 from .sharpen import Sharpen
 from .spade import Spade
 from .stamp import Stamp
@@ -49,11 +55,14 @@ __all__ = [
     "Amp",
     "BatchLogistic",
     "BestThreshold",
+    "ClassRates",
     "Cuts",
     "History",
     "LinearModel",
+    "ManyModel",
     "Run",
     "Selected",
+    "SelectedMany",
     "Sharpen",
     "Solver",
     "Spade",
@@ -64,9 +73,13 @@ __all__ = [
     "StreamingRun",
     "Task",
     "WeightedLogistic",
+    "best_offsets",
     "best_threshold",
     "constraint_slack",
     "get_solver",
+    "learn_jointly",
+    "log_odds_line",
+    "one_against_the_rest",
     "rates_at",
     "sharpen_and_select",
     "solve_with_care",

@@ -46,8 +46,9 @@ class History:
         other._started = self._started
         return other
 
-    def join(self, other: History) -> None:
-        self._rows += other._rows
+    def join(self, other: History, **more: float) -> None:
+        """Take in the rows of a branch, each with ``more`` columns."""
+        self._rows += [row | more for row in other._rows] if more else other._rows
         while len(self._rows) > _MOST_ROWS:
             del self._rows[::2]
 

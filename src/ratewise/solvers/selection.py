@@ -14,20 +14,12 @@ from numpy.typing import NDArray
 from ..measures import Measure, Rates
 from ..streams import ArrayStream
 from .base import Solver
-from .batch import BatchLogistic
 from .history import History
 from .learner import LinearModel
 from .outlook import Snapshot
+from .selection_plan import Plan, starts_for
 from .sharpen import Sharpen, Trajectory
 from .threshold import best_threshold, quick_threshold, rates_at, steady_threshold
-from .weighted import WeightedLogistic
-
-MANY_ROWS = 50_000
-_MANY_VALUES = 20_000_000
-_FEW_ROWS = 20_000
-_FEW_POINTS_OF_A_CLASS = 1_000
-PLENTY_PER_COLUMN = 50
-_START_POINTS = 800_000
 
 _T = TypeVar("_T")
 
@@ -74,8 +66,8 @@ def sharpen_and_select(
     threads : int
         Folds and starts learned side by side; the outcome does not depend on it.
     """
-    plan = _Plan.of(stream, measure, held_out_share)
-    starts = [solver] if solver is not None else _starts(measure, stream, plan, whitened=whitened)
+    plan = Plan.of(stream, measure, held_out_share)
+    starts = [solver] if solver is not None else starts_for(measure, stream, plan, whitened=whitened)
     leverage = stream.limit_rows(settings.row_limit)
     passes = settings.passes_over(stream.n_points)
 
@@ -127,17 +119,29 @@ class _Job(NamedTuple):
 
 
 def _jobs(
-    stream: ArrayStream, plan: _Plan, starts: list[Solver], rng: np.random.Generator, history: History
+    stream: ArrayStream, plan: Plan, starts: list[Solver], rng: np.random.Generator, history: History
 ) -> Iterator[_Job]:
     """Every start on every fold, each with random numbers of its own: the outcome is the same in any order."""
     number = itertools.count()
     for repeat in range(plan.repeats):
-        shuffled = stream if repeat == 0 else stream.reshuffled(rng)
-        for begin, end in plan.held_out(stream.n_points):
+        as_it_is = repeat == 0 or stream.n_groups is not None  # groups are dealt out anew in any case
+        shuffled, ranges = (stream if as_it_is else stream.reshuffled(rng)).in_folds(plan.folds, rng)
+        for begin, end in ranges:
             held_out = shuffled.part((begin, end))
             for start, child in zip(starts, rng.spawn(len(starts)), strict=True):
                 rows = shuffled.part((0, begin), (end, stream.n_points), rng=child)
+                _require_both_classes(rows)
                 yield _Job(next(number), start, rows, held_out, history.branch())
+
+
+def _require_both_classes(rows: ArrayStream) -> None:
+    """Only groups can make a fold lack a class: others have their share of it."""
+    if rows.signed_weights.min() >= 0 or rows.signed_weights.max() <= 0:
+        missing = "negative" if rows.signed_weights.min() >= 0 else "positive"
+        raise ValueError(
+            f"With these groups a fold leaves no row of the {missing} class to learn from, because hardly a group "
+            "has any. Give finer groups, or none."
+        )
 
 
 def _in_threads(work: Callable[[_Job], _T], jobs: list[_Job], threads: int) -> list[_T]:
@@ -167,87 +171,6 @@ class _Held(NamedTuple):
         mean, spread = float(snapshot.scores.mean()), max(float(snapshot.scores.std()), 1e-12)
         model = LinearModel(snapshot.model.weights / spread, (snapshot.model.intercept - mean) / spread)
         return cls(snapshot.stage, model, job.held_out.scores(*model), job.held_out.signed_weights)
-
-
-class _Plan(NamedTuple):
-    """How much to spend on the choice: more, the fewer rows there are.
-
-    Where the rarer class has 50 points or more a column, a linear model cannot overfit by as much as a held-out
-    part would be in error, so all rows both teach and choose.
-    """
-
-    folds: int
-    repeats: int
-    small: bool
-
-    @property
-    def models(self) -> int:
-        """Of each stage."""
-        return self.folds * self.repeats
-
-    @classmethod
-    def of(cls, stream: ArrayStream, measure: Measure, held_out_share: float | None) -> _Plan:
-        rows = stream.n_points
-        rarer = int(min((stream.signed_weights > 0).sum(), (stream.signed_weights < 0).sum()))
-        small = rows < MANY_ROWS and stream.n_values < _MANY_VALUES
-        if held_out_share is not None:
-            folds = round(1.0 / held_out_share)
-        elif small:
-            folds = 5
-        else:
-            # A constraint is a matter of level, so the folds' models must be about as good as the whole.
-            few = 5 if measure.constraints(0.5) else 2
-            folds = 1 if rarer >= PLENTY_PER_COLUMN * (stream.n_features + 1) else few
-        repeats = 3 if rows < _FEW_ROWS and rarer < _FEW_POINTS_OF_A_CLASS else 1
-        return cls(max(min(folds, rarer), 1), repeats, small)
-
-    def held_out(self, rows: int) -> list[tuple[int, int]]:
-        """A range of rows for each fold."""
-        edges = [rows * fold // self.folds for fold in range(self.folds + 1)]
-        return list(itertools.pairwise(edges))
-
-
-def _starts(measure: Measure, stream: ArrayStream, plan: _Plan, *, whitened: bool) -> list[Solver]:
-    """Logistic regression with the class weights that suit the measure; a choice of weights and of L2 strengths
-    where rows are few.
-
-    Classes weighted to balance need half the passes, because the rarer one is heard from the start; whitened rows
-    need one or two passes, others up to eight, fewer the more rows there are.
-    """
-    if plan.small:
-        stochastic = [WeightedLogistic(emphasis, 2 if whitened else 8) for emphasis in (0.5, 1.0, 0.0)]
-        penalised = [BatchLogistic(emphasis, C) for emphasis in (0.0, 1.0) for C in (0.03, 1.0)]
-        return [*stochastic, *penalised]
-    if measure.constraints(0.5):  # slopes tell nothing of where the cut will be
-        return [_start_with(emphasis, stream.n_points, whitened=whitened) for emphasis in (0.0, 0.5, 1.0)]
-    return [start_for(measure, stream.summary.prevalence, stream.n_points, whitened=whitened)]
-
-
-def start_for(measure: Measure, prevalence: float, points: int, *, whitened: bool) -> WeightedLogistic:
-    """The one start that many rows need."""
-    emphasis = 0.5 if measure.constraints(prevalence) else natural_emphasis(measure, prevalence)
-    return _start_with(emphasis, points, whitened=whitened)
-
-
-def _start_with(emphasis: float, points: int, *, whitened: bool) -> WeightedLogistic:
-    passes = 2 if whitened else min(max(round(_START_POINTS / points), 4), 8)
-    return WeightedLogistic(emphasis, passes // 2 if emphasis > 0.5 else passes)
-
-
-def natural_emphasis(measure: Measure, prevalence: float) -> float:
-    """The class weights that suit a measure, as a power of (1-p)/p: about 0 for F1, 1 for G-mean.
-
-    Read off its slopes at rates a fair model might reach: 70% of the positives found, as many false alarms as
-    misses.
-    """
-    skew = (1.0 - prevalence) / prevalence
-    if 1 / 1.5 < skew < 1.5:
-        return 0.5
-    tpr = 0.7
-    tnr = max(1.0 - (1.0 - tpr) / skew, 0.0)
-    on_tpr, on_tnr = measure.slopes(tpr, tnr, prevalence)
-    ratio = skew * max(on_tpr, 1e-6) / max(on_tnr, 1e-6)
-    return min(max(math.log(ratio) / math.log(skew), 0.0), 1.0)
 
 
 class _Candidate:
@@ -288,7 +211,7 @@ def _best_of(snapshots: list[Snapshot], stream: ArrayStream, measure: Measure) -
     return Selected(chosen.model, best.threshold, best.rates, (chosen.stage,))
 
 
-def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: _Plan) -> Selected:
+def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: Plan) -> Selected:
     """The mean of all stages that do about as well as the best one, cut where the pooled scores say."""
     _require_some(candidates)
     weights = np.concatenate(candidates[0].signed_weights)

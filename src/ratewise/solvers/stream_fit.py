@@ -13,7 +13,7 @@ from scipy import sparse
 from ..measures import Rates
 from ..streams import Reservoir, Standardizer, Summary, Units, Whitener, class_weights
 from .history import History
-from .selection import PLENTY_PER_COLUMN
+from .selection_plan import PLENTY_PER_COLUMN
 from .stream_choice import Candidates, choose
 from .stream_halves import both_classes_in_both, half_of_each_row
 from .stream_plan import StreamPlan, StreamResult

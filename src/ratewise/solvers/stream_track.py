@@ -15,7 +15,7 @@ from .base import StreamingRun, Task
 from .history import History
 from .learner import LinearModel
 from .outlook import Outlook
-from .selection import start_for
+from .selection_plan import start_for
 from .sharpen import Sharpening, is_power_of_two
 from .stream_halves import rows_where
 from .stream_plan import StreamPlan

@@ -7,21 +7,24 @@ from .files.errors import DataError
 from .files.file_stream import FileStream
 from .files.opening import open_stream
 from .files.source import Stream, Survey, Window
+from .labelled import Batch, LabelledRows
 from .reservoir import Reservoir
 from .standardize import Standardizer
-from .sums import class_weights, effective_points, squared_rows, summarize
+from .sums import class_weights, effective_points, squared_rows, summarize, sums_by_class
 from .units import Units
 from .whiten import Whitener
 
 __all__ = [
     "NOTHING_SEEN",
     "ArrayStream",
+    "Batch",
     "CSRRows",
     "Chunk",
     "DataError",
     "DenseRows",
     "Encoder",
     "FileStream",
+    "LabelledRows",
     "Reservoir",
     "Standardizer",
     "Stream",
@@ -35,4 +38,5 @@ __all__ = [
     "open_stream",
     "squared_rows",
     "summarize",
+    "sums_by_class",
 ]

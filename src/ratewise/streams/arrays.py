@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .chunk import Chunk, CSRRows, DenseRows, Summary, rows_for_kernels
-from .holding import CopiedRows, GatheredRows, Holding
+from .grouping import Ranges, equal_ranges, order_by_group
+from .holding import Holding, hold
 from .mixing import evenly_mixed_order
 from .sums import class_weights, squared_rows, sum_of_squares
 from .units import Units
@@ -39,6 +40,8 @@ class ArrayStream:
     rng : numpy Generator
         Shuffles the rows, then the blocks of every pass.
     dtype : float32 or float64
+    groups : array of int, optional
+        Numbers from 0: :meth:`in_folds` keeps rows of one number together.
     low_memory : bool
         Make no copy: gather the rows of each block anew whenever it is read.
     threads : int
@@ -53,20 +56,34 @@ class ArrayStream:
         rng: np.random.Generator,
         dtype: Any = np.float32,
         *,
+        groups: NDArray[np.intp] | None = None,
         low_memory: bool = False,
         threads: int = 1,
     ):
         weights = np.asarray(signed_weights, dtype=np.float32)
         order = evenly_mixed_order(weights > 0, rng)
-        if low_memory:
-            self._held: Holding = GatheredRows(X, order, units, dtype)
-        else:
-            self._held = CopiedRows(units.transform(X, order, dtype, threads))
-        self._weights = weights[order]
-        self._pulls = self._weights
+        held = hold(X, order, units, dtype, low_memory=low_memory, threads=threads)
+        self._begin(held, weights[order], units.unit_scale, rng)
+        self._groups: NDArray[np.intp] | None = None if groups is None else groups[order]
+
+    @classmethod
+    def of_held(
+        cls, held: Holding, signed_weights: NDArray[np.float32], unit_scale: bool, rng: np.random.Generator
+    ) -> ArrayStream:
+        """A stream over rows that others hold too, already in random order; nothing is copied."""
+        stream = cls.__new__(cls)
+        stream._begin(held, signed_weights, unit_scale, rng)
+        return stream
+
+    def _begin(
+        self, held: Holding, weights: NDArray[np.float32], unit_scale: bool, rng: np.random.Generator
+    ) -> None:
+        self._held = held
+        self._weights = self._pulls = weights
         self._rng = rng
-        self._ranges: tuple[tuple[int, int], ...] = ((0, X.shape[0]),)
-        self._unit_scale = units.unit_scale
+        self._groups = None
+        self._ranges: tuple[tuple[int, int], ...] = ((0, held.shape[0]),)
+        self._unit_scale = unit_scale
         self._look: tuple[float, float] | None = None
         self._restart()
 
@@ -124,14 +141,29 @@ class ArrayStream:
 
     def reshuffled(self, rng: np.random.Generator) -> ArrayStream:
         """A copy in another random order."""
-        self._usual_row()
+        return self._reordered(evenly_mixed_order(self._weights > 0, rng), rng)
+
+    @property
+    def n_groups(self) -> int | None:
+        """None if every row is on its own."""
+        return None if self._groups is None else int(self._groups.max()) + 1
+
+    def in_folds(self, folds: int, rng: np.random.Generator) -> tuple[ArrayStream, Ranges]:
+        """A range of rows for each fold; if there are groups, of a copy in an order that keeps them together."""
+        if self._groups is None:
+            return self, equal_ranges(self.n_points, folds)
+        order, ranges = order_by_group(self._groups, self._weights > 0, folds, rng, evenly_mixed_order)
+        return self._reordered(order, rng), ranges
+
+    def _reordered(self, order: NDArray[np.signedinteger[Any]], rng: np.random.Generator) -> ArrayStream:
+        self._usual_row()  # the same whatever the order
         other = copy.copy(self)
-        order = evenly_mixed_order(self._weights > 0, rng)
         other._held, other._weights, other._pulls = (
             self._held.reordered(order),
             self._weights[order],
             self._pulls[order],
         )
+        other._groups = None if self._groups is None else self._groups[order]
         other._rng = rng
         other._restart()
         return other

@@ -92,6 +92,15 @@ class GatheredRows(Holding):
         return self._units.transform(self._X, which, self.dtype)
 
 
+def hold(
+    X: Any, order: NDArray[np.signedinteger[Any]], units: Units, dtype: Any, *, low_memory: bool, threads: int = 1
+) -> Holding:
+    """Rows in this order and these units; ``low_memory`` makes no copy of them."""
+    if low_memory:
+        return GatheredRows(X, order, units, dtype)
+    return CopiedRows(units.transform(X, order, dtype, threads))
+
+
 def _groups(ranges: Ranges, rows: int) -> Iterator[list[tuple[int, int]]]:
     """The ranges in order, cut and put together into groups of so many rows."""
     group: list[tuple[int, int]] = []

@@ -50,3 +50,9 @@ def sum_of_squares(X: Any) -> float:
     """The squared lengths of all rows together."""
     values = X.data if sparse.issparse(X) else X.reshape(-1)
     return float(np.dot(values, values))
+
+
+def sums_by_class(codes: NDArray[np.intp], values: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
+    """The values of the rows of each class, added up."""
+    sums: NDArray[Any] = np.bincount(codes, weights=values, minlength=n_classes)
+    return sums.astype(np.float64, copy=False)

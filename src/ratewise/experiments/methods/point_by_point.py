@@ -12,7 +12,8 @@ import numpy as np
 from ...baselines.checkpoints import Stopwatch
 from ...baselines.linear import split
 from ...estimators import MeasureClassifier
-from ...estimators.validation import Columns, training_set
+from ...estimators.training_set import training_set
+from ...estimators.validation import Columns
 from ...measures import Measure
 from ...solvers import LinearModel, Solver, StreamingRun, best_threshold
 from ...solvers import Task as SolverTask

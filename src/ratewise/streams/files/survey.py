@@ -109,7 +109,8 @@ class LabelTally:
                 offset = int(np.argmax(values == label))
                 raise place.error(
                     f"a third label, {label!r}, after {first!r} and {second!r}. "
-                    "Two classes are learned: make the target two-valued first.",
+                    "From a stream two classes are learned: make the target two-valued first. (Rows in memory may "
+                    "have more: MeasureClassifier.fit.)",
                     offset,
                     self.name,
                 )

@@ -1,0 +1,225 @@
+"""More than two classes: the macro average of the measure."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits, make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV, train_test_split
+
+from ratewise import ConstraintWarning, MeasureClassifier
+from ratewise.estimators.scoring import macro_of_classes
+from ratewise.measures import Rates, RecallAtPrecision
+from ratewise.solvers import Sharpen, Spade, Stamp
+
+SHORT = Sharpen(passes=4)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Four classes that no straight lines part, one of them rare."""
+    X, y = make_classification(
+        1_500,
+        n_features=6,
+        n_informative=4,
+        n_classes=4,
+        weights=[0.45, 0.3, 0.2, 0.05],
+        n_clusters_per_class=2,
+        class_sep=1.0,
+        random_state=1,
+    )
+    return train_test_split(X, y, stratify=y, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return MeasureClassifier("f1", random_state=0).fit(data[0], data[2])
+
+
+def test_attributes_have_a_row_for_each_class(model, data):
+    X_test = data[1]
+    assert model.coef_.shape == (4, 6)
+    assert model.intercept_.shape == (4,)
+    assert model.classes_.tolist() == [0, 1, 2, 3]
+    assert model.decision_function(X_test).shape == (X_test.shape[0], 4)
+    np.testing.assert_array_equal(model.predict(X_test), model.decision_function(X_test).argmax(axis=1))
+    assert len(model.rates_) == 4
+    assert all(isinstance(rates, Rates) for rates in model.rates_)
+    assert sum(rates.prevalence for rates in model.rates_) == pytest.approx(1.0)
+    assert len({len(column) for column in model.history_.values()}) == 1
+
+
+def test_score_is_the_macro_average(model, data):
+    _, X_test, _, y_test = data
+    assert model.score(X_test, y_test) == pytest.approx(f1_score(y_test, model.predict(X_test), average="macro"))
+    weights = np.linspace(0.1, 2.0, y_test.size)
+    weighted = f1_score(y_test, model.predict(X_test), average="macro", sample_weight=weights)
+    assert model.score(X_test, y_test, sample_weight=weights) == pytest.approx(weighted)
+
+
+def test_the_rates_are_what_new_rows_show(model, data):
+    _, X_test, _, y_test = data
+    predicted = model.predict(X_test)
+    for k in range(3):  # the rare class has too few new rows to tell
+        assert model.rates_[k].tpr == pytest.approx((predicted == k)[y_test == k].mean(), abs=0.12)
+        assert model.rates_[k].tnr == pytest.approx((predicted != k)[y_test != k].mean(), abs=0.08)
+
+
+def test_macro_f1_beats_logistic_regression_where_classes_are_not_linear(model, data):
+    X_train, X_test, y_train, y_test = data
+    logistic = LogisticRegression(max_iter=1000).fit(X_train, y_train)
+    theirs = f1_score(y_test, logistic.predict(X_test), average="macro")
+    assert model.score(X_test, y_test) > theirs + 0.02
+
+
+@pytest.mark.parametrize("parameters", [{"sharpen": SHORT}, {"sharpen": False}, {"threshold": "zero"}])
+def test_labels_may_be_texts(parameters, data):
+    X_train, X_test, y_train, _ = data
+    names = np.array(["ape", "bee", "cat", "dog"])
+    plain = MeasureClassifier(random_state=0, **parameters).fit(X_train, y_train)
+    named = clone(plain).fit(X_train, names[y_train])
+    assert named.classes_.tolist() == names.tolist()
+    np.testing.assert_array_equal(named.predict(X_test), names[plain.predict(X_test)])
+
+
+@pytest.mark.parametrize(
+    ("measure", "solver"), [("f1", "auto"), ("gmean", "auto"), ("min", Spade(passes=3)), ("f2", "amp")]
+)
+def test_one_run_of_the_solver_a_class_learns_too(measure, solver, data):
+    X_train, X_test, y_train, y_test = data
+    classifier = MeasureClassifier(measure, solver=solver, sharpen=False, random_state=0).fit(X_train, y_train)
+    one_class = macro_of_classes(classifier.measure_, y_test, np.zeros_like(y_test), None)
+    assert classifier.score(X_test, y_test) > one_class + 0.1
+    assert set(classifier.history_["class"]) == {0.0, 1.0, 2.0, 3.0}
+
+
+def test_a_solver_that_is_named_is_where_the_climb_starts(data):
+    X_train, _, y_train, _ = data
+    plain, climbed = (
+        MeasureClassifier("f1", solver=Stamp(passes=2), sharpen=sharpen, random_state=0).fit(X_train, y_train)
+        for sharpen in (False, True)
+    )
+    assert climbed.score(X_train, y_train) > plain.score(X_train, y_train) + 0.01
+    assert not any("logistic" in stage for stage in climbed.stages_)
+
+
+@pytest.mark.parametrize("parameters", [{"sharpen": SHORT}, {"sharpen": False}])
+def test_threads_change_nothing(parameters, data):
+    X_train, _, y_train, _ = data
+    one, two = (
+        MeasureClassifier(random_state=0, n_jobs=n_jobs, **parameters).fit(X_train, y_train) for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+def test_sparse_rows_and_low_memory_learn_as_well(data):
+    X_train, X_test, y_train, y_test = data
+    scores = [
+        MeasureClassifier("f1", sharpen=SHORT, random_state=0, **parameters)
+        .fit(kind(X_train), y_train)
+        .score(kind(X_test), y_test)
+        for kind, parameters in ((np.asarray, {}), (sparse.csr_matrix, {}), (np.asarray, {"low_memory": True}))
+    ]
+    assert scores[1] == pytest.approx(scores[0], abs=0.05)
+    assert scores[2] == scores[0]
+
+
+def test_rows_of_weight_zero_are_as_if_not_there(data):
+    X_train, _, y_train, _ = data
+    weights = np.where(np.arange(y_train.size) % 3 == 0, 0.0, 1.0)
+    with_zeros = MeasureClassifier(sharpen=SHORT, random_state=0).fit(X_train, y_train, weights)
+    without = MeasureClassifier(sharpen=SHORT, random_state=0).fit(X_train[weights > 0], y_train[weights > 0])
+    np.testing.assert_array_equal(with_zeros.coef_, without.coef_)
+
+
+def test_weight_on_a_class_makes_it_be_called_more_often(data):
+    X_train, X_test, y_train, _ = data
+    plain = MeasureClassifier("f1", sharpen=SHORT, random_state=0).fit(X_train, y_train)
+    heavy = clone(plain).fit(X_train, y_train, np.where(y_train == 3, 20.0, 1.0))
+    assert (heavy.predict(X_test) == 3).sum() > (plain.predict(X_test) == 3).sum()
+
+
+def test_warm_start_begins_from_the_models_before(data):
+    X_train, _, y_train, _ = data
+    warm = MeasureClassifier("f1", sharpen=False, solver=Stamp(passes=1), warm_start=True, random_state=0)
+    first = warm.fit(X_train, y_train).coef_.copy()
+    assert not np.array_equal(first, warm.fit(X_train, y_train).coef_)
+    with pytest.raises(ValueError, match=r"y asks for 1 model.*before was of 4"):
+        warm.fit(X_train, y_train > 1)
+
+
+def test_partial_fit_learns_in_pieces_and_survives_pickling(data):
+    X_train, X_test, y_train, y_test = data
+    pieces = MeasureClassifier("f1", random_state=0)
+    for _ in range(3):
+        for start in range(0, y_train.size, 200):
+            part = slice(start, start + 200)
+            pieces = pickle.loads(pickle.dumps(pieces))
+            pieces.partial_fit(X_train[part], y_train[part], classes=[0, 1, 2, 3])
+    whole = MeasureClassifier("f1", sharpen=False, random_state=0).fit(X_train, y_train)
+    assert pieces.score(X_test, y_test) > whole.score(X_test, y_test) - 0.1
+    assert len(pieces.rates_) == 4
+    with pytest.raises(ValueError, match=r"not been told of: \[9\]"):
+        pieces.partial_fit(X_train[:2], [0, 9])
+
+
+def test_a_first_piece_need_not_show_all_classes(data):
+    X_train, X_test, y_train, y_test = data
+    classifier = MeasureClassifier("f1", random_state=0)
+    classifier.partial_fit(X_train[y_train < 2], y_train[y_train < 2], classes=[0, 1, 2, 3])
+    for _ in range(3):
+        classifier.partial_fit(X_train, y_train)
+    assert classifier.score(X_test, y_test) > 0.3
+
+
+def test_a_positive_class_is_refused(data):
+    X_train, _, y_train, _ = data
+    classifier = MeasureClassifier(pos_label=1)
+    with pytest.raises(ValueError, match=r"pos_label=1 is for two classes; with 4 classes each is"):
+        classifier.fit(X_train, y_train)
+    with pytest.raises(ValueError, match="pos_label=1 is for two classes"):
+        classifier.partial_fit(X_train, y_train, classes=[0, 1, 2, 3])
+    assert not hasattr(classifier, "coef_")
+
+
+def test_a_class_without_weight_is_refused(data):
+    X_train, _, y_train, _ = data
+    with pytest.raises(ValueError, match="All rows of class 2 have sample_weight 0"):
+        MeasureClassifier().fit(X_train, y_train, (y_train != 2) * 1.0)
+
+
+def test_a_measure_that_falls_is_refused_for_every_class(data):
+    X_train, _, y_train, _ = data
+    with pytest.raises(ValueError, match="Stamp maximises pseudo-linear"):
+        MeasureClassifier("gmean", solver="stamp").fit(X_train, y_train)
+
+
+def test_a_class_of_one_row_does_no_harm(data):
+    X_train, X_test, y_train, _ = data
+    y = y_train.copy()
+    y[0] = 7
+    for sharpen in (SHORT, False):
+        classifier = MeasureClassifier("f1", sharpen=sharpen, random_state=0).fit(X_train, y)
+        assert np.isfinite(classifier.decision_function(X_test)).all()
+
+
+def test_a_constraint_that_a_class_misses_is_told_of(data):
+    X_train, _, y_train, _ = data
+    classifier = MeasureClassifier(RecallAtPrecision(0.999), sharpen=SHORT, random_state=0)
+    with pytest.warns(ConstraintWarning, match="class 0: .*precision"):
+        classifier.fit(X_train, y_train)
+    assert not classifier.constraints_met_
+
+
+def test_it_is_at_home_in_searches():
+    X, y = load_digits(return_X_y=True)
+    search = GridSearchCV(
+        MeasureClassifier(sharpen=SHORT, random_state=0), {"measure": ["f1", "gmean"]}, cv=2, scoring="f1_macro"
+    )
+    assert search.fit(X[:600], y[:600]).best_score_ > 0.8

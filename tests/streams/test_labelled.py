@@ -1,0 +1,86 @@
+"""Rows of many classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from ratewise.streams import LabelledRows, Standardizer
+from ratewise.streams.grouping import equal_ranges, order_by_group
+from ratewise.streams.mixing import evenly_mixed_classes
+
+
+def rows_of(X, codes, weights=None, **more):
+    units = Standardizer(X.shape[1], active=False)
+    weights = np.ones(codes.size) if weights is None else weights
+    return LabelledRows(X, codes, weights, int(codes.max()) + 1, units, np.random.default_rng(0), **more)
+
+
+def numbered(n=100, n_classes=3):
+    """Rows that tell their own number."""
+    return np.arange(n, dtype=float)[:, np.newaxis], np.arange(n) % n_classes
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=200), st.integers(0, 100))
+def test_a_mixed_order_has_every_row_once_and_every_class_in_every_stretch(codes, seed):
+    codes = np.array(codes)
+    order = evenly_mixed_classes(codes, np.random.default_rng(seed))
+    assert sorted(order) == list(range(codes.size))
+    half = codes[order][: codes.size // 2]
+    for code in np.unique(codes):
+        share = np.count_nonzero(half == code) - np.count_nonzero(codes == code) * half.size / codes.size
+        assert abs(share) <= 5  # the half's own edge moves by one row a class
+
+
+@pytest.mark.parametrize("low_memory", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_batches_have_every_row_once_with_its_own_class_and_weight(form, low_memory):
+    X, codes = numbered()
+    rows = rows_of(form(X), codes, weights=1.0 + np.arange(100.0), low_memory=low_memory)
+    batches = list(rows.part((0, 30), (60, 100)).batches(16, np.random.default_rng(1)))
+    seen = np.concatenate([np.asarray(b.X.todense() if sparse.issparse(b.X) else b.X).ravel() for b in batches])
+    assert np.unique(seen).size == seen.size == 70
+    np.testing.assert_array_equal(np.concatenate([b.codes for b in batches]), seen.astype(int) % 3)
+    np.testing.assert_array_equal(np.concatenate([b.weights for b in batches]), 1.0 + seen)
+
+
+def test_scores_and_classes_come_in_the_same_order():
+    X, codes = numbered()
+    part = rows_of(X, codes).part((20, 50))
+    scores = part.scores(np.array([[1.0], [0.0], [2.0]]), np.array([0.0, 5.0, 1.0]))
+    np.testing.assert_array_equal(scores[:, 0].astype(int) % 3, part.codes)
+    np.testing.assert_array_equal(scores[:, 1], 5.0)
+    np.testing.assert_array_equal(scores[:, 2], 2.0 * scores[:, 0] + 1.0)
+
+
+def test_one_class_against_the_rest_is_a_stream_of_the_same_rows():
+    X, codes = numbered()
+    part = rows_of(X, codes).part((0, 40))
+    stream = part.against_the_rest(2, np.random.default_rng(0))
+    np.testing.assert_array_equal(stream.signed_weights > 0, part.codes == 2)
+    np.testing.assert_array_equal(stream.scores(np.ones(1), 0.0).astype(int) % 3, part.codes)
+
+
+def test_folds_without_groups_are_equal_ranges_of_the_rows_as_they_lie():
+    X, codes = numbered()
+    rows = rows_of(X, codes)
+    same, ranges = rows.in_folds(3, np.random.default_rng(0))
+    assert same is rows
+    assert ranges == equal_ranges(100, 3) == [(0, 33), (33, 66), (66, 100)]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(2, 5), st.integers(6, 30), st.integers(0, 1000))
+def test_an_order_by_group_parts_no_group_and_leaves_no_row_out(folds, n_groups, seed):
+    rng = np.random.default_rng(seed)
+    groups = rng.permutation(np.concatenate([np.arange(n_groups), rng.integers(n_groups, size=100)]))
+    codes = rng.integers(3, size=groups.size)
+    order, ranges = order_by_group(groups, codes, folds, rng, evenly_mixed_classes)
+    assert sorted(order) == list(range(groups.size))
+    parts = [set(groups[order[start:stop]]) for start, stop in ranges]
+    assert sum(map(len, parts)) == n_groups
+    assert min(stop - start for start, stop in ranges) > 0
