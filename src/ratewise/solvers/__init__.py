@@ -6,12 +6,22 @@ import difflib
 
 from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure
 from .amp import Amp
-from .base import Run, Solver, StreamingRun, Task, solve_with_care
-from .batch import BatchLogistic
-from .constraints import constraint_slack, effective_points
+from .base import (
+    Run,
+    Solver,
+    StreamingRun,
+    Task,
+    checked_reward,
+    leverage_settings,
+    primal_settings,
+    solve_with_care,
+)
+from .batch import BatchLogistic, minimise
+from .constraints import constrained_ranks, constraint_slack, effective_points
 from .history import History
-from .learner import LinearModel
-from .selection import MANY_ROWS, Selected, sharpen_and_select
+from .learner import Learner, LinearModel
+from .outlook import Look, Outlook, ScoredRows
+from .selection import MANY_ROWS, PLENTY_PER_COLUMN, Selected, half_the_noise, sharpen_and_select, start_for
 from .sharpen import Sharpen
 from .spade import Spade
 from .stamp import Stamp
@@ -45,13 +55,18 @@ def get_solver(solver: str | Solver, measure: Measure) -> Solver:
 
 __all__ = [
     "MANY_ROWS",
+    "PLENTY_PER_COLUMN",
     "Amp",
     "BatchLogistic",
     "BestThreshold",
     "Cuts",
     "History",
+    "Learner",
     "LinearModel",
+    "Look",
+    "Outlook",
     "Run",
+    "ScoredRows",
     "Selected",
     "Sharpen",
     "Solver",
@@ -64,11 +79,18 @@ __all__ = [
     "Task",
     "WeightedLogistic",
     "best_threshold",
+    "checked_reward",
+    "constrained_ranks",
     "constraint_slack",
     "effective_points",
     "get_solver",
+    "half_the_noise",
+    "leverage_settings",
+    "minimise",
+    "primal_settings",
     "rates_at",
     "sharpen_and_select",
     "solve_with_care",
+    "start_for",
     "steady_threshold",
 ]

@@ -10,7 +10,7 @@ from .files.source import Stream, Survey, Window
 from .reservoir import Reservoir
 from .standardize import Standardizer
 from .units import Units
-from .whiten import Whitener
+from .whiten import Whitener, sample_size
 
 __all__ = [
     "NOTHING_SEEN",
@@ -31,5 +31,6 @@ __all__ = [
     "Window",
     "class_weights",
     "open_stream",
+    "sample_size",
     "summarize",
 ]
