@@ -1,0 +1,250 @@
+"""The whole fit, round by round, whatever engine carries the rounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measures import Rates
+from ..solvers import PLENTY_PER_COLUMN, History, LinearModel, half_the_noise
+from ..streams import Standardizer, Summary, Units, Whitener, sample_size
+from .counting import CountCalled
+from .exact import Cells, exact_threshold
+from .plan import Course, Plan, Report, shards_to_teach
+from .protocol import Engine, merge
+from .scores import CountBins, Scored
+from .statistics import (
+    Census,
+    MakeReady,
+    Moments,
+    Sign,
+    Summaries,
+    TakeCensus,
+    TakeCovariance,
+    TakeMoments,
+    TakeSummaries,
+)
+from .tracks import Candidate, Track, mean_of, plain_model, solver_of
+
+_NOTHING_LEARNED = (
+    "No model could be learned: numbers beyond the range of float32 arose. Bring the columns to a common scale "
+    "(standardize=True does)."
+)
+
+
+class Outcome(NamedTuple):
+    """What the fit came to."""
+
+    units: Units
+    model: LinearModel
+    threshold: float
+    rates: Rates
+    stages: tuple[str, ...]
+    classes: NDArray[Any]
+    census: Census
+    points: tuple[float, float]
+    """Effective points of the positive and of the negative class."""
+    merging: str
+
+
+def fit_in_rounds(
+    engine: Engine,
+    plan: Plan,
+    history: History,
+    choose_positive: Callable[[NDArray[Any]], Any],
+    check: Callable[[float], None] = lambda prevalence: None,
+    report: Report = lambda told: None,
+) -> Outcome:
+    """Statistics, learning, and the exact threshold.
+
+    Parameters
+    ----------
+    engine : Engine
+        Its shards hold rows as they were read.
+    plan : Plan
+    history : History
+    choose_positive : function
+        Which of the two classes is the positive one.
+    check : function
+        Called with the share of positives, to refuse a measure that does not suit it.
+    report : function
+        Called after every round with a dict: stage, and tpr, tnr and value where they are known.
+    """
+    report({"stage": "census"})
+    census = engine.ask(TakeCensus())
+    classes, positive = _classes(census, choose_positive)
+    negative = next(label for label in classes.tolist() if label != positive)
+    counts = census.labels[positive], census.labels[negative]
+    total = counts[0].weight + counts[1].weight
+    check(counts[0].weight / total)
+    rows = counts[0].rows + counts[1].rows
+    engine.prepare(Sign(positive, rows / total))
+
+    units, moments, whitened = _common_units(engine, plan, census, rows, report)
+    rarer = min(count.weight for count in counts) * rows / total
+    halves = plan.sharpen is not None and rarer < PLENTY_PER_COLUMN * (census.n_features + 1)
+    engine.prepare(MakeReady(units, halves, plan.seed))
+    report({"stage": "summaries"})
+    summaries = engine.ask_each(TakeSummaries())
+    whole = merge(summaries)
+    if halves and any(min(part.positive_weight, part.negative_weight) == 0 for part in whole.parts):
+        raise ValueError("There are too few different rows of a class to learn from.")
+
+    courses = _courses(engine, plan, history, report, summaries, whole, moments, census.n_features, whitened)
+    effective = [count.weight**2 / max(count.squared_weight, 1e-300) for count in counts]
+    points = (effective[0], effective[1])
+    found = _plain(courses[0], points) if plan.sharpen is None else _sharpened(courses, points)
+    merging = "models" if courses[0].by_models else "gradients"
+    return Outcome(units, *found, classes, census, points, merging)
+
+
+def _classes(census: Census, choose_positive: Callable[[NDArray[Any]], Any]) -> tuple[NDArray[Any], Any]:
+    labels = sorted(label for label, count in census.labels.items() if count.weight > 0)
+    if len(labels) == 1:
+        raise ValueError(
+            f"y holds one class only ({labels[0]!r}) over all partitions: a classifier needs examples of two classes."
+        )
+    if len(labels) != 2:
+        raise ValueError(
+            f"Only binary classification is supported: there are {len(labels)} classes over all partitions."
+        )
+    classes = np.array(labels)
+    positive = choose_positive(classes)
+    return classes, positive.item() if isinstance(positive, np.generic) else positive
+
+
+def _common_units(
+    engine: Engine, plan: Plan, census: Census, rows: int, report: Report
+) -> tuple[Units, list[Moments], bool]:
+    report({"stage": "column statistics"})
+    moments = engine.ask_each(TakeMoments(plan.standardize))
+    standardizer: Standardizer = merge(moments).standardizer
+    whitened = (
+        plan.standardize
+        and plan.sharpen is not None
+        and not census.sparse
+        and rows >= plan.whiten_rows
+        and census.n_features <= plan.whiten_columns
+    )
+    if not whitened:
+        return standardizer, moments, False
+    share = min(sample_size(census.n_features) / rows, 1.0)
+    report({"stage": "covariance"})
+    covariance = engine.ask(TakeCovariance(standardizer, share, plan.seed))
+    return Whitener.of_covariance(standardizer, covariance.products / covariance.rows), moments, True
+
+
+def _courses(
+    engine: Engine,
+    plan: Plan,
+    history: History,
+    report: Report,
+    summaries: list[Summaries],
+    whole: Summaries,
+    moments: list[Moments],
+    n_features: int,
+    whitened: bool,
+) -> list[Course]:
+    """One for all rows, or one for each half of them."""
+    courses = []
+    merged = merge(moments).standardizer
+    for part, seen in enumerate(whole.parts):
+        parts = [summary.parts[part] for summary in summaries]
+        taught = None
+        if plan.merging == "auto":
+            taught = shards_to_teach(parts, [one.standardizer for one in moments], merged)
+        elif plan.merging == "models":
+            taught = frozenset(number for number, one in enumerate(parts) if one.points)
+        if plan.solver is not None and not plan.solver.streaming:
+            taught = None
+        teaching = [one.points for number, one in enumerate(parts) if taught is None or number in taught]
+        courses.append(
+            Course(
+                engine,
+                plan,
+                history,
+                _with_stage(report, "learning" if len(whole.parts) == 1 else f"learning, half {part + 1}"),
+                part,
+                part,
+                seen,
+                taught,
+                _usual(teaching),
+                whitened,
+                n_features,
+            )
+        )
+    return courses
+
+
+def _usual(points: list[int]) -> int:
+    """The size of the shard that the typical row is in."""
+    return round(sum(one * one for one in points) / max(sum(points), 1))
+
+
+def _with_stage(report: Report, stage: str) -> Report:
+    return lambda told: report({"stage": stage} | told)
+
+
+Found = tuple[LinearModel, float, Rates, tuple[str, ...]]
+
+
+def _plain(course: Course, points: tuple[float, float]) -> Found:
+    """The solver's own model, at its exact threshold or as it is."""
+    model = plain_model(course, solver_of(course), course.plan.rounds)
+    if not (np.isfinite(model.weights).all() and math.isfinite(model.intercept)):
+        raise ValueError(_NOTHING_LEARNED)
+    scored: tuple[Scored, ...] = ((course.part, model),)
+    course.report({"stage": "threshold"})
+    if not course.plan.tune:
+        return model, 0.0, course.engine.ask(CountCalled(scored)).rates(), ()
+    best = exact_threshold(course.engine, scored, course.plan.measure, points)
+    return model, best.threshold, best.rates, ()
+
+
+def _sharpened(courses: list[Course], points: tuple[float, float]) -> Found:
+    engine, measure = courses[0].engine, courses[0].plan.measure
+    tracks = [list(Track(course).candidates()) for course in courses]
+    if not all(tracks):
+        raise ValueError(_NOTHING_LEARNED)
+    courses[0].report({"stage": "threshold"})
+    if len(courses) == 1:
+        chosen = max(tracks[0], key=lambda candidate: candidate.value)
+        best = exact_threshold(engine, ((0, chosen.model),), measure, points)
+        return chosen.model, best.threshold, best.rates, (chosen.stage,)
+    return _mean_of_halves(courses, tracks, points)
+
+
+def _mean_of_halves(courses: list[Course], tracks: list[list[Candidate]], points: tuple[float, float]) -> Found:
+    """Each half's models are judged by the other half; the mean of those that do about as well as the best."""
+    engine, measure = courses[0].engine, courses[0].plan.measure
+    by_stage = [{one.stage: _in_unit_spread(one) for one in candidates} for candidates in tracks]
+    stages = [stage for stage in by_stage[0] if stage in by_stage[1]]
+    values = [_value_held_out(engine, courses, [by_stage[0][one], by_stage[1][one]], points) for one in stages]
+    best = max(values)
+    whole: Summary = courses[0].seen.merge(courses[1].seen)
+    rarer = min(whole.positive_weight, whole.negative_weight)
+    tolerance = half_the_noise(measure, best, whole.prevalence, rarer)
+    chosen = [stage for stage, value in zip(stages, values, strict=True) if value >= best - tolerance]
+    models = [mean_of([own[stage] for stage in chosen]) for own in by_stage]
+    scored = ((1, models[0]), (0, models[1]))
+    threshold = exact_threshold(engine, scored, measure, points)
+    return mean_of(models), threshold.threshold, threshold.rates, tuple(chosen)
+
+
+def _in_unit_spread(candidate: Candidate) -> LinearModel:
+    spread, model = candidate.spread, candidate.model
+    return LinearModel(model.weights / spread.deviation, (model.intercept - spread.mean) / spread.deviation)
+
+
+def _value_held_out(
+    engine: Engine, courses: list[Course], models: list[LinearModel], points: tuple[float, float]
+) -> float:
+    counts = merge([engine.ask(CountBins(1 - part, models[part], 0.0, 1.0)) for part in (0, 1)])
+    cells = Cells(counts.places, np.zeros(counts.places.size, dtype=np.int64), counts.weights)
+    measure = courses[0].plan.measure
+    cut = cells.best_cut(measure, points)
+    return float(measure.value(cells.tpr[cut], cells.tnr[cut], cells.prevalence))

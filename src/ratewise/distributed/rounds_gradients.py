@@ -1,0 +1,120 @@
+"""Learning by gradients: the client moves one model, by slopes summed over all shards."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..measures import Measure, PseudoLinearMeasure, Rates
+from ..rewards import Logistic, Reward
+from ..solvers import Amp, BatchLogistic, LinearModel, Spade, Stamp, WeightedLogistic, checked_reward, minimise
+from .counting import CountCalled
+from .gradients import MeanReward
+from .plan import Course
+
+START_STEPS = 25
+INNER_STEPS = 4
+_SPADE_ROUNDS = 25
+_STAMP_STEPS = 10
+
+
+def mean_reward(course: Course, reward: Reward, pair: tuple[float, float]) -> MeanReward:
+    """``pair`` is what the mean rewards of the two classes weigh."""
+    return MeanReward(
+        course.engine, course.part, course.seen, reward, pair, course.gradient_share, lambda: course.report({})
+    )
+
+
+def logistic(course: Course, solver: WeightedLogistic | BatchLogistic) -> LinearModel:
+    """Logistic regression with class weights; for the measure's sake only as far as sharpening needs it."""
+    p = course.seen.prevalence
+    ratio = ((1.0 - p) / p) ** solver.emphasis
+    start = LinearModel(np.zeros(course.n_features), math.log(ratio * p / (1.0 - p)))
+    objective = mean_reward(course, Logistic(), (ratio * p, 1.0 - p))
+    l2, tolerance, rounds = course.plan.l2, 1e-4, START_STEPS
+    if isinstance(solver, BatchLogistic):
+        points = course.seen.points * (ratio * p + 1.0 - p)
+        l2, rounds = 1.0 / (solver.C * points * math.log(2.0)), 100
+    return minimise(objective, start, l2, tolerance=tolerance, rounds=rounds)
+
+
+def spade(course: Course, solver: Spade, rounds: int | None) -> LinearModel:
+    """SPADE's saddle point by turns: a few steps of the model, then the pair moves to the slopes at the mean rewards,
+    by less and less, as the mean of all slopes so far.
+    """
+    measure, reward = course.plan.measure, checked_reward(solver.reward, "Spade")
+    model = LinearModel(np.zeros(course.n_features), 0.0)
+    pair = np.array(_normed(_slopes(measure, 0.5, 0.5, course.seen.prevalence)))
+    best, kept = -math.inf, model
+    for number in range(1, (rounds or _SPADE_ROUNDS) + 1):
+        objective = mean_reward(course, reward, (float(pair[0]), float(pair[1])))
+        model = inside(minimise(objective, model, course.plan.l2, rounds=INNER_STEPS), solver.radius)
+        rewards = np.clip(objective.mean_rewards, 0.01, 1.0)
+        value = float(measure.value(*rewards, course.seen.prevalence))
+        rates = course.engine.ask(CountCalled(((course.part, model),))).rates()
+        record(course, rates, number, alpha=float(pair[0]), beta=float(pair[1]))
+        if value > best:
+            best, kept = value, model
+        slopes = np.array(_normed(_slopes(measure, *rewards.tolist(), course.seen.prevalence)))
+        pair += (slopes - pair) / (1.0 + number)
+    return kept
+
+
+def amp(course: Course, solver: Amp | Stamp, rounds: int | None) -> LinearModel:
+    """AMP: the best model for the valuation at the present level, until the level stands still.
+
+    STAMP's challenge is the same, met by fewer steps at a time.
+    """
+    measure = course.plan.measure
+    assert isinstance(measure, PseudoLinearMeasure)
+    batch = isinstance(solver, Amp)
+    reward = checked_reward(solver.reward, solver.label)
+    by_reward = solver.level == "reward"
+    tolerance = solver.tolerance if isinstance(solver, Amp) else 1e-5
+    model = LinearModel(np.zeros(course.n_features), 0.0)
+    level = 0.0 if by_reward else float(measure.value(*_rates(course, model)))
+    for number in range(1, (rounds or solver.passes) + 1):
+        objective = mean_reward(course, reward, measure.valuation_weights(level, course.seen.prevalence))
+        steps = 500 if batch else _STAMP_STEPS
+        candidate = inside(minimise(objective, model, course.plan.l2, rounds=steps), solver.radius)
+        rates = _rates(course, candidate)
+        reached = float(measure.value(*rates))
+        if by_reward:
+            objective(np.append(candidate.weights, candidate.intercept))
+            reached = float(measure.value(*np.maximum(objective.mean_rewards, 0.0), course.seen.prevalence))
+        rise = reached - level
+        if rise > 0:  # an inexact inner solution must not undo what was won
+            model, level = candidate, reached
+        record(course, rates, number, level=level)
+        if rise < tolerance:
+            break
+    return model
+
+
+def inside(model: LinearModel, radius: float) -> LinearModel:
+    """The model brought into the ball."""
+    length = float(np.hypot(np.linalg.norm(model.weights), model.intercept))
+    shrink = min(radius / max(length, 1e-300), 1.0)
+    return model if shrink == 1.0 else LinearModel(model.weights * shrink, model.intercept * shrink)
+
+
+def _rates(course: Course, model: LinearModel) -> Rates:
+    return course.engine.ask(CountCalled(((course.part, model),))).rates()
+
+
+def _slopes(measure: Measure, tpr: float, tnr: float, prevalence: float) -> tuple[float, float]:
+    return measure.slopes(tpr, tnr, prevalence)
+
+
+def _normed(pair: tuple[float, float]) -> tuple[float, float]:
+    total = max(sum(pair), 1e-300)
+    return max(pair[0] / total, 1e-3), max(pair[1] / total, 1e-3)
+
+
+def record(course: Course, rates: Rates, number: int, **more: float) -> None:
+    value = float(course.plan.measure.value(*rates))
+    course.history.record(
+        passes=number, points=number * course.seen.points, tpr=rates.tpr, tnr=rates.tnr, value=value, **more
+    )
+    course.report({"tpr": rates.tpr, "tnr": rates.tnr, "value": value})
