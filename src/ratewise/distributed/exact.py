@@ -1,8 +1,8 @@
 """The exact best threshold over the rows of all shards, found in a few rounds of counting.
 
-A float32 score has a key of 32 bits in the order of the scores. First all scores are counted by the first 16 bits of
-their keys. Only where the best cut may still lie are they counted by 8 bits more, and then by the last 8: then every
-score there is known, and so is the cut between any two.
+A float32 score has a key of 32 bits in the order of the scores. First all scores are counted by the first 16 bits
+of their keys. Only where the best cut may still lie are they counted by 8 bits more, and then by the last 8: then
+every score there is known, and so is the cut between any two.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Cells:
         at_the_cut[max(cut - 1, 0) : cut + 1] = True
         wanted = coarse & at_the_cut
         if measure.monotone and not measure.constraints(0.5):
-            # A cut inside a cell finds no more positives than its low end, and no more negatives than its high end.
+            # A cut inside a cell finds no more positives than its low end, and no more negatives than its high.
             within = self._values(measure, self.tpr[:-1], self.tnr[1:])
             best = float(self._values(measure, self.tpr, self.tnr)[cut])
             single = (self.weights[0] == 0) | (self.weights[1] == 0)  # a cell of one class is best cut at an end

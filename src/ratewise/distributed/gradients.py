@@ -1,7 +1,7 @@
 """A learning round by gradients: the rewards of all rows under one model, and their slope, summed over the shards.
 
-It does not matter how the rows are spread over shards: sums are sums. So this is how partitions are learned from that
-lack a class, or are too small or too different to teach a model of their own.
+It does not matter how the rows are spread over shards: sums are sums. So this is how partitions are learned from
+that lack a class, or are too small or too different to teach a model of their own.
 """
 
 from __future__ import annotations

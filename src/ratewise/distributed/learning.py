@@ -1,4 +1,4 @@
-"""A learning round by models: every shard goes on from the merged state with the compiled loops; the mean is merged."""
+"""A learning round by models: every shard goes on from the merged state in the compiled loops; means merge."""
 
 from __future__ import annotations
 

@@ -56,6 +56,8 @@ class Course:
     plan: Plan
     history: History
     report: Report
+    solver: Solver
+    """The start."""
     number: int
     part: int
     seen: Summary
@@ -64,7 +66,7 @@ class Course:
     """The shards that learn models of their own; None if gradients are merged instead."""
     shard_points: int
     """Of a usual shard that learns."""
-    whitened: bool
+    n_features: int
 
     @property
     def by_models(self) -> bool:
@@ -80,12 +82,6 @@ class Course:
     def gradient_share(self) -> float:
         """Of the rows that gradients are taken from: a few million are as good as all."""
         return min(_GRADIENT_ROWS / max(self.seen.points, 1), 1.0)
-
-    @property
-    def n_features(self) -> int:
-        return self._n_features
-
-    _n_features: int = 0
 
 
 def shards_to_teach(

@@ -1,13 +1,13 @@
 """What an engine must do, and what travels: small states to the shards and back, never a row.
 
-The fit is a sequence of rounds. In each, the client puts one :class:`Question` to all shards; each answers from its
-own rows; the :class:`Answer` of all is the merger of theirs, in the order of the shards. Now and then a
+The fit is a sequence of rounds. In each, the client puts one :class:`Question` to all shards; each answers from
+its own rows; the :class:`Answer` of all is the merger of theirs, in the order of the shards. Now and then a
 :class:`Setup` changes what a shard holds: rows read become a matrix, a matrix becomes a stream in common units.
 
 Everything a shard does depends on its rows, on its number and on what it was asked, and on nothing else. So a lost
-shard is made anew on any machine by loading it and applying the setups again, and a round that failed is put again.
+shard is made anew on any machine by loading it and applying the setups again, and a failed round is put again.
 
-Another engine is one small file: a subclass of :class:`Engine` that keeps a :class:`Worker` for each shard wherever
+Another engine is one small file: a subclass of :class:`Engine` that keeps a :class:`Worker` for each shard where
 it likes, and hands questions to :meth:`Worker.step`. See ``local.py``.
 """
 
@@ -119,5 +119,6 @@ class Engine(ABC):
         """The answer of all shards together."""
         return merge(self.ask_each(question))
 
+    @abstractmethod
     def close(self) -> None:
         """Let go of the shards."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Rates
-from ..solvers import PLENTY_PER_COLUMN, History, LinearModel, half_the_noise
+from ..solvers import PLENTY_PER_COLUMN, History, LinearModel, half_the_noise, start_for
 from ..streams import Standardizer, Summary, Units, Whitener, sample_size
 from .counting import CountCalled
 from .exact import Cells, exact_threshold
@@ -28,7 +28,7 @@ from .statistics import (
     TakeMoments,
     TakeSummaries,
 )
-from .tracks import Candidate, Track, mean_of, plain_model, solver_of
+from .tracks import Candidate, Track, mean_of, plain_model
 
 _NOTHING_LEARNED = (
     "No model could be learned: numbers beyond the range of float32 arose. Bring the columns to a common scale "
@@ -106,7 +106,7 @@ def _classes(census: Census, choose_positive: Callable[[NDArray[Any]], Any]) -> 
     labels = sorted(label for label, count in census.labels.items() if count.weight > 0)
     if len(labels) == 1:
         raise ValueError(
-            f"y holds one class only ({labels[0]!r}) over all partitions: a classifier needs examples of two classes."
+            f"y holds one class only ({labels[0]!r}) in all partitions: a classifier needs rows of two classes."
         )
     if len(labels) != 2:
         raise ValueError(
@@ -152,6 +152,7 @@ def _courses(
     """One for all rows, or one for each half of them."""
     courses = []
     merged = merge(moments).standardizer
+    prevalence = merge([Summaries((part,)) for part in whole.parts]).parts[0].prevalence
     for part, seen in enumerate(whole.parts):
         parts = [summary.parts[part] for summary in summaries]
         taught = None
@@ -162,18 +163,19 @@ def _courses(
         if plan.solver is not None and not plan.solver.streaming:
             taught = None
         teaching = [one.points for number, one in enumerate(parts) if taught is None or number in taught]
+        usual = _usual(teaching)
         courses.append(
             Course(
                 engine,
                 plan,
                 history,
                 _with_stage(report, "learning" if len(whole.parts) == 1 else f"learning, half {part + 1}"),
+                plan.solver or start_for(plan.measure, prevalence, usual, whitened=whitened),
                 part,
                 part,
                 seen,
                 taught,
-                _usual(teaching),
-                whitened,
+                usual,
                 n_features,
             )
         )
@@ -194,7 +196,7 @@ Found = tuple[LinearModel, float, Rates, tuple[str, ...]]
 
 def _plain(course: Course, points: tuple[float, float]) -> Found:
     """The solver's own model, at its exact threshold or as it is."""
-    model = plain_model(course, solver_of(course), course.plan.rounds)
+    model = plain_model(course, course.plan.rounds)
     if not (np.isfinite(model.weights).all() and math.isfinite(model.intercept)):
         raise ValueError(_NOTHING_LEARNED)
     scored: tuple[Scored, ...] = ((course.part, model),)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..measures import Measure, PseudoLinearMeasure, Rates
+from ..measures import PseudoLinearMeasure, Rates
 from ..rewards import Logistic, Reward
 from ..solvers import Amp, BatchLogistic, LinearModel, Spade, Stamp, WeightedLogistic, checked_reward, minimise
 from .counting import CountCalled
@@ -40,24 +40,24 @@ def logistic(course: Course, solver: WeightedLogistic | BatchLogistic) -> Linear
 
 
 def spade(course: Course, solver: Spade, rounds: int | None) -> LinearModel:
-    """SPADE's saddle point by turns: a few steps of the model, then the pair moves to the slopes at the mean rewards,
+    """SPADE's saddle point by turns: some steps of the model, then the pair moves to the slopes at its rewards,
     by less and less, as the mean of all slopes so far.
     """
     measure, reward = course.plan.measure, checked_reward(solver.reward, "Spade")
     model = LinearModel(np.zeros(course.n_features), 0.0)
-    pair = np.array(_normed(_slopes(measure, 0.5, 0.5, course.seen.prevalence)))
+    pair = np.array(_normed(measure.slopes(0.5, 0.5, course.seen.prevalence)))
     best, kept = -math.inf, model
     for number in range(1, (rounds or _SPADE_ROUNDS) + 1):
         objective = mean_reward(course, reward, (float(pair[0]), float(pair[1])))
         model = inside(minimise(objective, model, course.plan.l2, rounds=INNER_STEPS), solver.radius)
-        rewards = np.clip(objective.mean_rewards, 0.01, 1.0)
-        value = float(measure.value(*rewards, course.seen.prevalence))
+        on_positives, on_negatives = np.clip(objective.mean_rewards, 0.01, 1.0).tolist()
+        value = float(measure.value(on_positives, on_negatives, course.seen.prevalence))
         rates = course.engine.ask(CountCalled(((course.part, model),))).rates()
         record(course, rates, number, alpha=float(pair[0]), beta=float(pair[1]))
         if value > best:
             best, kept = value, model
-        slopes = np.array(_normed(_slopes(measure, *rewards.tolist(), course.seen.prevalence)))
-        pair += (slopes - pair) / (1.0 + number)
+        slopes = measure.slopes(on_positives, on_negatives, course.seen.prevalence)
+        pair += (np.array(_normed(slopes)) - pair) / (1.0 + number)
     return kept
 
 
@@ -82,7 +82,8 @@ def amp(course: Course, solver: Amp | Stamp, rounds: int | None) -> LinearModel:
         reached = float(measure.value(*rates))
         if by_reward:
             objective(np.append(candidate.weights, candidate.intercept))
-            reached = float(measure.value(*np.maximum(objective.mean_rewards, 0.0), course.seen.prevalence))
+            rewards = np.maximum(objective.mean_rewards, 0.0).tolist()
+            reached = float(measure.value(rewards[0], rewards[1], course.seen.prevalence))
         rise = reached - level
         if rise > 0:  # an inexact inner solution must not undo what was won
             model, level = candidate, reached
@@ -101,10 +102,6 @@ def inside(model: LinearModel, radius: float) -> LinearModel:
 
 def _rates(course: Course, model: LinearModel) -> Rates:
     return course.engine.ask(CountCalled(((course.part, model),))).rates()
-
-
-def _slopes(measure: Measure, tpr: float, tnr: float, prevalence: float) -> tuple[float, float]:
-    return measure.slopes(tpr, tnr, prevalence)
 
 
 def _normed(pair: tuple[float, float]) -> tuple[float, float]:

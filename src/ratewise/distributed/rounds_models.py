@@ -114,7 +114,7 @@ def spade(course: Course, solver: Spade, rounds: int) -> LinearModel:
 
 
 def stamp(course: Course, solver: Stamp, rounds: int) -> LinearModel:
-    """STAMP: epochs of growing length, each spread over the shards; the level after each is counted over all rows."""
+    """STAMP: epochs of growing length, spread over the shards; the level after each is counted over all rows."""
     measure = course.plan.measure
     assert isinstance(measure, PseudoLinearMeasure)
     reward = checked_reward(solver.reward, "Stamp")

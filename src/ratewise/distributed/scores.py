@@ -1,4 +1,4 @@
-"""Scores counted over all shards: coarsely, to look at a model on the way; by their own bits, for exact thresholds."""
+"""Scores counted over all shards: coarsely, for looks on the way; by their own bits, for exact thresholds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Scored = tuple[int, LinearModel]
 """A part of the rows, and the model that scores it."""
 
 _BINS = 4096
-# Of the area hyperbolic sine of the scores, by their mean and spread: fine near the mean, and up to 200 spreads away.
+# Of the area hyperbolic sine of the scores, by their mean and spread: fine near the mean, up to 200 spreads away.
 _LOW, _WIDTH = -6.0, 12.0 / _BINS
 
 

@@ -26,7 +26,7 @@ class ArrayShard(Shard):
         labels = np.asarray(self.y).reshape(-1)
         if X.shape[0] == 0:
             raise ValueError(
-                f"{self.name} holds no rows: drop it or repartition the data, so that each part has some."
+                f"{self.name} holds no rows: drop it, or repartition the data so that every part has some."
             )
         if labels.size != X.shape[0]:
             raise ValueError(f"{self.name}: {X.shape[0]:,} rows in X, but {labels.size:,} labels in y.")

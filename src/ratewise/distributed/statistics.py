@@ -82,8 +82,8 @@ def _check(rows: ReadRows, shard: int) -> None:
     if bad.any():
         column = int(rows.X.indices[bad][0] if sparse.issparse(rows.X) else np.flatnonzero(bad.any(axis=0))[0])
         raise ValueError(
-            f"Partition {shard}: X contains NaN or infinity in column {column}. Impute it first, for instance with "
-            "DataFrame.fillna."
+            f"Partition {shard}: X contains NaN or infinity in column {column}. Impute it first, for instance "
+            "with DataFrame.fillna."
         )
 
 

@@ -16,13 +16,11 @@ from ..solvers import (
     Look,
     Outlook,
     Sharpen,
-    Solver,
     Spade,
     Stamp,
     WeightedLogistic,
     leverage_settings,
     minimise,
-    start_for,
 )
 from . import rounds_gradients, rounds_models
 from .plan import Course
@@ -42,16 +40,9 @@ class Candidate(NamedTuple):
     spread: Spread
 
 
-def solver_of(course: Course) -> Solver:
-    plan = course.plan
-    return plan.solver or start_for(
-        plan.measure, course.seen.prevalence, course.shard_points, whitened=course.whitened
-    )
-
-
-def plain_model(course: Course, solver: Solver, rounds: int | None, row_limit: float | None = None) -> LinearModel:
-    """The model of a solver, by models where the shards allow it, by gradients elsewhere."""
-    by_models = course.by_models
+def plain_model(course: Course, rounds: int | None, row_limit: float | None = None) -> LinearModel:
+    """The model of the course's solver, by models where the shards allow it, by gradients elsewhere."""
+    solver, by_models = course.solver, course.by_models
     passes = rounds or max(math.ceil(solver.passes / course.local_passes), 1)
     if isinstance(solver, WeightedLogistic) and by_models:
         return rounds_models.logistic(course, solver, passes, row_limit)
@@ -80,7 +71,7 @@ class Track:
         self._outlook = Outlook(
             self._rows, course.plan.measure, sharpen.softness, course.history, course.number, course.seen.points
         )
-        self._solver = solver_of(course)
+        self._solver = course.solver
         self._to_start, self._to_sharpen = self._rounds()
 
     def _rounds(self) -> tuple[int | None, int]:
@@ -99,16 +90,15 @@ class Track:
 
     def candidates(self) -> Iterator[Candidate]:
         label = self._solver.label
-        model = plain_model(self._course, self._solver, self._to_start, self._sharpen.row_limit)
+        model = plain_model(self._course, self._to_start, self._sharpen.row_limit)
         look = self._outlook.look(model, self._to_start or self._solver.passes)
         if not math.isfinite(look.value):
             return
         yield Candidate(label, look.model, look.value, self._rows.spread)
         width = self._outlook.sigmoid_width(look)
         model = LinearModel(model.weights / width, (model.intercept - look.best.threshold) / width)
-        way = _Sharpening(
-            self._course, self._sharpen, self._outlook, model, self._outlook.pair_at(look, width), look
-        )
+        pair = self._outlook.pair_at(look, width)
+        way = _Sharpening(self._course, self._sharpen, self._outlook, model, pair, look)
         for number in range(1, self._to_sharpen + 1):
             sharpened = way.go_on(number)
             if sharpened is not None:
