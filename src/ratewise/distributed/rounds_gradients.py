@@ -8,15 +8,26 @@ import numpy as np
 
 from ..measures import PseudoLinearMeasure, Rates
 from ..rewards import Logistic, Reward
-from ..solvers import Amp, BatchLogistic, LinearModel, Spade, Stamp, WeightedLogistic, checked_reward, minimise
+from ..solvers import (
+    Amp,
+    BatchLogistic,
+    LinearModel,
+    Spade,
+    Stamp,
+    WeightedLogistic,
+    best_threshold,
+    checked_reward,
+    minimise,
+)
 from .counting import CountCalled
 from .gradients import MeanReward
 from .plan import Course
+from .scores import ScoredByAll
 
 START_STEPS = 25
 INNER_STEPS = 4
 _SPADE_ROUNDS = 25
-_STAMP_STEPS = 10
+_STAMP_STEPS = 3
 
 
 def mean_reward(course: Course, reward: Reward, pair: tuple[float, float]) -> MeanReward:
@@ -61,23 +72,42 @@ def spade(course: Course, solver: Spade, rounds: int | None) -> LinearModel:
     return kept
 
 
-def amp(course: Course, solver: Amp | Stamp, rounds: int | None) -> LinearModel:
-    """AMP: the best model for the valuation at the present level, until the level stands still.
+def stamp(course: Course, solver: Stamp, rounds: int | None) -> LinearModel:
+    """STAMP: a few steps on the valuation at the present level, then the level is counted anew.
 
-    STAMP's challenge is the same, met by fewer steps at a time.
+    Hinge steps of all rows at once swing about the best level, so the best model on the way is the outcome.
     """
+    plan = course.plan
+    measure, reward = plan.measure, checked_reward(solver.reward, "Stamp")
+    assert isinstance(measure, PseudoLinearMeasure)
+    rows = ScoredByAll(course.engine, course.part, course.seen)
+    model, level = LinearModel(np.zeros(course.n_features), 0.0), 0.0
+    best, kept = -math.inf, model
+    for number in range(1, (rounds or solver.passes) + 1):
+        objective = mean_reward(course, reward, measure.valuation_weights(level, course.seen.prevalence))
+        model = inside(minimise(objective, model, plan.l2, rounds=_STAMP_STEPS), solver.radius)
+        rates = _rates(course, model)
+        level = value = float(measure.value(*rates))
+        if plan.tune:
+            scores = rows.scores(*model)
+            value = best_threshold(scores, rows.signed_weights, measure).value
+        if value > best:
+            best, kept = value, model
+        record(course, rates, number, level=level)
+    return kept
+
+
+def amp(course: Course, solver: Amp, rounds: int | None) -> LinearModel:
+    """AMP: the best model for the valuation at the present level, until the level stands still."""
     measure = course.plan.measure
     assert isinstance(measure, PseudoLinearMeasure)
-    batch = isinstance(solver, Amp)
-    reward = checked_reward(solver.reward, solver.label)
+    reward = checked_reward(solver.reward, "Amp")
     by_reward = solver.level == "reward"
-    tolerance = solver.tolerance if isinstance(solver, Amp) else 1e-5
     model = LinearModel(np.zeros(course.n_features), 0.0)
     level = 0.0 if by_reward else float(measure.value(*_rates(course, model)))
     for number in range(1, (rounds or solver.passes) + 1):
         objective = mean_reward(course, reward, measure.valuation_weights(level, course.seen.prevalence))
-        steps = 500 if batch else _STAMP_STEPS
-        candidate = inside(minimise(objective, model, course.plan.l2, rounds=steps), solver.radius)
+        candidate = inside(minimise(objective, model, course.plan.l2), solver.radius)
         rates = _rates(course, candidate)
         reached = float(measure.value(*rates))
         if by_reward:
@@ -88,7 +118,7 @@ def amp(course: Course, solver: Amp | Stamp, rounds: int | None) -> LinearModel:
         if rise > 0:  # an inexact inner solution must not undo what was won
             model, level = candidate, reached
         record(course, rates, number, level=level)
-        if rise < tolerance:
+        if rise < solver.tolerance:
             break
     return model
 

@@ -54,7 +54,9 @@ def plain_model(course: Course, rounds: int | None, row_limit: float | None = No
         return rounds_gradients.logistic(course, solver)
     if isinstance(solver, Spade):
         return rounds_gradients.spade(course, solver, rounds)
-    if isinstance(solver, Amp | Stamp):
+    if isinstance(solver, Stamp):
+        return rounds_gradients.stamp(course, solver, rounds)
+    if isinstance(solver, Amp):
         return rounds_gradients.amp(course, solver, rounds)
     raise ValueError(f"{solver.label} cannot learn from partitions: use solver='auto', 'spade', 'stamp' or 'amp'.")
 
