@@ -1,9 +1,10 @@
 """Dask as an engine: a LocalCluster and a remote scheduler alike.
 
 Each shard's worker is the result of a task, and stays in the memory of the process that ran it; a question is a
-task that depends on it, so the scheduler runs it there. Tasks are pure. So when a process dies, the scheduler itself
-loads its shards on another one, applies the setups again and puts the question once more; nothing else is lost.
-Actors would save a few milliseconds a round, but they die with their process, and dashboards do not show their calls.
+task that depends on it, so the scheduler runs it there. Tasks are pure. So when a process dies, the scheduler
+itself loads its shards on another one, applies the setups again and puts the question once more; nothing else is
+lost. Actors would save a few milliseconds a round, but they die with their process, and no dashboard shows their
+calls.
 """
 
 from __future__ import annotations

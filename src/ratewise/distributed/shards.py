@@ -22,7 +22,7 @@ class ArrayShard(Shard):
     name: str = "this partition"
 
     def read(self) -> ReadRows:
-        X = _matrix(self.X, self.name)
+        X = as_matrix(self.X, self.name)
         labels = np.asarray(self.y).reshape(-1)
         if X.shape[0] == 0:
             raise ValueError(
@@ -36,9 +36,9 @@ class ArrayShard(Shard):
         return ReadRows(X, labels, weights)
 
 
-def _matrix(X: Any, name: str) -> Any:
+def as_matrix(X: Any, name: str) -> Any:
     if sparse.issparse(X):
-        X = sparse.csr_matrix(X)
+        X = sparse.csras_matrix(X)
         return X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
     if hasattr(X, "select_dtypes"):
         others = [str(column) for column in X.columns if X[column].dtype.kind not in "biuf"]
