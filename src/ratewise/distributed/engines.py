@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from .dask_engine import DaskEngine
@@ -11,20 +12,10 @@ from .protocol import Engine
 
 def engine_for(shards: list[Any], client: Any, timeout: float) -> Engine:
     """That of the client, of the current one if None is given, or this process if there is none."""
-    try:
-        import dask
+    import dask
 
-        from distributed import Client
-    except ImportError:
-        raise ImportError(NEEDED) from None
     if isinstance(client, str):
-        try:
-            client = Client(client, timeout=timeout, set_as_default=False)
-        except OSError as error:
-            raise ConnectionError(
-                f"No Dask scheduler answers at {client} within {timeout:g} seconds: see whether it runs."
-            ) from error
-        return _OwnClient(client, shards, timeout)
+        return _OwnClient(_connected(client, timeout), shards, timeout)
     if client is None:
         client = _current()
     if client is None:
@@ -35,11 +26,21 @@ def engine_for(shards: list[Any], client: Any, timeout: float) -> Engine:
 def require_dask() -> None:
     """One sentence to whoever has not installed it."""
     try:
-        import dask.array
-
-        import distributed  # noqa: F401
+        for name in ("dask.array", "distributed"):
+            importlib.import_module(name)
     except ImportError:
         raise ImportError('Fits on a cluster need Dask: pip install "ratewise[dask]"') from None
+
+
+def _connected(address: str, timeout: float) -> Any:
+    from distributed import Client
+
+    try:
+        return Client(address, timeout=timeout, set_as_default=False)
+    except OSError as error:
+        raise ConnectionError(
+            f"No Dask scheduler answers at {address} within {timeout:g} seconds: see whether it runs."
+        ) from error
 
 
 def _current() -> Any:
