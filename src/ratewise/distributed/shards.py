@@ -38,7 +38,7 @@ class ArrayShard(Shard):
 
 def as_matrix(X: Any, name: str) -> Any:
     if sparse.issparse(X):
-        X = sparse.csras_matrix(X)
+        X = sparse.csr_matrix(X)
         return X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
     if hasattr(X, "select_dtypes"):
         others = [str(column) for column in X.columns if X[column].dtype.kind not in "biuf"]
