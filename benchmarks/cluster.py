@@ -1,8 +1,8 @@
 """Fits on a cluster: as good as on one machine, faster on two, unmoved by dying workers, and small on the wire.
 
-Sections: parity (real data, partitions of all sorts, in this process), kills (workers of a LocalCluster), bytes (what
-the client and the scheduler receive), speed (one worker process against two; 20 million rows, a quiet machine).
-Prints tables and writes benchmarks/results/distributed.json.
+Sections: parity (real data, partitions of all sorts, in this process), kills (workers of a LocalCluster), bytes
+(what the client and the scheduler receive), speed (one worker process against two; 20 million rows, a quiet machine).
+Prints tables and writes benchmarks/results/cluster.json.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 
 import datasets
 
-RESULTS = Path(__file__).parent / "results" / "distributed.json"
+RESULTS = Path(__file__).parent / "results" / "cluster.json"
 DATA = ["ijcnn1", "covtype-5", "creditcard"]
 MEASURES = ["f1", "min", "qmean"]
 SPREADS = [("even", 2), ("even", 4), ("even", 16), ("uneven", 4), ("uneven", 16), ("sorted", 4), ("sorted", 16)]
@@ -188,7 +188,7 @@ def bytes_received(options: Any) -> list[dict[str, Any]]:
     )
     print("|---" * 8 + "|")
     try:
-        with cluster(2) as (_, client):
+        with cluster(2):
             for merging, number, rows, columns in [
                 ("models", 2, 400_000, 10),
                 ("models", 4, 400_000, 10),
