@@ -101,7 +101,6 @@ class DaskEngine(Engine):
         for attempt in range(_ATTEMPTS):
             try:
                 futures = merged(self._submitted(question.name, Worker.step, self._workers, question))
-                self._wait_for(futures)
                 return self._fetched(futures)
             except Exception as error:
                 self._begin_again(error, attempt)
@@ -138,7 +137,7 @@ class DaskEngine(Engine):
                     if without_workers > self._timeout:
                         raise self._no_workers("All workers are gone") from None
                 except _CANCELLED as error:
-                    raise self._lost() from error
+                    raise self._cancelled(error) from error
         for future in futures:
             if future.status == "error":
                 raise future.exception()
@@ -148,11 +147,18 @@ class DaskEngine(Engine):
             found = await self._client.gather(futures, asynchronous=True)
             return list(found)
 
-        try:
-            fetched: list[Any] = self._client.sync(gather, callback_timeout=self._timeout)
-        except (*_CANCELLED, TimeoutError, OSError) as error:
-            raise self._lost() from error
-        return fetched
+        for _ in range(_ATTEMPTS):
+            self._wait_for(futures)
+            try:
+                fetched: list[Any] = self._client.sync(gather, callback_timeout=self._timeout)
+                return fetched
+            except TimeoutError:
+                continue  # answers lost with their worker are being made again
+            except _CANCELLED as error:
+                raise self._cancelled(error) from error
+            except OSError as error:
+                raise self._lost() from error
+        raise self._lost()
 
     def _number_of_workers(self) -> int:
         async def workers() -> int:
@@ -160,7 +166,7 @@ class DaskEngine(Engine):
 
         try:
             return int(self._client.sync(workers, callback_timeout=self._timeout))
-        except (*_CANCELLED, TimeoutError, OSError, AttributeError) as error:
+        except (*_CANCELLED, TimeoutError, OSError, AttributeError, RuntimeError) as error:
             raise self._lost() from error
 
     def _require_workers(self) -> None:
@@ -175,6 +181,14 @@ class DaskEngine(Engine):
         return ClusterLost(
             f"{what}, and none has come to the scheduler at {address} for {self._timeout:g} seconds. Start some "
             f"(for instance: dask worker {address}) and fit again."
+        )
+
+    def _cancelled(self, error: BaseException) -> ClusterLost:
+        if self._client.status != "running" or "connection-lost" in str(error):
+            return self._lost()
+        return ClusterLost(
+            "Partitions were lost with their worker and cannot be made again. Give such as can: files, or "
+            "collections computed from files, not rows sent by Client.scatter."
         )
 
     def _lost(self) -> ClusterLost:

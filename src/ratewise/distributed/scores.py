@@ -18,6 +18,8 @@ Scored = tuple[int, LinearModel]
 """A part of the rows, and the model that scores it."""
 
 _BINS = 4096
+_KEY_BITS = 32
+_DIRECT = 1 << 16
 # Of the area hyperbolic sine of the scores, by their mean and spread: fine near the mean, up to 200 spreads away.
 _LOW, _WIDTH = -6.0, 12.0 / _BINS
 
@@ -75,12 +77,17 @@ class Counts(Answer):
         return Counts(places, weights)
 
 
-def _counted(places: NDArray[np.int64], signed_weights: NDArray[Any]) -> Counts:
-    found, back = np.unique(places, return_inverse=True)
+def _counted(places: NDArray[np.int64], signed_weights: NDArray[Any], most: int) -> Counts:
+    """The weights at each place below ``most``; where that is many, places are numbered anew first."""
+    found = np.arange(most) if most <= _DIRECT else None
+    if found is None:
+        found, places = np.unique(places, return_inverse=True)
+    sides = (np.maximum(-signed_weights, 0.0), np.maximum(signed_weights, 0.0))
     weights = np.zeros((2, found.size))
-    for side, mine in enumerate((np.maximum(-signed_weights, 0.0), np.maximum(signed_weights, 0.0))):
-        weights[side] = np.bincount(back, mine, found.size)
-    return Counts(found.astype(np.int64), weights)
+    for side, mine in enumerate(sides):
+        weights[side] = np.bincount(places, mine, found.size)
+    held = np.flatnonzero(weights.any(axis=0))
+    return Counts(found[held].astype(np.int64), weights[:, held])
 
 
 @dataclass(frozen=True)
@@ -149,10 +156,12 @@ class CountKeys(Question[Counts]):
             keys = keys_of(rows.scores(part, model))
             weights = rows.parts[part].signed_weights
             if self.prefixes is not None:
-                inside = np.flatnonzero(np.isin(keys >> self.coarse, self.prefixes))
+                wanted = np.zeros(1 << (_KEY_BITS - self.coarse), dtype=bool)
+                wanted[self.prefixes] = True
+                inside = np.flatnonzero(wanted[keys >> self.coarse])
                 keys, weights = keys[inside], weights[inside]
             if keys.size:
-                found = found.merge(_counted(keys >> self.shift, weights))
+                found = found.merge(_counted(keys >> self.shift, weights, 1 << (_KEY_BITS - self.shift)))
         return found
 
 

@@ -55,17 +55,31 @@ class TakeCensus(Question[Census]):
 
     def answer(self, rows: ReadRows, shard: int) -> Census:
         _check(rows, shard)
-        values, codes = np.unique(rows.labels, return_inverse=True)
+        values = _different(rows.labels)
         if values.size > 2:
             raise ValueError(
                 f"Partition {shard} holds {values.size} different labels: only two classes can be told apart."
             )
-        weights = np.ones(codes.size) if rows.weights is None else rows.weights
-        labels = {}
-        for code, value in enumerate(values.tolist()):
-            mine = weights[codes == code]
-            labels[value] = LabelCount(int(np.count_nonzero(mine)), float(mine.sum()), float(mine @ mine))
+        labels = {value: _count(rows, value) for value in values.tolist()}
         return Census(rows.labels.size, rows.X.shape[1], bool(sparse.issparse(rows.X)), labels)
+
+
+def _different(labels: NDArray[Any]) -> NDArray[Any]:
+    """The labels that occur; of numbers, if there are two at most, without sorting them."""
+    if labels.dtype.kind in "biuf":
+        ends = np.unique([labels.min(), labels.max()])
+        if sum(int(np.count_nonzero(labels == end)) for end in ends) == labels.size:
+            return ends
+    return np.unique(labels)
+
+
+def _count(rows: ReadRows, label: Any) -> LabelCount:
+    mine = rows.labels == label
+    if rows.weights is None:
+        number = int(np.count_nonzero(mine))
+        return LabelCount(number, float(number), float(number))
+    weights = rows.weights[mine]
+    return LabelCount(int(np.count_nonzero(weights)), float(weights.sum()), float(weights @ weights))
 
 
 def _check(rows: ReadRows, shard: int) -> None:
