@@ -119,36 +119,53 @@ def made_rows(number: int, rows: int, columns: int) -> tuple[Any, Any]:
 def kills(options: Any) -> list[dict[str, Any]]:
     """A worker killed at each of ten random moments; the model must be that of a fit left in peace.
 
-    Each in a cluster of its own: a process killed again while it starts is given up by its nanny.
+    A moment is a round and some milliseconds. Each kill has a cluster of its own: a process killed again while it
+    starts is given up by its nanny.
     """
     from ratewise.distributed import DaskMeasureClassifier
 
     found: list[dict[str, Any]] = []
     X, y = made_rows(6, 300_000, 10)
-    print("\n| merging | moment, s | undisturbed, s | disturbed, s | same model |\n|---|---|---|---|---|")
+    print("\n| merging | in round | of | undisturbed, s | disturbed, s | same model |\n|---|---|---|---|---|---|")
     for merging in ("models", "gradients"):
 
-        def fit(moment: float | None, victim: int, merging: str = merging) -> tuple[Any, float]:
-            with cluster(2) as (made, _):
+        def fit(moment: int | None, victim: int = 0, delay: float = 0.0, merging: str = merging) -> Any:
+            with cluster(2) as (made, _), rounds_counted(made, moment, victim, delay) as count:
                 began = time.perf_counter()
-                timer = threading.Timer(moment or 0.0, _kill, (made, victim))
-                if moment is not None:
-                    timer.start()
                 model = DaskMeasureClassifier(random_state=0, merging=merging).fit(X, y)
-                seconds = time.perf_counter() - began
-                timer.cancel()
-            return model, seconds
+                return model, time.perf_counter() - began, count[0]
 
-        model, seconds = fit(None, 0)
+        model, seconds, rounds = fit(None)
         draw = random.Random(0)
         for _ in range(10):
-            moment = draw.random() * 0.9 * seconds
-            disturbed, took = fit(moment, draw.randrange(2))
+            moment = draw.randrange(1, rounds)
+            disturbed, took, _ = fit(moment, draw.randrange(2), 0.05 * draw.random())
             same = np.array_equal(disturbed.coef_, model.coef_) and disturbed.intercept_ == model.intercept_
-            found.append({"merging": merging, "moment": moment, "undisturbed": seconds, "disturbed": took})
-            found[-1]["same"] = bool(same)
-            print(f"| {merging} | {moment:.2f} | {seconds:.2f} | {took:.2f} | {bool(same)} |", flush=True)
+            found.append({"merging": merging, "round": moment, "rounds": rounds, "same": bool(same)})
+            found[-1] |= {"undisturbed": seconds, "disturbed": took}
+            print(f"| {merging} | {moment} | {rounds} | {seconds:.1f} | {took:.1f} | {bool(same)} |", flush=True)
     return found
+
+
+@contextmanager
+def rounds_counted(made: Any = None, moment: int | None = None, victim: int = 0, delay: float = 0.0) -> Any:
+    """Counts the rounds of a fit; a moment after one of them, kills a worker."""
+    from ratewise.distributed.dask_engine import DaskEngine
+
+    count, submitted = [0], DaskEngine._submitted
+
+    def counted(self: Any, *arguments: Any) -> Any:
+        futures = submitted(self, *arguments)
+        count[0] += 1
+        if count[0] == moment:
+            threading.Timer(delay, _kill, (made, victim)).start()
+        return futures
+
+    DaskEngine._submitted = counted
+    try:
+        yield count
+    finally:
+        DaskEngine._submitted = submitted
 
 
 def _kill(made: Any, number: int) -> None:
@@ -160,28 +177,20 @@ def bytes_received(options: Any) -> list[dict[str, Any]]:
     from tornado.iostream import IOStream
 
     from ratewise.distributed import DaskMeasureClassifier
-    from ratewise.distributed.dask_engine import DaskEngine
 
-    received, rounds = [0], [0]
-    read, submitted = IOStream.read_from_fd, DaskEngine._submitted
+    received, read = [0], IOStream.read_from_fd
 
     def counted(self: Any, buffer: Any) -> Any:
         size = read(self, buffer)
         received[0] += size or 0
         return size
 
-    def numbered(self: Any, *arguments: Any) -> Any:
-        rounds[0] += 1
-        return submitted(self, *arguments)
-
-    IOStream.read_from_fd, DaskEngine._submitted = counted, numbered
+    IOStream.read_from_fd = counted
     found = []
-    print(
-        "\n| merging | partitions | rows | columns | rounds | MB received | kB a round and partition | of the data |"
-    )
+    print("\n| merging | partitions | rows | columns | rounds | MB received | kB a round, part | of the data |")
     print("|---" * 8 + "|")
     try:
-        with cluster(2):
+        with cluster(2), rounds_counted() as rounds:
             for merging, number, rows, columns in [
                 ("models", 2, 400_000, 10),
                 ("models", 4, 400_000, 10),
@@ -206,7 +215,7 @@ def bytes_received(options: Any) -> list[dict[str, Any]]:
                     flush=True,
                 )
     finally:
-        IOStream.read_from_fd, DaskEngine._submitted = read, submitted
+        IOStream.read_from_fd = read
     return found
 
 

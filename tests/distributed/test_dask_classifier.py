@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from ratewise import MeasureClassifier, load_model, save_model
 from ratewise.distributed import DaskMeasureClassifier
+from ratewise.measures import ConstraintWarning, RecallAtPrecision, TPRAtFPR
 from ratewise.solvers import Stamp
 
 da = pytest.importorskip("dask.array")
@@ -127,6 +128,23 @@ def test_columns_cut_into_blocks_are_joined(rows, fitted):
     X, y = rows
     found = DaskMeasureClassifier(**FAST).fit(da.from_array(X, chunks=(5_000, 2)), y)
     np.testing.assert_array_equal(found.coef_, fitted.coef_)
+
+
+def test_a_threshold_left_at_zero_has_its_rates_counted(arrays, rows):
+    X, y = rows
+    found = DaskMeasureClassifier("min", threshold="zero", random_state=0, rounds=4).fit(*arrays)
+    predicted = found.predict(X)
+    assert found.stages_ == ()
+    assert found.rates_.tpr == pytest.approx(predicted[y].mean(), abs=1e-3)
+    assert found.rates_.tnr == pytest.approx(1.0 - predicted[~y].mean(), abs=1e-3)
+
+
+def test_a_constraint_is_kept_or_warned_of(arrays):
+    kept = DaskMeasureClassifier(TPRAtFPR(0.1), random_state=0).fit(*arrays)
+    assert kept.constraints_met_
+    assert kept.rates_.tnr >= 0.9
+    with pytest.warns(ConstraintWarning, match="no threshold worth having"):
+        DaskMeasureClassifier(RecallAtPrecision(0.9999), random_state=0).fit(*arrays)
 
 
 def test_a_positive_label_may_be_chosen(arrays):

@@ -17,6 +17,7 @@ from .protocol import Engine
 _ROWS_A_ROUND = 200_000
 _MOST_LOCAL_PASSES = 4
 _GRADIENT_ROWS = 4_000_000
+_GRADIENT_POINTS_PER_COLUMN = 4 * PLENTY_PER_COLUMN  # of the rarer class
 _LEFT_OUT = 0.05
 _ALIKE = 1.5
 _SHIFTED = 0.5
@@ -45,7 +46,6 @@ class Plan:
     """Learning rounds; None for as many as the solver and sharpening take."""
     merging: str = "auto"
     """"models", "gradients", or "auto" to let the shards decide."""
-    pos_label: Any = None
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,14 @@ class Course:
 
     @property
     def gradient_share(self) -> float:
-        """Of the rows that gradients are taken from: a few million are as good as all."""
-        return min(_GRADIENT_ROWS / max(self.seen.points, 1), 1.0)
+        """Of the rows that gradients are taken from: a few million are as good as all, if they hold enough of both
+        classes; but a solver that is to come to the end of its problem takes all.
+        """
+        if not self.solver.streaming:
+            return 1.0
+        rarer = min(self.seen.positive_weight, self.seen.negative_weight)
+        enough = _GRADIENT_POINTS_PER_COLUMN * (self.n_features + 1) / max(rarer, 1.0)
+        return min(max(_GRADIENT_ROWS / max(self.seen.points, 1), enough), 1.0)
 
 
 def shards_to_teach(

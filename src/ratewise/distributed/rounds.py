@@ -16,6 +16,7 @@ from .plan import Course, Plan, Report, shards_to_teach
 from .protocol import Engine, merge
 from .statistics import (
     Census,
+    CountHalves,
     MakeReady,
     Moments,
     Sign,
@@ -77,14 +78,12 @@ def fit_in_rounds(
 
     units, moments, whitened = _common_units(engine, plan, census, rows, report)
     rarer = min(count.weight for count in counts) * rows / total
-    halves = plan.sharpen is not None and rarer < PLENTY_PER_COLUMN * (census.n_features + 1)
+    few = rarer < PLENTY_PER_COLUMN * (census.n_features + 1)
+    halves = plan.sharpen is not None and few and _both_classes_in_both(engine.ask(CountHalves()))
     engine.prepare(MakeReady(units, halves, plan.seed))
     report({"stage": "summaries"})
     summaries = engine.ask_each(TakeSummaries())
     whole = merge(summaries)
-    if halves and any(min(part.positive_weight, part.negative_weight) == 0 for part in whole.parts):
-        raise ValueError("There are too few different rows of a class to learn from.")
-
     courses = _courses(engine, plan, history, report, summaries, whole, moments, census.n_features, whitened)
     effective = [count.weight**2 / max(count.squared_weight, 1e-300) for count in counts]
     points = (effective[0], effective[1])
@@ -106,6 +105,11 @@ def _classes(census: Census, choose_positive: Callable[[NDArray[Any]], Any]) -> 
     classes = np.array(labels)
     positive = choose_positive(classes)
     return classes, positive.item() if isinstance(positive, np.generic) else positive
+
+
+def _both_classes_in_both(halves: Summaries) -> bool:
+    """Equal rows are in one half, and may be all there is of a class."""
+    return all(min(half.positive_weight, half.negative_weight) > 0 for half in halves.parts)
 
 
 def _common_units(

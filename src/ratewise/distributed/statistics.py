@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..kernels import hash_csr_rows, hash_dense_rows
-from ..streams import ArrayStream, Standardizer, Summary, Units
+from ..streams import ArrayStream, Standardizer, Summary, Units, class_weights
 from .protocol import Answer, Question, Setup
 from .rows import MatrixRows, ReadRows, ReadyRows
 
@@ -205,6 +205,18 @@ class Summaries(Answer):
 
     def merge(self, other: Summaries) -> Summaries:
         return Summaries(tuple(mine.merge(theirs) for mine, theirs in zip(self.parts, other.parts, strict=True)))
+
+
+@dataclass(frozen=True)
+class CountHalves(Question[Summaries]):
+    """What each half would hold."""
+
+    name: ClassVar[str] = "halves"
+
+    def answer(self, rows: MatrixRows, shard: int) -> Summaries:
+        half = half_of_each_row(rows.X)
+        mine = [rows.signed_weights[half == number] for number in (0, 1)]
+        return Summaries(tuple(Summary(one.size, *class_weights(one), 0.0) for one in mine))
 
 
 @dataclass(frozen=True)
