@@ -93,7 +93,9 @@ class Track:
     def candidates(self) -> Iterator[Candidate]:
         label = self._solver.label
         model = plain_model(self._course, self._to_start, self._sharpen.row_limit)
-        look = self._outlook.look(model, self._to_start or self._solver.passes)
+        each = self._course.local_passes if self._course.by_models else 1
+        before = self._to_start * each if self._to_start else self._solver.passes
+        look = self._outlook.look(model, before)
         if not math.isfinite(look.value):
             return
         yield Candidate(label, look.model, look.value, self._rows.spread)
@@ -102,11 +104,9 @@ class Track:
         pair = self._outlook.pair_at(look, width)
         way = _Sharpening(self._course, self._sharpen, self._outlook, model, pair, look)
         for number in range(1, self._to_sharpen + 1):
-            sharpened = way.go_on(number)
-            if sharpened is not None:
-                yield Candidate(
-                    f"{label}, sharpened {number}", sharpened.model, sharpened.value, self._rows.spread
-                )
+            found = way.go_on(number, before + number * each)
+            if found is not None:
+                yield Candidate(f"{label}, sharpened {number}", found.model, found.value, self._rows.spread)
 
 
 class _Sharpening:
@@ -126,10 +126,10 @@ class _Sharpening:
         self._best, self._best_model = start.value, model
         self._step = settings.step
 
-    def go_on(self, number: int) -> Look | None:
+    def go_on(self, number: int, passes: int) -> Look | None:
         """One round, and a look at its model; None if its steps were so long that it is lost."""
         mean, last = self._by_models(number) if self._course.by_models else self._by_gradients()
-        look = self._outlook.look(mean, number, self._pair)
+        look = self._outlook.look(mean, passes, self._pair)
         if not look.value >= self._best - 0.2 * abs(self._best - self._outlook.useless):  # NaN included
             self._step /= 4.0
             self._model = self._best_model
