@@ -7,17 +7,28 @@ import difflib
 from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure
 from .against_rest import log_odds_line, one_against_the_rest
 from .amp import Amp
-from .base import Run, Solver, StreamingRun, Task, solve_with_care
-from .batch import BatchLogistic
-from .constraints import constraint_slack
+from .base import (
+    Run,
+    Solver,
+    StreamingRun,
+    Task,
+    checked_reward,
+    leverage_settings,
+    points_between_models,
+    primal_settings,
+    solve_with_care,
+)
+from .batch import BatchLogistic, minimise
+from .constraints import constrained_ranks, constraint_slack
 from .descent import ManyModel
 from .history import History
 from .joint import SelectedMany, learn_jointly
-from .learner import LinearModel
+from .learner import Learner, LearnSettings, LinearModel
 from .macro import ClassRates
 from .offsets import best_offsets
-from .selection import Selected, sharpen_and_select
-from .selection_plan import MANY_ROWS
+from .outlook import Look, Outlook, ScoredRows
+from .selection import Selected, half_the_noise, sharpen_and_select
+from .selection_plan import MANY_ROWS, PLENTY_PER_COLUMN, start_for
 from .sharpen import Sharpen
 from .spade import Spade
 from .stamp import Stamp
@@ -52,15 +63,21 @@ def get_solver(solver: str | Solver, measure: Measure) -> Solver:
 
 __all__ = [
     "MANY_ROWS",
+    "PLENTY_PER_COLUMN",
     "Amp",
     "BatchLogistic",
     "BestThreshold",
     "ClassRates",
     "Cuts",
     "History",
+    "LearnSettings",
+    "Learner",
     "LinearModel",
+    "Look",
     "ManyModel",
+    "Outlook",
     "Run",
+    "ScoredRows",
     "Selected",
     "SelectedMany",
     "Sharpen",
@@ -75,13 +92,21 @@ __all__ = [
     "WeightedLogistic",
     "best_offsets",
     "best_threshold",
+    "checked_reward",
+    "constrained_ranks",
     "constraint_slack",
     "get_solver",
+    "half_the_noise",
     "learn_jointly",
+    "leverage_settings",
     "log_odds_line",
+    "minimise",
     "one_against_the_rest",
+    "points_between_models",
+    "primal_settings",
     "rates_at",
     "sharpen_and_select",
     "solve_with_care",
+    "start_for",
     "steady_threshold",
 ]

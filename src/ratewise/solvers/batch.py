@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,6 +16,8 @@ from ..rewards import Logistic, Reward
 from ..streams import ArrayStream
 from .base import Run, Solver, Task, require_number
 from .learner import LinearModel
+
+Objective = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 
 
 class MeanReward:
@@ -45,7 +48,7 @@ class MeanReward:
 
 
 def minimise(
-    objective: MeanReward,
+    objective: Objective,
     start: LinearModel,
     l2: float,
     *,

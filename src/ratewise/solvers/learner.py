@@ -140,12 +140,17 @@ class Learner:
         """Let the steps fall anew, as if this many points had been seen."""
         self._state["points"] = points
 
+    def met(self) -> NDArray[np.float64]:
+        """The weights of positives and negatives since the last call, and of those met on their own side."""
+        names = ["positives", "negatives", "positive_hits", "negative_hits"]
+        met = np.array([float(self._state[name][0]) for name in names])
+        for name in names:
+            self._state[name] = 0.0
+        return met
+
     def rates_met(self) -> Rates:
         """The rates on the points since the last call, each met before it was learned from."""
-        s = self._state[0]
-        positives, negatives = float(s["positives"]), float(s["negatives"])
-        tpr = float(s["positive_hits"]) / positives if positives > 0 else 0.0
-        tnr = float(s["negative_hits"]) / negatives if negatives > 0 else 0.0
-        for name in ("positives", "negatives", "positive_hits", "negative_hits"):
-            self._state[name] = 0.0
+        positives, negatives, hits, passes = self.met().tolist()
+        tpr = hits / positives if positives > 0 else 0.0
+        tnr = passes / negatives if negatives > 0 else 0.0
         return Rates(tpr, tnr, positives / max(positives + negatives, 1e-300))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Measure, Rates
 from ..rewards import Sigmoid
-from ..streams import ArrayStream
+from ..streams import Summary
 from .history import History
 from .learner import LinearModel
 from .threshold import BestThreshold, quick_threshold
@@ -44,13 +44,28 @@ class Look(NamedTuple):
         return Snapshot(stage, self.model, self.scores, self.value)
 
 
+class ScoredRows(Protocol):
+    """Rows to look at models with, wherever they lie; an ArrayStream is one."""
+
+    @property
+    def summary(self) -> Summary:
+        """What the rows come to."""
+
+    @property
+    def signed_weights(self) -> NDArray[np.floating[Any]]:
+        """The weight of each score that was asked for last, negative for the negative class."""
+
+    def scores(self, weights: NDArray[Any], intercept: float) -> NDArray[np.floating[Any]]:
+        """The rows' scores under a model."""
+
+
 class Outlook:
     """Looks at models on the way, and reads off them how to go on.
 
     Parameters
     ----------
-    rows : ArrayStream
-        The rows to look at.
+    rows : ScoredRows
+        The rows to look at, such as those of an ArrayStream.
     measure : Measure
     softness : float
         See :class:`Sharpen`.
@@ -63,7 +78,7 @@ class Outlook:
 
     def __init__(
         self,
-        rows: ArrayStream,
+        rows: ScoredRows,
         measure: Measure,
         softness: float,
         history: History,

@@ -221,7 +221,7 @@ def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: Plan
     values = [quick_threshold(scores, weights, measure, caution=caution).value for scores in pooled]
     best = max(values)
     rarer = min((weights > 0).sum(), (weights < 0).sum()) / plan.repeats
-    tolerance = _half_the_noise(measure, best, prevalence, rarer)
+    tolerance = half_the_noise(measure, best, prevalence, rarer)
     chosen = [k for k, value in enumerate(values) if value >= best - tolerance]
     scores = np.mean([pooled[k] for k in chosen], axis=0)
     models = [candidates[k].model() for k in chosen]
@@ -233,7 +233,7 @@ def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: Plan
     return Selected(model, threshold, rates_at(scores, weights, threshold), stages)
 
 
-def _half_the_noise(measure: Measure, value: float, prevalence: float, rarer: float) -> float:
+def half_the_noise(measure: Measure, value: float, prevalence: float, rarer: float) -> float:
     """Half the noise in a value estimated from so many points: stages closer than that cannot be told apart."""
     useless, perfect = measure.scale(prevalence)
     share = (value - useless) / (perfect - useless)

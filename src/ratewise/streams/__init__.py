@@ -12,7 +12,7 @@ from .reservoir import Reservoir
 from .standardize import Standardizer
 from .sums import class_weights, effective_points, squared_rows, summarize, sums_by_class
 from .units import Units
-from .whiten import Whitener
+from .whiten import Whitener, sample_size
 
 __all__ = [
     "NOTHING_SEEN",
@@ -36,6 +36,7 @@ __all__ = [
     "class_weights",
     "effective_points",
     "open_stream",
+    "sample_size",
     "squared_rows",
     "summarize",
     "sums_by_class",

@@ -47,6 +47,24 @@ class Standardizer:
         add_column_moments(X.data, X.indices, self.nonzeros, self.squares)
         self.count += X.shape[0]
 
+    def merge(self, other: Standardizer) -> Standardizer:
+        """The statistics of both: as if all rows had been seen by one."""
+        if (self.nonzeros is None) != (other.nonzeros is None) and self.count and other.count:
+            raise ValueError("Some rows are dense and others sparse: the two are scaled differently.")
+        merged = self.snapshot() if self.count else other.snapshot()
+        if not self.count or not other.count:
+            return merged
+        merged._narrow = self._narrow and other._narrow
+        merged.count = self.count + other.count
+        merged.squares = self.squares + other.squares
+        if self.nonzeros is not None and other.nonzeros is not None:
+            merged.nonzeros = self.nonzeros + other.nonzeros
+            return merged
+        gap = other.mean - self.mean
+        merged.mean = self.mean + gap * (other.count / merged.count)
+        merged.squares += gap * gap * (self.count * other.count / merged.count)
+        return merged
+
     @property
     def centre(self) -> NDArray[np.float64]:
         """What is subtracted from each column: its mean, as a float32 if the rows are, so that it is exact."""

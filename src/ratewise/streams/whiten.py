@@ -37,15 +37,22 @@ class Whitener:
     """
 
     def __init__(self, standardizer: Standardizer, X: Any, rng: np.random.Generator, *, ridge: float = 0.01):
-        n_rows, n_features = X.shape
+        size = min(X.shape[0], sample_size(X.shape[1]))
+        sample = standardizer.transform(
+            X[rng.choice(X.shape[0], size, replace=False)], np.arange(size), np.float32
+        )
         self._standardizer = standardizer
-        size = min(n_rows, max(_SAMPLE_ROWS, 50 * n_features))
-        sample = standardizer.transform(X[rng.choice(n_rows, size, replace=False)], np.arange(size), np.float32)
-        covariance = (sample.T @ sample).astype(np.float64) / size
-        diagonal = np.diag_indices(n_features)
-        covariance[diagonal] = np.maximum(covariance[diagonal], 1.0) + ridge
-        lower = np.linalg.cholesky(covariance)
-        self._turn: NDArray[np.float64] = linalg.solve_triangular(lower, np.eye(n_features), lower=True).T
+        self._turn = _turn_for((sample.T @ sample).astype(np.float64) / size, ridge)
+
+    @classmethod
+    def of_covariance(
+        cls, standardizer: Standardizer, covariance: NDArray[np.float64], *, ridge: float = 0.01
+    ) -> Whitener:
+        """From the covariance of standardised rows, wherever they are."""
+        whitener = cls.__new__(cls)
+        whitener._standardizer = standardizer
+        whitener._turn = _turn_for(covariance, ridge)
+        return whitener
 
     unit_scale = True
 
@@ -69,3 +76,17 @@ class Whitener:
     def to_standard_units(self, coef: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
         weights, intercept = self._standardizer.to_standard_units(coef, intercept)
         return linalg.solve_triangular(self._turn, weights), intercept
+
+
+def sample_size(n_features: int) -> int:
+    """Rows enough to take a covariance from."""
+    return max(_SAMPLE_ROWS, 50 * n_features)
+
+
+def _turn_for(covariance: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
+    covariance = covariance.copy()
+    diagonal = np.diag_indices_from(covariance)
+    covariance[diagonal] = np.maximum(covariance[diagonal], 1.0) + ridge
+    lower = np.linalg.cholesky(covariance)
+    turn: NDArray[np.float64] = linalg.solve_triangular(lower, np.eye(covariance.shape[0]), lower=True).T
+    return turn

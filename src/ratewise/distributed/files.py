@@ -1,0 +1,189 @@
+"""Shards of Parquet files: each worker reads its own row groups, and all agree on one encoder."""
+
+from __future__ import annotations
+
+import copy
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..streams import DataError, Encoder, open_stream
+from .protocol import Answer, Engine, Question, Setup, Shard
+from .rows import ReadRows
+
+_PARTS = 16
+_FEWEST_ROWS = 50_000
+_MOST_VALUES = 1 << 26
+_LARGEST_VOCABULARY = 256
+
+
+class TableRows(NamedTuple):
+    """A table as it was read."""
+
+    table: Any
+    columns: tuple[str, ...]
+    target: str
+    weight: str | None
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.table.nbytes)
+
+
+@dataclass(frozen=True)
+class ParquetShard(Shard):
+    """Some row groups of some files."""
+
+    groups: tuple[tuple[str, tuple[int, ...]], ...]
+    columns: tuple[str, ...]
+    target: str
+    weight: str | None
+
+    def read(self) -> TableRows:
+        import pyarrow
+        from pyarrow import parquet
+
+        wanted = [*self.columns, self.target, *([] if self.weight is None else [self.weight])]
+        tables = []
+        for path, numbers in self.groups:
+            try:
+                with parquet.ParquetFile(path) as file:
+                    tables.append(file.read_row_groups(list(numbers), columns=wanted, use_threads=False))
+            except FileNotFoundError:
+                raise DataError(
+                    f"{path}: a worker finds no such file. All workers must see the folder under the same name."
+                ) from None
+        table = pyarrow.concat_tables(tables, promote_options="permissive")
+        return TableRows(table, self.columns, self.target, self.weight)
+
+
+@dataclass(frozen=True)
+class ColumnsSeen(Answer):
+    """What an encoder has to know, of some of the rows."""
+
+    encoder: Encoder
+    rows: int
+    missing: dict[str, int]
+
+    def merge(self, other: ColumnsSeen) -> ColumnsSeen:
+        encoder, theirs = copy.deepcopy(self.encoder), other.encoder
+        names = encoder.columns
+        mine_present = np.array([self.rows - self.missing.get(name, 0) for name in names], dtype=np.float64)
+        their_present = np.array([other.rows - other.missing.get(name, 0) for name in names], dtype=np.float64)
+        if encoder.means.size:
+            total = np.maximum(mine_present + their_present, 1.0)
+            encoder.means = (encoder.means * mine_present + theirs.means * their_present) / total
+        for name in encoder.categories:
+            _merge_vocabulary(encoder, theirs, name)
+        missing = {name: self.missing.get(name, 0) + other.missing.get(name, 0) for name in names}
+        kept = {name: count for name, count in missing.items() if count}
+        return ColumnsSeen(encoder, self.rows + other.rows, kept)
+
+
+def _merge_vocabulary(encoder: Encoder, other: Encoder, name: str) -> None:
+    if name in other.missing_levels and name not in encoder.missing_levels:
+        encoder.missing_levels.append(name)
+    values = {*encoder.vocabularies.get(name, ()), *other.vocabularies.get(name, ())}
+    if name in other.buckets or name in encoder.buckets or len(values) > _LARGEST_VOCABULARY:
+        encoder.buckets[name] = _LARGEST_VOCABULARY
+        encoder.vocabularies.pop(name, None)
+    else:
+        encoder.vocabularies[name] = sorted(values)
+
+
+@dataclass(frozen=True)
+class SeeColumns(Question[ColumnsSeen]):
+    name: ClassVar[str] = "columns"
+
+    def answer(self, rows: TableRows, shard: int) -> ColumnsSeen:
+        stream = open_stream([rows.table], features=list(rows.columns))
+        survey = stream.survey()
+        return ColumnsSeen(stream.encoder, survey.rows, survey.missing)
+
+
+@dataclass(frozen=True)
+class Encode(Setup):
+    """Tables become matrices of float32."""
+
+    encoder: Encoder
+
+    name: ClassVar[str] = "encode"
+
+    def apply(self, rows: TableRows, shard: int) -> ReadRows:
+        stream = open_stream(
+            [rows.table],
+            target=rows.target,
+            weight=rows.weight,
+            encoder=self.encoder,
+            window_rows=rows.table.num_rows,
+        )
+        (window,) = list(stream.windows())
+        assert window.labels is not None
+        return ReadRows(window.X, window.labels, window.weights)
+
+
+def encode(engine: Engine) -> ColumnsSeen:
+    """Make matrices of all shards' tables, the same way."""
+    seen = engine.ask(SeeColumns())
+    engine.prepare(Encode(seen.encoder))
+    return seen
+
+
+def parquet_shards(
+    source: Any, target: str, weight: str | None = None, features: Sequence[str] | None = None
+) -> list[ParquetShard]:
+    """The row groups of a file, a folder or a glob, shared out; how does not depend on the cluster."""
+    files = _files(source)
+    stream = open_stream(files, target=target, weight=weight, features=features)  # refuses files that differ
+    columns = tuple(stream.encoder.columns)
+    groups = list(_row_groups(files))
+    total = sum(rows for _, _, rows in groups)
+    wanted = max(min(total / _PARTS, _MOST_VALUES / len(columns)), _FEWEST_ROWS)
+    shards: list[ParquetShard] = []
+    held: dict[str, list[int]] = {}
+    filled = 0
+    for path, number, rows in groups:
+        held.setdefault(path, []).append(number)
+        filled += rows
+        if filled >= wanted:
+            shards.append(_shard(held, columns, target, weight))
+            held, filled = {}, 0
+    if held:
+        shards.append(_shard(held, columns, target, weight))
+    return shards
+
+
+def _shard(held: dict[str, list[int]], columns: tuple[str, ...], target: str, weight: str | None) -> ParquetShard:
+    return ParquetShard(tuple((path, tuple(numbers)) for path, numbers in held.items()), columns, target, weight)
+
+
+def _row_groups(files: list[str]) -> Iterator[tuple[str, int, int]]:
+    """File, number and rows of each row group that has any."""
+    from pyarrow import parquet
+
+    for path in files:
+        metadata = parquet.read_metadata(path)
+        for number in range(metadata.num_row_groups):
+            if rows := metadata.row_group(number).num_rows:
+                yield path, number, rows
+
+
+def _files(source: Any) -> list[str]:
+    name = os.path.abspath(os.fspath(source))  # as workers on other machines know it
+    if os.path.isdir(name):
+        found = sorted(str(path) for path in Path(name).rglob("*.parquet"))
+    else:
+        found = sorted(glob.glob(name)) if glob.has_magic(name) else [name]
+    if not found:
+        raise DataError(f"{source}: there are no .parquet files. Make some with: ratewise convert")
+    if not all(path.endswith(".parquet") for path in found):
+        raise DataError(
+            f"{source}: a fit on a cluster reads Parquet files, whose row groups can be shared out. Make some "
+            "with: ratewise convert"
+        )
+    return found

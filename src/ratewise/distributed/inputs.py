@@ -1,0 +1,159 @@
+"""Dask collections, delayed partitions and folders as shards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .files import parquet_shards
+from .protocol import Shard
+from .shards import ArrayShard
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a fit was given."""
+
+    shards: list[Any]
+    """Delayed shards."""
+    tables: bool = False
+    """They hold tables, to be encoded."""
+    names: NDArray[Any] | None = None
+    target: str | None = None
+
+
+def shards_of(X: Any, y: Any, target: str | None, sample_weight: Any) -> Input:
+    """X and y, whatever they are, as delayed shards."""
+    if isinstance(X, str | os.PathLike):
+        return _of_files(X, y, target, sample_weight)
+    if is_dask_array(X):
+        return _of_arrays(X, y, sample_weight)
+    if is_dask_frame(X):
+        return _of_frames(X, y, target, sample_weight)
+    if isinstance(X, list | tuple) and X and y is None and sample_weight is None:
+        return _of_partitions(X)
+    raise TypeError(
+        "fit takes dask arrays, a dask DataFrame, a list of delayed (X, y) partitions, or the name of a folder of "
+        f"Parquet files; got {type(X).__name__}. Rows in memory: MeasureClassifier, or dask.array.from_array."
+    )
+
+
+def is_dask_array(X: Any) -> bool:
+    from dask.array import Array
+
+    return isinstance(X, Array)
+
+
+def is_dask_frame(X: Any) -> bool:
+    return type(X).__module__.startswith("dask") and hasattr(X, "map_partitions") and hasattr(X, "columns")
+
+
+def _of_files(source: Any, y: Any, target: str | None, sample_weight: Any) -> Input:
+    from dask import delayed
+
+    if target is None or y is not None:
+        raise ValueError(f'Name the column that holds the labels: fit("{source}", target="...").')
+    if sample_weight is not None and not isinstance(sample_weight, str):
+        raise ValueError("With files, sample_weight is the name of a column.")
+    shards: list[Shard] = [*parquet_shards(source, target, sample_weight)]
+    return Input([delayed(shard, pure=False) for shard in shards], tables=True, target=target)
+
+
+def _of_arrays(X: Any, y: Any, sample_weight: Any) -> Input:
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, rows and columns; it has {X.ndim}.")
+    X = X.rechunk({1: X.shape[1]}) if X.numblocks[1] > 1 else X
+    rows = [block[0] for block in X.to_delayed()]
+    return Input(_joined(rows, _blocks_like(X, y, "y"), _blocks_like(X, sample_weight, "sample_weight")))
+
+
+def _blocks_like(X: Any, other: Any, name: str) -> list[Any] | None:
+    """The blocks of y, or of the weights, cut as the rows of X are."""
+    if other is None:
+        return None
+    from dask.array import from_array
+
+    if hasattr(other, "to_dask_array"):
+        other = other.to_dask_array(lengths=True)
+    elif not is_dask_array(other):
+        other = from_array(np.asarray(other))
+    other = other.reshape(-1) if other.ndim > 1 else other
+    unknown = any(np.isnan(size) for size in (*X.chunks[0], *other.chunks[0]))
+    if unknown:
+        if other.numblocks[0] != X.numblocks[0]:
+            raise ValueError(
+                f"X has {X.numblocks[0]} blocks and {name} has {other.numblocks[0]}, of unknown lengths: call "
+                "compute_chunk_sizes() on both first."
+            )
+    elif other.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {X.shape[0]} rows in X, "
+            f"{other.shape[0]} in {name}."
+        )
+    else:
+        other = other.rechunk((X.chunks[0],))
+    return list(other.to_delayed())
+
+
+def _of_frames(X: Any, y: Any, target: str | None, sample_weight: Any) -> Input:
+    if isinstance(y, str):
+        y, target = None, y
+    if (y is None) == (target is None):
+        raise ValueError("Give the labels once: as y, or as the name of their column, target=.")
+    if target is not None:
+        if target not in X.columns:
+            raise ValueError(f"There is no column {target!r}; there are {', '.join(map(repr, X.columns[:12]))}.")
+        X, y = X.drop(columns=[target]), X[target]
+    if isinstance(sample_weight, str):
+        X, sample_weight = X.drop(columns=[sample_weight]), X[sample_weight]
+    others = [_partitions_like(X, one, name) for one, name in ((y, "y"), (sample_weight, "sample_weight"))]
+    names = np.array(list(X.columns), dtype=object)
+    named = names if all(isinstance(name, str) for name in names) else None
+    return Input(_joined(list(X.to_delayed()), *others), names=named, target=target)
+
+
+def _partitions_like(X: Any, other: Any, name: str) -> list[Any] | None:
+    if other is None:
+        return None
+    if not hasattr(other, "to_delayed"):
+        raise TypeError(f"With a dask DataFrame, {name} must be a dask Series; got {type(other).__name__}.")
+    parts = list(np.asarray(other.to_delayed(), dtype=object).reshape(-1))
+    if len(parts) != X.npartitions:
+        raise ValueError(
+            f"X has {X.npartitions} partitions and {name} has {len(parts)}: make both of one frame or repartition."
+        )
+    return parts
+
+
+def _joined(X: list[Any], y: list[Any] | None, weights: list[Any] | None) -> list[Any]:
+    from dask import delayed
+
+    shard = delayed(ArrayShard, pure=False)
+    labels = y or [None] * len(X)
+    shares = weights or [None] * len(X)
+    parts = zip(X, labels, shares, strict=True)
+    return [shard(*part, name=f"Partition {number}") for number, part in enumerate(parts)]
+
+
+def _of_partitions(parts: Sequence[Any]) -> Input:
+    from dask import delayed
+
+    shard = delayed(_shard_of_partition, pure=False)
+    return Input([shard(part, number) for number, part in enumerate(parts)])
+
+
+def _shard_of_partition(part: Any, number: int) -> ArrayShard:
+    if not isinstance(part, list | tuple) or len(part) not in (2, 3):
+        raise TypeError(
+            f"Partition {number} is a {type(part).__name__}, where a pair (X, y) or a triple (X, y, weights) is "
+            "wanted."
+        )
+    X, y, *weights = part
+    return ArrayShard(X, y, weights[0] if weights else None, f"Partition {number}")

@@ -1,0 +1,216 @@
+"""DaskMeasureClassifier: what it takes, what it gives, and what it says to mistakes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from ratewise import MeasureClassifier, load_model, save_model
+from ratewise.distributed import DaskMeasureClassifier
+from ratewise.measures import ConstraintWarning, RecallAtPrecision, TPRAtFPR
+from ratewise.solvers import Stamp
+
+da = pytest.importorskip("dask.array")
+pytest.importorskip("distributed")
+
+FAST = {"random_state": 0, "rounds": 4}
+
+
+@pytest.fixture(scope="module")
+def arrays(rows):
+    X, y = rows
+    return da.from_array(X, chunks=(5_000, -1)), da.from_array(y, chunks=5_000)
+
+
+@pytest.fixture(scope="module")
+def frame(rows):
+    import pandas as pd
+
+    X, y = rows
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(6)])
+    frame["label"] = np.where(y, "yes", "no")
+    return frame
+
+
+@pytest.fixture(scope="module")
+def fitted(arrays):
+    """In this process."""
+    return DaskMeasureClassifier(**FAST).fit(*arrays)
+
+
+def test_processes_come_to_the_same_model_as_one_process(arrays, fitted, client):
+    elsewhere = DaskMeasureClassifier(**FAST, client=client).fit(*arrays)
+    np.testing.assert_array_equal(elsewhere.coef_, fitted.coef_)
+    np.testing.assert_array_equal(elsewhere.intercept_, fitted.intercept_)
+
+
+def test_a_frame_is_learned_from_by_a_series_or_by_the_name_of_a_column(frame, fitted, client):
+    dd = pytest.importorskip("dask.dataframe")
+    parts = dd.from_pandas(frame, npartitions=4, sort=False)
+    features = [f"c{j}" for j in range(6)]
+    by_series = DaskMeasureClassifier(**FAST).fit(parts[features], parts["label"])
+    by_name = DaskMeasureClassifier(**FAST).fit(parts, target="label")
+    np.testing.assert_array_equal(by_series.coef_, by_name.coef_)
+    assert by_name.classes_.tolist() == ["no", "yes"]
+    assert by_name.feature_names_in_.tolist() == features
+    assert by_name.rates_.tpr == pytest.approx(fitted.rates_.tpr, abs=0.05)
+    predicted = by_name.predict(parts)
+    assert predicted.npartitions == 4
+    np.testing.assert_array_equal(predicted.compute(), by_name.to_local().predict(frame[features]))
+    assert by_name.score(parts, parts["label"]) == by_name.score(frame[features], frame["label"])
+
+
+def test_delayed_partitions_are_learned_from(rows, fitted):
+    from dask import delayed
+
+    X, y = rows
+    cut = delayed(lambda start: (X[start : start + 5_000], y[start : start + 5_000]))
+    found = DaskMeasureClassifier(**FAST).fit([cut(start) for start in range(0, 20_000, 5_000)])
+    np.testing.assert_array_equal(found.coef_, fitted.coef_)
+
+
+def test_a_folder_of_parquet_files_is_read_by_the_workers(frame, client, tmp_path):
+    rng = np.random.default_rng(0)
+    table = frame.assign(colour=rng.choice(["red", "green"], len(frame)))
+    table.loc[::100, "c2"] = np.nan
+    for number in range(3):
+        table.iloc[number::3].to_parquet(tmp_path / f"{number}.parquet", row_group_size=2_000)
+    found = DaskMeasureClassifier(**FAST).fit(tmp_path, target="label")
+    assert found.feature_names_in_.tolist() == [*(f"c{j}" for j in range(6)), "colour=green", "colour=red"]
+    assert found.survey_.missing == {"c2": 200}
+    assert found.target_ == "label"
+    save_model(found.to_local(), tmp_path / "model.skops")
+    again = load_model(tmp_path / "model.skops")
+    np.testing.assert_array_equal(again.coef_, found.coef_)
+    np.testing.assert_array_equal(again.encoder_.means, found.encoder_.means)
+
+
+def test_encoders_of_shards_agree_on_means_and_values(frame, tmp_path):
+    from ratewise import open_stream
+    from ratewise.distributed import LocalEngine
+    from ratewise.distributed.files import ParquetShard, encode, parquet_shards
+
+    table = frame.assign(colour=np.where(np.arange(len(frame)) < 12_000, "early", "late"))
+    table.loc[::7, "c1"] = np.nan
+    table.to_parquet(tmp_path / "rows.parquet", row_group_size=500)
+    shards = parquet_shards(tmp_path, "label")
+    (name, groups), columns = shards[0].groups[0], shards[0].columns
+    halves = [ParquetShard(((name, groups[k::2]),), columns, "label", None) for k in (0, 1)]
+    seen = encode(LocalEngine(halves))
+    whole = open_stream(tmp_path, target="label")
+    survey = whole.survey()
+    np.testing.assert_allclose(seen.encoder.means, whole.encoder.means, rtol=1e-6)
+    assert seen.encoder.vocabularies == whole.encoder.vocabularies
+    assert (seen.rows, seen.missing) == (survey.rows, survey.missing)
+
+
+def test_predictions_of_dask_arrays_are_lazy_and_those_of_one_machine(arrays, rows, fitted):
+    X, y = rows
+    scores, labels = fitted.decision_function(arrays[0]), fitted.predict(arrays[0])
+    assert scores.chunks == labels.chunks == arrays[1].chunks
+    local = fitted.to_local()
+    np.testing.assert_allclose(scores.compute(), local.decision_function(X), rtol=1e-6)
+    np.testing.assert_array_equal(labels.compute(), local.predict(X))
+    assert fitted.score(*arrays) == fitted.score(X, y) == local.score(X, y)
+
+
+def test_to_local_gives_an_ordinary_classifier(fitted, tmp_path):
+    local = fitted.to_local()
+    assert type(local) is MeasureClassifier
+    assert local.get_params()["measure"] == "f1"
+    assert {"pass", "points", "seconds", "tpr", "tnr", "value"} <= set(local.history_)
+    save_model(local, tmp_path / "model.skops")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.skops").coef_, fitted.coef_)
+
+
+def test_columns_cut_into_blocks_are_joined(rows, fitted):
+    X, y = rows
+    found = DaskMeasureClassifier(**FAST).fit(da.from_array(X, chunks=(5_000, 2)), y)
+    np.testing.assert_array_equal(found.coef_, fitted.coef_)
+
+
+def test_a_threshold_left_at_zero_has_its_rates_counted(arrays, rows):
+    X, y = rows
+    found = DaskMeasureClassifier("min", threshold="zero", random_state=0, rounds=4).fit(*arrays)
+    predicted = found.predict(X)
+    assert found.stages_ == ()
+    assert found.rates_.tpr == pytest.approx(predicted[y].mean(), abs=1e-3)
+    assert found.rates_.tnr == pytest.approx(1.0 - predicted[~y].mean(), abs=1e-3)
+
+
+def test_a_constraint_is_kept_or_warned_of(arrays):
+    kept = DaskMeasureClassifier(TPRAtFPR(0.1), random_state=0).fit(*arrays)
+    assert kept.constraints_met_
+    assert kept.rates_.tnr >= 0.9
+    with pytest.warns(ConstraintWarning, match="no threshold worth having"):
+        DaskMeasureClassifier(RecallAtPrecision(0.9999), random_state=0).fit(*arrays)
+
+
+def test_a_positive_label_may_be_chosen(arrays):
+    X, y = arrays
+    found = DaskMeasureClassifier(**FAST, pos_label=0).fit(X, y.astype(int))
+    assert found.rates_.prevalence > 0.5
+    assert found.score(X, y.astype(int)) > 0.8
+
+
+def test_parameters_are_kept_by_clones_and_the_client_is_shared(client):
+    first = DaskMeasureClassifier("min", solver=Stamp(passes=3), client=client, timeout=5)
+    second = clone(first)
+    assert second.client is client
+    assert second.get_params()["solver"] == Stamp(passes=3)
+    assert second.set_params(rounds=7).rounds == 7
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"merging": "median"}, "merging must be"),
+        ({"local_passes": 0}, "local_passes must be"),
+        ({"rounds": 2.5}, "rounds must be"),
+        ({"timeout": -1}, "timeout must be"),
+        ({"threshold": "half"}, "threshold must be"),
+        ({"threshold": "zero", "sharpen": True}, "needs sharpen=False"),
+        ({"sharpen": "yes"}, "sharpen must be"),
+        ({"alpha": -1}, "alpha must be"),
+        ({"pos_label": 7}, "pos_label=7"),
+        ({"solver": "spade", "measure": "f1"}, "Spade maximises concave"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(arrays, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        DaskMeasureClassifier(**parameters).fit(*arrays)
+
+
+def test_input_that_is_not_partitioned_is_refused_with_advice(rows, arrays, frame):
+    dd = pytest.importorskip("dask.dataframe")
+    parts = dd.from_pandas(frame, npartitions=2)
+    with pytest.raises(TypeError, match=r"dask\.array\.from_array"):
+        DaskMeasureClassifier().fit(*rows)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        DaskMeasureClassifier().fit(arrays[0], arrays[1][:100])
+    with pytest.raises(ValueError, match="Give the labels once"):
+        DaskMeasureClassifier().fit(parts)
+    with pytest.raises(ValueError, match="column 'label' does not hold numbers"):
+        DaskMeasureClassifier().fit(parts, parts["c0"] > 0)
+    with pytest.raises(ValueError, match="Name the column"):
+        DaskMeasureClassifier().fit("folder")
+    with pytest.raises(ValueError, match=r"no \.parquet files"):
+        DaskMeasureClassifier().fit("folder/*.parquet", target="label")
+
+
+def test_the_status_line_is_for_terminals_only(arrays, capsys):
+    import io
+
+    from ratewise.distributed.progress import StatusLine
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    with StatusLine(wanted=True, stream=terminal) as line:
+        line({"stage": "learning", "tpr": 0.5, "tnr": 0.75, "value": 0.6})
+    assert "learning: round 1, 0 s  value 0.6000  tpr 0.5000  tnr 0.7500" in terminal.getvalue()
+    DaskMeasureClassifier(**FAST).fit(*arrays)
+    assert capsys.readouterr().err == ""
