@@ -16,8 +16,8 @@ class TrainingSet(NamedTuple):
     """Checked rows of two classes."""
 
     X: Any
-    signed_weights: NDArray[np.floating[Any]]
-    """The sample weight of each row, negative for a row of the negative class."""
+    signed_weights: NDArray[Any]
+    """The sample weight of each row, negative for a row of the negative class; short integers where all weigh 1."""
     classes: NDArray[Any]
     groups: NDArray[np.intp] | None = None
     """Rows of one number stay together in the inner folds."""
@@ -61,7 +61,7 @@ def training_set(
     positive = positive_label(classes, pos_label)
     numbers = group_numbers(groups, X.shape[0])
     if sample_weight is None:
-        return TrainingSet(X, np.where(y == positive, np.float32(1.0), np.float32(-1.0)), classes, numbers)
+        return TrainingSet(X, np.where(y == positive, np.int8(1), np.int8(-1)), classes, numbers)
     weights = checked_weights(sample_weight, X)
     signed = np.where(y == positive, weights, -weights)
     if not np.all(weights):

@@ -92,9 +92,12 @@ def sharpen_and_select(
             _Job(number, start, stream.part((0, stream.n_points), rng=child), None, history.branch())
             for number, (start, child) in enumerate(zip(starts, rng.spawn(len(starts)), strict=True))
         ]
-        found = _in_threads(lambda job: list(snapshots(job)), jobs, threads)
+        # Only their values are kept of the snapshots' scores, which are as many as rows.
+        found = _in_threads(
+            lambda job: [_Judged.of(one, stream, measure) for one in snapshots(job)], jobs, threads
+        )
         _join(history, jobs)
-        return _best_of([snapshot for several in found for snapshot in several], stream, measure)
+        return _best_of(list(itertools.chain.from_iterable(found)), stream, measure)
 
     jobs = list(_jobs(stream, plan, starts, rng, history))
     # Each fold's snapshots are scored at once: kept, they would hold the scores of all training rows.
@@ -186,28 +189,45 @@ class _Candidate:
         self.signed_weights: list[NDArray[np.floating[Any]]] = []
         self._weights = np.zeros(n_features)
         self._intercept = 0.0
+        self._models = 0
 
     def add(self, held: _Held) -> None:
+        self._models += 1
         self._weights += held.model.weights
         self._intercept += held.model.intercept
         self.scores.append(held.scores)
         self.signed_weights.append(held.signed_weights)
 
     def model(self) -> LinearModel:
-        return LinearModel(self._weights / len(self.scores), self._intercept / len(self.scores))
+        return LinearModel(self._weights / self._models, self._intercept / self._models)
+
+    def pooled_scores(self) -> NDArray[np.floating[Any]]:
+        """Of the rows held out by all folds; they are let go of here."""
+        pooled = np.concatenate(self.scores)
+        self.scores.clear()
+        return pooled
 
 
-def _best_of(snapshots: list[Snapshot], stream: ArrayStream, measure: Measure) -> Selected:
+class _Judged(NamedTuple):
+    """A stage, and what it is worth on the rows it was trained on."""
+
+    stage: str
+    model: LinearModel
+    value: float
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, stream: ArrayStream, measure: Measure) -> _Judged:
+        value = snapshot.value
+        if measure.constraints(0.5):
+            value = quick_threshold(snapshot.scores, stream.signed_weights, measure).value
+        return cls(snapshot.stage, snapshot.model, value)
+
+
+def _best_of(stages: list[_Judged], stream: ArrayStream, measure: Measure) -> Selected:
     """The best stage on the rows themselves, at its exact threshold."""
-    _require_some(snapshots)
-
-    def value(snapshot: Snapshot) -> float:
-        if not measure.constraints(0.5):
-            return snapshot.value
-        return quick_threshold(snapshot.scores, stream.signed_weights, measure).value
-
-    chosen = max(snapshots, key=value)
-    best = best_threshold(chosen.scores, stream.signed_weights, measure)
+    _require_some(stages)
+    chosen = max(stages, key=lambda stage: stage.value)
+    best = best_threshold(stream.scores(*chosen.model), stream.signed_weights, measure)
     return Selected(chosen.model, best.threshold, best.rates, (chosen.stage,))
 
 
@@ -216,7 +236,7 @@ def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: Plan
     _require_some(candidates)
     weights = np.concatenate(candidates[0].signed_weights)
     prevalence = float(weights[weights > 0].sum() / np.abs(weights).sum())
-    pooled = [np.concatenate(candidate.scores) for candidate in candidates]
+    pooled = [candidate.pooled_scores() for candidate in candidates]
     caution = math.sqrt(plan.repeats)  # a row scored three times over tells no more than once
     values = [quick_threshold(scores, weights, measure, caution=caution).value for scores in pooled]
     best = max(values)

@@ -60,10 +60,10 @@ class ArrayStream:
         low_memory: bool = False,
         threads: int = 1,
     ):
-        weights = np.asarray(signed_weights, dtype=np.float32)
-        order = evenly_mixed_order(weights > 0, rng)
+        signed_weights = np.asarray(signed_weights)
+        order = evenly_mixed_order(signed_weights > 0, rng)
         held = hold(X, order, units, dtype, low_memory=low_memory, threads=threads)
-        self._begin(held, weights[order], units.unit_scale, rng)
+        self._begin(held, signed_weights[order].astype(np.float32, copy=False), units.unit_scale, rng)
         self._groups: NDArray[np.intp] | None = None if groups is None else groups[order]
 
     @classmethod
