@@ -17,7 +17,7 @@ class TrainingSet(NamedTuple):
 
     X: Any
     signed_weights: NDArray[Any]
-    """The sample weight of each row, negative for a row of the negative class; short integers where all weigh 1."""
+    """The sample weight of each row, negative for the negative class; short integers where all weigh 1."""
     classes: NDArray[Any]
     groups: NDArray[np.intp] | None = None
     """Rows of one number stay together in the inner folds."""
