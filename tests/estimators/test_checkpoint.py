@@ -137,3 +137,10 @@ def test_a_whole_checkpoint_is_loaded_without_a_warning(path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert Checkpoint(path, FIT).load() == "first"
+
+
+def test_what_a_killed_fit_left_half_written_is_removed_with_its_checkpoint(tmp_path):
+    for name in ("kept", "kept.before", ".kept.0123abcd.partial", ".kept.2.0123abcd.partial", ".other.partial"):
+        (tmp_path / name).touch()
+    remove_checkpoint(tmp_path / "kept")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".kept.2.0123abcd.partial", ".other.partial"]

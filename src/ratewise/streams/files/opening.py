@@ -20,6 +20,7 @@ from .rows import Reader
 from .tables import TablePlan, make_plan
 
 _MOST_FILES_KEPT_OPEN = 64
+_MOST_BYTES_KEPT = 64 << 20
 
 
 def open_stream(
@@ -127,12 +128,14 @@ class _Asked:
         if isinstance(first, CsvReader) and self.encoder is None:
             first.look_further(plan.columns)
             plan = make_plan(first.schema, first.name, self.target, self.features, self.weight, None)
+        kept_bytes = sum(getattr(reader, "kept_bytes", 0) for reader in readers)
+        keep_open = len(readers) <= _MOST_FILES_KEPT_OPEN and kept_bytes <= _MOST_BYTES_KEPT
         for reader in readers:
             if reader is not first:
                 if isinstance(reader, CsvReader):
                     reader.forget_types()
                 plan.check(reader.schema, reader.name, first.name)
-            reader.follow(plan, len(readers) <= _MOST_FILES_KEPT_OPEN)
+            reader.follow(plan, keep_open)
         return self.stream(readers, self.encoder or plan.encoder(), self.target)
 
     def _first_with_rows(self, readers: list[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,7 @@ _LARGEST_BUFFER = 1 << 16
 _SMALLEST_BUFFER = 1 << 14
 _USUAL_PAGE = 1 << 18
 _USUAL_DICTIONARY = 1 << 20
+_MEMORY_A_BYTE = 11  # of the end of a file, as Arrow holds it
 
 
 class ParquetReader:
@@ -29,19 +31,41 @@ class ParquetReader:
         self.name = name
         self._path = path
         self._plan: TablePlan | None = None
+        self._metadata: Any = None
+        self._keep_metadata = False
+        self._times_open = 0
         with self._opened() as file:
             metadata = file.metadata
             self.schema: Schema = dict(zip(file.schema_arrow.names, file.schema_arrow.types, strict=True))
             groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
             self._group_rows = [group.num_rows for group in groups]
             self._column_bytes = _column_bytes(groups[0]) if groups else {}
+            self.kept_bytes = _MEMORY_A_BYTE * int(metadata.serialized_size)  # if the file is kept open
         self._first_rows = [0, *itertools.accumulate(self._group_rows)]
 
     def follow(self, plan: TablePlan, keep_open: bool) -> None:
-        """Read what the plan says."""
+        """Read what the plan says; a file that is kept open has its end read once only."""
         self._plan = plan
+        self._keep_metadata = keep_open
 
-    def _opened(self) -> Any:
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Any]:
+        """The file. Its end, which says where each column of each row group lies, is held once for all lanes.
+
+        Of a file of some gigabytes that is many megabytes, and takes as long to read as a row group.
+        """
+        file = self._open()
+        self._times_open += 1
+        self._metadata = file.metadata
+        try:
+            with file:
+                yield file
+        finally:
+            self._times_open -= 1
+            if self._times_open == 0 and not self._keep_metadata:
+                self._metadata = None
+
+    def _open(self) -> Any:
         need_pyarrow("Parquet")
         from pyarrow import parquet
 
@@ -50,7 +74,11 @@ class ParquetReader:
         buffer_bytes = max(_SMALLEST_BUFFER, min(_LARGEST_BUFFER, _ALL_BUFFERS // (len(kinds) + 1)))
         try:
             return parquet.ParquetFile(
-                self._path, read_dictionary=text, buffer_size=buffer_bytes, pre_buffer=False
+                self._path,
+                metadata=self._metadata,
+                read_dictionary=text,
+                buffer_size=buffer_bytes,
+                pre_buffer=False,
             )
         except (OSError, ValueError) as error:
             raise _broken(self.name, error) from error
