@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from ratewise import MeasureClassifier
+from ratewise import MeasureClassifier, save_model
 from ratewise.cli import progress
 from ratewise.cli.errors import sentence
 
@@ -48,6 +49,27 @@ def test_bad_usage_ends_with_2_and_a_sentence(run, files, tmp_path, words, told)
     assert told in " ".join(result.stderr.split())
     assert result.stdout == ""
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "m.skops", "{f}/test.csv"],
+        ["predict", "m.skops", "{f}/new.csv", "-o", "l.csv"],
+        ["inspect", "m.skops"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_commands_for_two_classes_say_so_of_a_model_of_three(run, files, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    model = MeasureClassifier(sharpen=False, random_state=0).fit(rng.normal(size=(60, 2)), np.arange(60) % 3)
+    save_model(model, "m.skops")
+    result = run(*(word.format(f=files) for word in words))
+    assert result.exit_code == 2
+    assert "m.skops is a model of 3 classes, and this command is for two" in " ".join(result.stderr.split())
+    assert os.listdir(tmp_path) == ["m.skops"]
+    assert run("export", "m.skops", "m.onnx").exit_code == 0
 
 
 def python(*words, **kwargs):

@@ -7,7 +7,7 @@ import pytest
 
 from ratewise.measures import FBeta, GMean, GowerLegendre, MinRate, TPRAtTNR, get_measure
 from ratewise.solvers import History, Sharpen, Stamp, best_threshold, sharpen_and_select, steady_threshold
-from ratewise.solvers.selection import _Plan, natural_emphasis
+from ratewise.solvers.selection_plan import Plan, natural_emphasis
 from ratewise.streams import ArrayStream, Standardizer
 
 
@@ -74,20 +74,20 @@ def test_an_explicit_solver_is_the_start():
 def test_the_fewer_points_the_more_is_spent_on_the_choice(rows, columns, share, expected):
     positive = np.arange(rows) < share * rows
     stream = stream_of(np.random.default_rng(0).standard_normal((rows, columns)), positive)
-    assert tuple(_Plan.of(stream, FBeta(), None)) == expected
+    assert tuple(Plan.of(stream, FBeta(), None)) == expected
 
 
 def test_a_constraint_is_judged_by_models_nearly_as_good_as_the_whole():
     positive = np.arange(60_000) < 60
     stream = stream_of(np.random.default_rng(0).standard_normal((60_000, 5)), positive)
-    assert _Plan.of(stream, FBeta(), None).folds == 2
-    assert _Plan.of(stream, TPRAtTNR(0.9), None).folds == 5
+    assert Plan.of(stream, FBeta(), None).folds == 2
+    assert Plan.of(stream, TPRAtTNR(0.9), None).folds == 5
 
 
 def test_the_share_held_out_sets_the_number_of_folds():
     stream = stream_of(*noise())
-    assert _Plan.of(stream, FBeta(), 0.1).folds == 10
-    assert _Plan.of(stream, FBeta(), 0.5).folds == 2
+    assert Plan.of(stream, FBeta(), 0.1).folds == 10
+    assert Plan.of(stream, FBeta(), 0.5).folds == 2
 
 
 @pytest.mark.parametrize("prevalence", [0.001, 0.05, 0.2, 0.9])

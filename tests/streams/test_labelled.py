@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.streams import LabelledRows, Standardizer
+from ratewise.streams import LabelledRows, Standardizer, labelled
 from ratewise.streams.grouping import equal_ranges, order_by_group
 from ratewise.streams.mixing import evenly_mixed_classes
 
@@ -38,7 +38,9 @@ def test_a_mixed_order_has_every_row_once_and_every_class_in_every_stretch(codes
 
 @pytest.mark.parametrize("low_memory", [False, True])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_batches_have_every_row_once_with_its_own_class_and_weight(form, low_memory):
+@pytest.mark.parametrize("small", [0, 1 << 22], ids=["large", "small"])
+def test_batches_have_every_row_once_with_its_own_class_and_weight(form, low_memory, small, monkeypatch):
+    monkeypatch.setattr(labelled, "_SMALL", small)
     X, codes = numbered()
     rows = rows_of(form(X), codes, weights=1.0 + np.arange(100.0), low_memory=low_memory)
     batches = list(rows.part((0, 30), (60, 100)).batches(16, np.random.default_rng(1)))

@@ -12,10 +12,13 @@ from scipy import sparse
 
 from .arrays import ArrayStream
 from .grouping import equal_ranges, order_by_group
-from .holding import hold
+from .holding import CopiedRows, hold
 from .mixing import evenly_mixed_classes
 from .sums import sum_of_squares, sums_by_class
 from .units import Units
+
+# Up to so many numbers, what a batch of a sparse matrix costs to take out is more than what its zeros cost.
+_SMALL = 1 << 22
 
 
 class Batch(NamedTuple):
@@ -64,6 +67,8 @@ class LabelledRows:
         order = evenly_mixed_classes(codes, rng)
         self._unit_scale = units.unit_scale
         self._held = hold(X, order, units, np.float32, low_memory=low_memory)
+        if isinstance(self._held, CopiedRows) and sparse.issparse(X) and X.shape[0] * X.shape[1] <= _SMALL:
+            self._held = CopiedRows(self._held.matrix.toarray())
         self._all_codes = codes[order].astype(np.intp)
         self._all_weights = np.asarray(weights, dtype=np.float32)[order]
         self._groups = None if groups is None else groups[order]
