@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder of NAME.npz files")
     parser.add_argument("--only", nargs="*", choices=list(SECTIONS), default=list(SECTIONS))
     parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--merging", nargs="*", default=["models", "gradients"], help="of the kills section")
     parser.add_argument("--rows", type=int, default=20_000_000, help="of the speed section")
     options = parser.parse_args()
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -127,7 +128,7 @@ def kills(options: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     X, y = made_rows(6, 300_000, 10)
     print("\n| merging | in round | of | undisturbed, s | disturbed, s | same model |\n|---|---|---|---|---|---|")
-    for merging in ("models", "gradients"):
+    for merging in options.merging:
 
         def fit(moment: int | None, victim: int = 0, delay: float = 0.0, merging: str = merging) -> Any:
             with cluster(2) as (made, _), rounds_counted(made, moment, victim, delay) as count:

@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 
 from ratewise.distributed import Answer, ArrayShard, LocalEngine, Question, Worker, merge
+from ratewise.distributed.gradients import TakeSlope
 from ratewise.distributed.statistics import (
     MakeReady,
     Sign,
@@ -20,6 +21,8 @@ from ratewise.distributed.statistics import (
     TakeSummaries,
     half_of_each_row,
 )
+from ratewise.rewards import Sigmoid
+from ratewise.solvers import LinearModel
 from ratewise.streams import Standardizer, Whitener
 
 
@@ -99,6 +102,30 @@ def test_a_worker_made_anew_answers_the_same_to_the_last_bit(rows):
     for mine, other in zip(first.rows.parts, second.rows.parts, strict=True):
         np.testing.assert_array_equal(mine.X, other.X)
         np.testing.assert_array_equal(mine.signed_weights, other.signed_weights)
+
+
+def at_an_odd_address(buffer):
+    return memoryview(bytearray(1) + bytearray(buffer))[1:]
+
+
+def test_a_worker_sent_to_another_process_answers_the_same_to_the_last_bit(rows):
+    X, y = rows
+    worker = Worker.load(ArrayShard(X, y), 0).prepare(Sign(True, 1.0))
+    worker = worker.prepare(MakeReady(Standardizer(6).update(X), False, 0))
+    buffers: list = []
+    packed = pickle.dumps(worker, protocol=5, buffer_callback=buffers.append)
+    sent = pickle.loads(packed, buffers=[at_an_odd_address(buffer.raw()) for buffer in buffers])
+    question = TakeSlope(0, LinearModel(np.arange(6.0), 0.5), Sigmoid(1.0), 1.0, 2.0, 1.0)
+    np.testing.assert_array_equal(sent.step(question).gradient, worker.step(question).gradient)
+
+
+def test_rows_at_odd_addresses_are_brought_to_even_ones(rows):
+    X, y = rows
+    odd = np.frombuffer(at_an_odd_address(X.tobytes()), dtype=np.float32).reshape(X.shape)
+    assert not odd.flags.aligned
+    read = ArrayShard(odd, y).read()
+    assert read.X.flags.aligned
+    np.testing.assert_array_equal(read.X, X)
 
 
 def test_a_setup_leaves_the_worker_it_was_applied_to_alone(rows):

@@ -13,6 +13,7 @@ it likes, and hands questions to :meth:`Worker.step`. See ``local.py``.
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -75,8 +76,16 @@ class Worker:
     def step(self, question: Question[A]) -> A:
         return question.answer(self.rows, self.number)
 
+    def __reduce__(self) -> Any:
+        # Buffers that travel beside a pickle land at odd addresses, where numpy sums in another order.
+        return _unpacked, (pickle.dumps((self.number, self.rows), protocol=4),)
+
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + int(getattr(self.rows, "nbytes", 0))
+
+
+def _unpacked(packed: bytes) -> Worker:
+    return Worker(*pickle.loads(packed))
 
 
 _MERGED_AT_ONCE = 16

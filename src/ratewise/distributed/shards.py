@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from .protocol import Shard
@@ -23,14 +24,14 @@ class ArrayShard(Shard):
 
     def read(self) -> ReadRows:
         X = as_matrix(self.X, self.name)
-        labels = np.asarray(self.y).reshape(-1)
+        labels = _aligned(np.asarray(self.y).reshape(-1))
         if X.shape[0] == 0:
             raise ValueError(
                 f"{self.name} holds no rows: drop it, or repartition the data so that every part has some."
             )
         if labels.size != X.shape[0]:
             raise ValueError(f"{self.name}: {X.shape[0]:,} rows in X, but {labels.size:,} labels in y.")
-        weights = None if self.weights is None else np.asarray(self.weights, dtype=np.float64).reshape(-1)
+        weights = None if self.weights is None else _aligned(np.asarray(self.weights, np.float64).reshape(-1))
         if weights is not None and weights.size != X.shape[0]:
             raise ValueError(f"{self.name}: {X.shape[0]:,} rows in X, but {weights.size:,} sample weights.")
         return ReadRows(X, labels, weights)
@@ -39,7 +40,9 @@ class ArrayShard(Shard):
 def as_matrix(X: Any, name: str) -> Any:
     if sparse.issparse(X):
         X = sparse.csr_matrix(X)
-        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
+        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
+        parts = (_aligned(X.data), _aligned(X.indices), _aligned(X.indptr))
+        return sparse.csr_matrix(parts, shape=X.shape, copy=False)
     if hasattr(X, "select_dtypes"):
         others = [str(column) for column in X.columns if X[column].dtype.kind not in "biuf"]
         if others:
@@ -53,4 +56,10 @@ def as_matrix(X: Any, name: str) -> Any:
         raise ValueError(f"{name}: X must have two dimensions, rows and columns; it has {X.ndim}.")
     if X.dtype.kind not in "biuf":
         raise ValueError(f"{name}: X must hold numbers; its type is {X.dtype}.")
-    return np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
+    return _aligned(X.astype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64, copy=False))
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """Rows that came over a wire may lie at odd addresses, where numpy sums in another order."""
+    found: NDArray[Any] = np.require(array, requirements=["C", "A"])
+    return found
