@@ -36,7 +36,7 @@ RESULTS = Path(__file__).parent / "results" / "many_classes.json"
 # For each data set the C of each rival.
 STRENGTHS = {
     "letter": {"logistic": [1.0, 10.0, 100.0], "svc": [0.1, 1.0, 10.0], "plug-in": [1.0, 10.0]},
-    "mnist": {"logistic": [0.003, 0.03], "svc": [0.001, 0.01], "plug-in": [0.01]},
+    "mnist": {"logistic": [0.003, 0.03], "svc": [0.001, 0.01, 0.1], "plug-in": [0.01, 0.1]},
 }
 METHODS = ["ratewise", "logistic", "svc", "plug-in"]
 
