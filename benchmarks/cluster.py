@@ -231,7 +231,7 @@ def speed(options: Any) -> list[dict[str, Any]]:
     print("\n| workers | rows | seconds | times as fast | load before |\n|---|---|---|---|---|")
     for workers in (1, 2):
         with cluster(workers) as (_, _client):
-            X, y = persist(*made_rows(16, options.rows, 20))
+            X, y = persist(*made_rows(8, options.rows, 20))
             wait([X, y])
             DaskMeasureClassifier(random_state=0).fit(*made_rows(2, 200_000, 20))  # imports, compiled loops
             load, began = os.getloadavg()[0], time.perf_counter()
