@@ -13,8 +13,8 @@ from ratewise.distributed.exact import exact_threshold
 from ratewise.distributed.scores import ScoredByAll, keys_of, score_of
 from ratewise.distributed.statistics import MakeReady, Sign
 from ratewise.measures import get_measure
-from ratewise.solvers import LinearModel, best_threshold, effective_points, rates_at
-from ratewise.streams import Standardizer, summarize
+from ratewise.solvers import LinearModel, best_threshold, rates_at
+from ratewise.streams import Standardizer, effective_points, summarize
 
 IDENTITY = LinearModel(np.ones(1), 0.0)
 

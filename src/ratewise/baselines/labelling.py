@@ -208,9 +208,9 @@ def learn_batches(
             missed, raised, _ = most_violated_table(loss, scores[positives], scores[negatives])
             push = steps[k] / size
             for i in positives[:missed]:
-                add_rows(rows, start + i, 1, ((push,),), (weights,))
+                add_rows(rows, start + i, (push,), weights)
             for i in negatives[:raised]:
-                add_rows(rows, start + i, 1, ((-push,),), (weights,))
+                add_rows(rows, start + i, (-push,), weights)
             model[-1] += model.dtype.type(push * (missed - raised))
             length = math.sqrt(np.dot(model, model))
             if length > radius:

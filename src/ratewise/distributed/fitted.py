@@ -40,7 +40,7 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
         local = MeasureClassifier(**{name: getattr(self, name) for name in _SHARED})
         ours = {"merging_", "n_partitions_"}
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in ours}
-        local.__dict__.update(fitted)
+        local.__dict__.update(fitted, multilabel_=False)
         return local
 
     def decision_function(self, X: Any) -> Any:
