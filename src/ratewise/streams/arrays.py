@@ -228,7 +228,7 @@ class ArrayStream:
             if beyond == 0:
                 self._starts, self._stops = self._starts[1:], self._stops[1:]
             points -= budget
-            yield from self._held.chunks(self._pulls, zip(starts.tolist(), stops.tolist(), strict=True))
+            yield from self._held.chunks(self._pulls, starts, stops)
 
     def _shuffle_blocks(self) -> None:
         length = min(max(self.n_points // 64, 1), 4096)

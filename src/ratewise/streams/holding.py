@@ -31,8 +31,10 @@ class Holding(ABC):
         """The rows of these ranges, one matrix after another."""
 
     @abstractmethod
-    def chunks(self, signed_weights: NDArray[np.float32], ranges: Ranges) -> Iterator[Chunk]:
-        """The same, for a kernel, with the weights of the rows."""
+    def chunks(
+        self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> Iterator[Chunk]:
+        """The rows of these ranges, for a kernel, with the weights of the rows."""
 
     @abstractmethod
     def reordered(self, order: NDArray[np.signedinteger[Any]]) -> Holding:
@@ -52,8 +54,9 @@ class CopiedRows(Holding):
         for start, stop in ranges:
             yield _row_range(self.matrix, start, stop)
 
-    def chunks(self, signed_weights: NDArray[np.float32], ranges: Ranges) -> Iterator[Chunk]:
-        starts, stops = np.array(list(ranges), dtype=np.int64).reshape(-1, 2).T.copy()
+    def chunks(
+        self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> Iterator[Chunk]:
         yield Chunk(rows_for_kernels(self.matrix), signed_weights, starts, stops)
 
     def reordered(self, order: NDArray[np.signedinteger[Any]]) -> CopiedRows:
@@ -79,8 +82,10 @@ class GatheredRows(Holding):
             for begin in range(start, stop, self._at_once):
                 yield self._gathered(self._order[begin : min(begin + self._at_once, stop)])
 
-    def chunks(self, signed_weights: NDArray[np.float32], ranges: Ranges) -> Iterator[Chunk]:
-        for group in _groups(ranges, self._at_once):
+    def chunks(
+        self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> Iterator[Chunk]:
+        for group in _groups(zip(starts.tolist(), stops.tolist(), strict=True), self._at_once):
             rows = self._gathered(np.concatenate([self._order[start:stop] for start, stop in group]))
             weights = np.concatenate([signed_weights[start:stop] for start, stop in group])
             yield Chunk(rows_for_kernels(rows), weights, np.zeros(1, np.int64), np.array([weights.size]))
