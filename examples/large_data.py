@@ -3,7 +3,7 @@
     python examples/large_data.py                        # a few seconds
     python examples/large_data.py --rows 20_000_000      # the figures of docs/large-data.md
 
-Transactions: amounts and habits as numbers, a country as text, some numbers missing; one in fifty is fraud.
+Transactions: amounts and habits as numbers, a country as text, some numbers missing; one in twenty is fraud.
 """
 
 from __future__ import annotations

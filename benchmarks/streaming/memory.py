@@ -54,6 +54,7 @@ def fit_by_command(path: Path) -> dict[str, float]:
         time.sleep(0.05)
     if process.returncode != 0:
         raise SystemExit(f"ratewise fit ended with {process.returncode}.")
+    path.with_name("model").unlink()
     return {"peak MB": peak, "seconds": time.perf_counter() - began}
 
 

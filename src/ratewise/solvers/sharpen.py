@@ -198,9 +198,13 @@ class Trajectory:
             if not math.isfinite(look.value):
                 return
             yield look.snapshot(f"{label}, {passes} passes")
-        for number, sharpened in self._sharpen(look, self._start_solver.passes):
+        # A look holds as many scores as there are rows: let go of each before the next is taken.
+        looks = self._sharpen(look, self._start_solver.passes)
+        del look
+        for number, sharpened in looks:
             if is_power_of_two(number) or number == self._passes:
                 yield sharpened.snapshot(f"{label}, sharpened {number}")
+            del sharpened
 
     def _start(self) -> Iterator[tuple[int, LinearModel]]:
         """Models of the start with the passes they took, pass by pass where its solver learns point by point."""
@@ -229,6 +233,7 @@ class Trajectory:
             stream.dtype,
             self._l2,
         )
+        del start
         for number in range(1, self._passes + 1):
             settings = sharpening.begin_pass()
             for chunk in stream.take(stream.n_points):
@@ -236,6 +241,7 @@ class Trajectory:
             look = sharpening.end_pass(number)
             if look is not None:
                 yield number, look
+            del look
 
 
 def is_power_of_two(number: int) -> bool:

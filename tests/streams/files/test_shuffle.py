@@ -111,7 +111,7 @@ def test_pieces_that_are_skipped_whole_are_never_opened():
 def test_lanes_are_as_many_as_memory_allows():
     reader = NumberedReader([1], True)
     assert lanes_at_once([reader]) == 8
-    reader.lane_bytes = 30 << 20
+    reader.lane_bytes = 25 << 20
     assert lanes_at_once([reader]) == 2
     reader.lane_bytes = 10 << 30
     assert lanes_at_once([reader]) == 1
