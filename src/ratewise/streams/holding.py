@@ -128,5 +128,8 @@ def _row_range(X: Any, start: int, stop: int) -> Any:
     if not sparse.issparse(X):
         return X[start:stop]
     first, last = X.indptr[start], X.indptr[stop]
-    parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
-    return sparse.csr_matrix(parts, shape=(stop - start, X.shape[1]), copy=False)
+    rows = sparse.csr_matrix((stop - start, X.shape[1]), dtype=X.dtype)
+    # Given to the constructor, slices of larger arrays would be copied.
+    rows.data, rows.indices = X.data[first:last], X.indices[first:last]
+    rows.indptr = X.indptr[start : stop + 1] - first
+    return rows

@@ -31,6 +31,16 @@ def square_dense_rows(X: Any, squares: Any) -> None:
         squares[i] = total
 
 
+@njit(cache=True, nogil=True)
+def square_csr_rows(data: Any, indptr: Any, out: Any) -> None:
+    """The squared length of every sparse row."""
+    for i in range(out.size):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * data[k]
+        out[i] = total
+
+
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
 def weight_moments(signed_weights: Any) -> tuple[float, float, float, float]:
     """The weight of all positives and of all negatives, and the squares of the weights of both."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .chunk import Summary
-from .moments import square_dense_rows, weight_moments
+from .moments import square_csr_rows, square_dense_rows, weight_moments
 
 
 def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
@@ -40,9 +40,8 @@ def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
         squared = np.empty(X.shape[0], dtype=X.dtype)
         square_dense_rows(X, squared)
         return squared
-    squared = np.zeros(X.shape[0], dtype=X.dtype)
-    filled = np.flatnonzero(np.diff(X.indptr))  # reduceat would give an empty row its neighbour's entry
-    squared[filled] = np.add.reduceat(X.data * X.data, X.indptr[filled])
+    squared = np.empty(X.shape[0], dtype=X.dtype)
+    square_csr_rows(X.data, X.indptr, squared)
     return squared
 
 
