@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratewise.measures import FBeta, Measure, MinRate, get_measure, measure_names
-from ratewise.solvers import best_threshold, rates_at
+from ratewise.measures import FBeta, GMean, Measure, MinRate, get_measure, measure_names
+from ratewise.solvers import Cuts, best_threshold, rates_at, steady_threshold
 from ratewise.solvers import threshold as threshold_module
 
 quick = settings(deadline=None, max_examples=50)
@@ -252,3 +252,16 @@ def test_many_scores_are_cut_as_well_as_a_full_sort_cuts_them(name):
         expected = best_threshold(scores, signed_weights, measure)
     assert found.threshold == expected.threshold
     assert found.value == pytest.approx(expected.value, abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", [FBeta(), GMean(), MinRate()], ids=str)
+@pytest.mark.parametrize("tolerance", [0.001, 0.02, 0.3])
+def test_a_steady_threshold_of_many_scores_is_that_of_all_cuts(measure, tolerance):
+    rng = np.random.default_rng(5)
+    scores = np.round(rng.standard_normal(60_000), 3).astype(np.float32)  # with ties
+    signs = np.where(scores + rng.standard_normal(60_000) > 2.0, 1.0, -1.0)
+    cuts = Cuts(scores, signs, measure)
+    merit = np.maximum(cuts.values - cuts.values.max() + tolerance, 0.0) * np.diff(cuts.tpr, prepend=0.0)
+    near = np.flatnonzero(merit)
+    expected = np.average(cuts.thresholds(near), weights=merit[near])
+    assert steady_threshold(scores, signs, measure, tolerance) == pytest.approx(expected, abs=1e-9)

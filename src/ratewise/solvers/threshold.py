@@ -48,9 +48,7 @@ def best_threshold(
     """
     if measure.constraints(0.5) and caution is not None:
         return Cuts(scores, signed_weights, measure, caution=caution).best()
-    stretches = [_EVERYTHING]
-    if measure.monotone and scores.size >= _MANY_SCORES:
-        stretches = _Histogram(scores, signed_weights).where_the_best_may_lie(measure)
+    stretches = _stretches(scores, signed_weights, measure)
     found = [Cuts(scores, signed_weights, measure, stretch, caution=None).best() for stretch in stretches]
     highest = max(best.value for best in found)
     return min((best for best in found if best.value >= highest - _TIE), key=lambda best: abs(best.threshold))
@@ -88,13 +86,29 @@ def steady_threshold(
     """
     if tolerance <= 0.0 or measure.constraints(0.5):
         return best_threshold(scores, signed_weights, measure, caution=caution).threshold
-    cuts = Cuts(scores, signed_weights, measure)
-    merit = np.maximum(cuts.values - (cuts.values.max() - tolerance), 0.0)
-    merit *= np.diff(cuts.tpr, prepend=0.0)  # a threshold counts as often as positives lie at it
-    near = np.flatnonzero(merit > 0)
-    if near.size == 0:
+    stretches = _stretches(scores, signed_weights, measure, tolerance)
+    found = [Cuts(scores, signed_weights, measure, stretch, caution=None) for stretch in stretches]
+    least = max(float(cuts.values.max()) for cuts in found) - tolerance
+    thresholds, merits = [np.empty(0)], [np.empty(0)]
+    for cuts in found:
+        merit = np.maximum(cuts.values - least, 0.0)
+        merit *= np.diff(cuts.tpr, prepend=cuts.tpr[0])  # a threshold counts as often as positives lie at it
+        near = np.flatnonzero(merit > 0)
+        thresholds.append(cuts.thresholds(near))
+        merits.append(merit[near])
+    weights = np.concatenate(merits)
+    if weights.size == 0:
         return best_threshold(scores, signed_weights, measure).threshold
-    return float(np.average(cuts.thresholds(near), weights=merit[near]))
+    return float(np.average(np.concatenate(thresholds), weights=weights))
+
+
+def _stretches(
+    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, tolerance: float | None = None
+) -> list[_Stretch]:
+    """Where to look at every cut: where the best, and those up to ``tolerance`` below it, may lie."""
+    if measure.monotone and scores.size >= _MANY_SCORES:
+        return _Histogram(scores, signed_weights).where_the_best_may_lie(measure, tolerance or _TIE)
+    return [_EVERYTHING]
 
 
 class _Stretch(NamedTuple):
@@ -137,15 +151,15 @@ class _Histogram:
         values[[0, -1]] = -np.inf
         return values
 
-    def where_the_best_may_lie(self, measure: Measure) -> list[_Stretch]:
-        """The stretches of scores that can hold the best cut of a measure that neither rate's rise lowers.
+    def where_the_best_may_lie(self, measure: Measure, tolerance: float) -> list[_Stretch]:
+        """The stretches of scores that can hold the best cuts of a measure that neither rate's rise lowers.
 
         A cut inside a bin finds no more positives than one at its low edge and passes no more negatives than one
-        at its high edge. A bin that even so cannot reach the best edge is left out.
+        at its high edge. A bin that even so stays more than the tolerance below the best edge is left out.
         """
         within = _finite_values(measure, self.tpr[:-1], self.tnr[1:], self.prevalence)
         at_edges = _finite_values(measure, self.tpr, self.tnr, self.prevalence)
-        possible = self._occupied & (within >= at_edges.max() - _TIE)
+        possible = self._occupied & (within >= at_edges.max() - tolerance)
         occupied = np.flatnonzero(self._occupied)
         runs: list[tuple[int, int]] = []
         for k in np.flatnonzero(possible[occupied]):
