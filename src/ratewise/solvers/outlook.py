@@ -154,9 +154,14 @@ class Outlook:
 
 def _thinned_out(scores: NDArray[Any], weights: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """A part of the rows, each class thinned on its own: enough to take a mean from."""
-    classes = (np.flatnonzero(weights > 0), np.flatnonzero(weights < 0))
-    chosen = np.concatenate([mine[:: max(mine.size // _SAMPLE_OF_A_CLASS, 1)] for mine in classes])
+    chosen = np.concatenate([_some(weights > 0), _some(weights < 0)])
     return scores[chosen], weights[chosen]
+
+
+def _some(mine: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Where the rows of a class are; of many, those among every so many rows."""
+    apart = max(int(np.count_nonzero(mine)) // _SAMPLE_OF_A_CLASS, 1)
+    return np.flatnonzero(mine[::apart]) * apart
 
 
 def _class_means(values: NDArray[Any], weights: NDArray[Any]) -> tuple[float, float]:
