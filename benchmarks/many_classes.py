@@ -1,7 +1,7 @@
 """Macro F1 on data of many classes, against the linear rivals of scikit-learn: test values and CPU time.
 
 The rivals are run with several C each, and their row in the table is the C that does best on the test rows
-themselves. MeasureClassifier is fitted once, as it comes; but the step sizes, penalties and passes of its joint stage
+themselves. MeasureClassifier is fitted once, as it comes; but the steps, penalties and passes of its joint stage
 and the averaging of its stages were worked out on these two data sets, with an eye on test values of other splits
 and of split 0. All get standardised columns. One thread (set OPENBLAS_NUM_THREADS=1).
 
