@@ -59,7 +59,7 @@ def _mean_of_halves(courses: list[Course], tracks: list[list[Candidate]], points
     best = max(values)
     whole: Summary = courses[0].seen.merge(courses[1].seen)
     rarer = min(whole.positive_weight, whole.negative_weight)
-    tolerance = half_the_noise(measure, best, whole.prevalence, rarer)
+    tolerance = half_the_noise(best, measure.scale(whole.prevalence), rarer)
     chosen = [stage for stage, value in zip(stages, values, strict=True) if value >= best - tolerance]
     models = [mean_of([own[stage] for stage in chosen]) for own in by_stage]
     scored = ((1, models[0]), (0, models[1]))

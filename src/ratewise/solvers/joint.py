@@ -15,6 +15,7 @@ from ..streams import LabelledRows
 from .descent import Descent, ForTheMeasure, ManyModel, batch_rows, for_the_likelihood
 from .history import History
 from .macro import ClassRates
+from .selection import half_the_noise
 
 _STEPS = 2000
 _MOST_PASSES = 64
@@ -187,15 +188,9 @@ def _best_stages(
             pooled[stage] = ClassRates.of_predictions(codes, called, weights, rows.n_classes)
     values = {stage: rates.value(measure) for stage, rates in pooled.items()}
     best = max(values, key=lambda stage: values[stage])
-    tolerance = _half_the_noise(pooled[best], measure, values[best], codes.size)
+    useless, perfect = np.mean([measure.scale(float(p)) for p in pooled[best].prevalence if p > 0], axis=0)
+    tolerance = half_the_noise(values[best], (float(useless), float(perfect)), codes.size)
     return [stage for stage, value in values.items() if value >= values[best] - tolerance], pooled[best]
-
-
-def _half_the_noise(rates: ClassRates, measure: Measure, value: float, points: int) -> float:
-    """Half the noise in a value estimated from so many points: stages closer than that cannot be told apart."""
-    useless, perfect = np.mean([measure.scale(float(p)) for p in rates.prevalence if p > 0], axis=0)
-    share = (value - useless) / (perfect - useless)
-    return float(0.5 * (perfect - useless) * math.sqrt(max(share * (1.0 - share), 1e-6) / points))
 
 
 def _refitted(

@@ -241,7 +241,7 @@ def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: Plan
     values = [quick_threshold(scores, weights, measure, caution=caution).value for scores in pooled]
     best = max(values)
     rarer = min((weights > 0).sum(), (weights < 0).sum()) / plan.repeats
-    tolerance = half_the_noise(measure, best, prevalence, rarer)
+    tolerance = half_the_noise(best, measure.scale(prevalence), rarer)
     chosen = [k for k, value in enumerate(values) if value >= best - tolerance]
     scores = np.mean([pooled[k] for k in chosen], axis=0)
     models = [candidates[k].model() for k in chosen]
@@ -253,11 +253,14 @@ def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: Plan
     return Selected(model, threshold, rates_at(scores, weights, threshold), stages)
 
 
-def half_the_noise(measure: Measure, value: float, prevalence: float, rarer: float) -> float:
-    """Half the noise in a value estimated from so many points: stages closer than that cannot be told apart."""
-    useless, perfect = measure.scale(prevalence)
+def half_the_noise(value: float, scale: tuple[float, float], points: float) -> float:
+    """Half the noise in a value estimated from so many points: stages closer than that cannot be told apart.
+
+    ``scale`` holds the values of a useless model and of a perfect one.
+    """
+    useless, perfect = scale
     share = (value - useless) / (perfect - useless)
-    return 0.5 * (perfect - useless) * math.sqrt(max(share * (1.0 - share), 1e-6) / rarer)
+    return 0.5 * (perfect - useless) * math.sqrt(max(share * (1.0 - share), 1e-6) / points)
 
 
 def _require_some(candidates: Sequence[Any]) -> None:
