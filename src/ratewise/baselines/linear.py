@@ -18,7 +18,7 @@ from ..estimators.training_set import training_set
 from ..estimators.validation import Columns, validate_rows
 from ..measures import Measure, get_measure
 from ..solvers import LinearModel, best_threshold, rates_at
-from ..streams import ArrayStream, Standardizer
+from ..streams import ArrayStream
 from .checkpoints import Checkpoints, OnCheckpoint, Stopwatch
 
 
@@ -93,14 +93,14 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         if self.on_checkpoint is not None and not callable(self.on_checkpoint):
             raise ValueError(f"on_checkpoint must be None or a function; got {self.on_checkpoint!r}.")
-        X, columns = Columns.of(X, self)
-        rows = training_set(X, y, sample_weight, pos_label=self.pos_label)
+        checked, columns = Columns.of(X, self)
+        rows = training_set(checked, y, sample_weight, pos_label=self.pos_label)
         if not (rows.signed_weights > 0).any() or not (rows.signed_weights < 0).any():
             raise ValueError(
                 "All rows of one class have sample_weight 0: a classifier needs rows of both classes."
             )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        units = Standardizer(columns.number).update(rows.X)
+        units = rows.checked.standardizer()
         stream = ArrayStream(rows.X, rows.signed_weights, units, rng)
         # Scores speak for the positive class, scikit-learn's decision function for classes_[1].
         sign = 1.0 if positive_label(rows.classes, self.pos_label) == rows.classes[1] else -1.0

@@ -21,7 +21,7 @@ from .settings import Settings
 from .stream_fitting import StreamFitting
 from .stream_memory import forget_stream
 from .tasks import fit_task
-from .validation import Columns, validate_rows
+from .validation import CheckedRows, Columns, validate_rows
 
 
 def _solver_streams(classifier: MeasureClassifier) -> bool:
@@ -174,9 +174,9 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
             Rows of one group are never parted between the inner folds.
         """
         settings = Settings.of(self)
-        X, columns = Columns.of(X, self)
+        checked, columns = Columns.of(X, self)
         task = fit_task(
-            X,
+            checked,
             y,
             sample_weight,
             settings,
@@ -205,15 +205,15 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
             raise ValueError("partial_fit learns classes, not an indicator matrix of labels: fit does.")
         first = not hasattr(self, "classes_")
         if first:
-            X, columns = Columns.of(X, self)
+            checked, columns = Columns.of(X, self)
             known = announced_classes(classes)
         else:
-            X = validate_rows(self, X, reset=False)
+            checked = CheckedRows(validate_rows(self, X, reset=False), None)
             columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None))
             known = self.classes_
             require_same_classes(classes, known)
         kind: Any = OnlineMany if known.size > 2 else OnlineTwo
-        rows = kind.rows(X, y, sample_weight, known, self.pos_label)
+        rows = kind.rows(checked, y, sample_weight, known, self.pos_label)
         fixed = (self.measure, self.solver, self.pos_label)
         online: Any = getattr(self, "_online", None)
         if online is None:

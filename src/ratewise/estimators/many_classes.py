@@ -19,13 +19,14 @@ from ..solvers import (
     learn_jointly,
     one_against_the_rest,
 )
-from ..streams import LabelledRows, Standardizer, Units
+from ..streams import LabelledRows, Units
 from .kept_constraints import first_complaint
 from .labels import require_no_positive
 from .outcome import Coefficients, Outcome
 from .settings import Settings
 from .training_set import ManyClassSet, many_class_set
 from .two_classes import learning_units
+from .validation import CheckedRows
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,9 @@ class ManyClassFit:
 
     @classmethod
     def of(
-        cls, X: Any, y: Any, sample_weight: Any, settings: Settings, *, pos_label: Any, groups: Any
+        cls, checked: CheckedRows, y: Any, sample_weight: Any, settings: Settings, *, pos_label: Any, groups: Any
     ) -> ManyClassFit:
-        rows = many_class_set(X, y, sample_weight, groups=groups)
+        rows = many_class_set(checked, y, sample_weight, groups=groups)
         require_no_positive(pos_label, f"{rows.classes.size} classes")
         totals = np.bincount(rows.codes, weights=rows.weights, minlength=rows.classes.size)
         if not totals.all():
@@ -77,7 +78,7 @@ class ManyClassFit:
     ) -> tuple[Units, SelectedMany]:
         """The paper's algorithm for every class, the highest log odds win, moved to the best macro average."""
         settings = self.settings
-        units = Standardizer(self.rows.X.shape[1], active=settings.standardize).update(self.rows.X)
+        units = self.rows.checked.standardizer(active=settings.standardize)
         rows = self._rows_in(units, rng)
         model = one_against_the_rest(
             rows,
@@ -103,7 +104,7 @@ class ManyClassFit:
         """All classes at once, from logistic regression, or from the solver that the user named."""
         settings = self.settings
         assert settings.sharpen is not None
-        units, _ = learning_units(self.rows.X, settings.standardize, rng)
+        units, _ = learning_units(self.rows.checked, settings.standardize, rng)
         initial = in_units(before, units)
 
         def by_the_solver(rows: LabelledRows, own_rng: np.random.Generator) -> ManyModel:

@@ -21,7 +21,7 @@ from .outcome import Coefficients, Outcome
 from .settings import Settings
 from .training_set import TrainingSet, group_numbers
 from .two_classes import fit_two_classes
-from .validation import checked_weights
+from .validation import CheckedRows, checked_weights
 from .weighing import share_of_positives, with_mean_weight_one
 
 
@@ -29,7 +29,7 @@ from .weighing import share_of_positives, with_mean_weight_one
 class ManyLabelFit:
     """All that a fit of several labels needs, checked."""
 
-    X: Any
+    checked: CheckedRows
     indicator: NDArray[np.bool_]
     weights: NDArray[np.float32]
     groups: NDArray[np.intp] | None
@@ -37,18 +37,18 @@ class ManyLabelFit:
 
     @classmethod
     def of(
-        cls, X: Any, y: Any, sample_weight: Any, settings: Settings, *, pos_label: Any, groups: Any
+        cls, checked: CheckedRows, y: Any, sample_weight: Any, settings: Settings, *, pos_label: Any, groups: Any
     ) -> ManyLabelFit:
         require_no_positive(pos_label, "an indicator matrix of labels")
-        indicator = indicator_array(y, X.shape[0])
-        numbers = group_numbers(groups, X.shape[0])
-        weights = np.ones(X.shape[0])
+        indicator = indicator_array(y, checked.number)
+        numbers = group_numbers(groups, checked.number)
+        weights = np.ones(checked.number)
         if sample_weight is not None:
-            weights = checked_weights(sample_weight, X)
+            weights = checked_weights(sample_weight, checked.X)
             kept = weights > 0
-            X, indicator, weights = X[kept], indicator[kept], weights[kept]
+            checked, indicator, weights = checked.where(kept), indicator[kept], weights[kept]
             numbers = None if numbers is None else numbers[kept]
-        fit = cls(X, indicator, weights.astype(np.float32), numbers, settings)
+        fit = cls(checked, indicator, weights.astype(np.float32), numbers, settings)
         for k in fit.varying():
             settings.solver.check(settings.measure, share_of_positives(fit.rows_of(k)))
         return fit
@@ -68,7 +68,7 @@ class ManyLabelFit:
 
     def rows_of(self, k: int) -> TrainingSet:
         signed = np.where(self.indicator[:, k], self.weights, -self.weights)
-        return with_mean_weight_one(TrainingSet(self.X, signed, np.array([0, 1]), self.groups))
+        return with_mean_weight_one(TrainingSet(self.checked, signed, np.array([0, 1]), self.groups))
 
     def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Outcome:
         varying = self.varying()
@@ -89,7 +89,7 @@ class ManyLabelFit:
         return self._outcome(found)
 
     def _outcome(self, found: dict[int, Any]) -> Outcome:
-        n_features = self.X.shape[1]
+        n_features = self.checked.X.shape[1]
         coef, intercept = np.zeros((self.n_models, n_features)), np.empty(self.n_models)
         rates, stages, spread = [], [], np.ones(n_features)
         for k in range(self.n_models):

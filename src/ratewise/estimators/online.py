@@ -15,6 +15,7 @@ from .outcome import Coefficients, Outcome
 from .settings import Settings
 from .training_set import TrainingSet, training_set
 from .two_classes import Fitted, choose_threshold, in_units, positive_sign
+from .validation import CheckedRows
 
 _RESERVOIR_ROWS = 2000  # of each class
 
@@ -125,8 +126,10 @@ class OnlineTwo:
         self._run = OnlineFit(settings, n_features, model, random_state, fixed)
 
     @staticmethod
-    def rows(X: Any, y: Any, sample_weight: Any, classes: NDArray[Any], pos_label: Any) -> TrainingSet:
-        return training_set(X, y, sample_weight, pos_label=pos_label, classes=classes)
+    def rows(
+        checked: CheckedRows, y: Any, sample_weight: Any, classes: NDArray[Any], pos_label: Any
+    ) -> TrainingSet:
+        return training_set(checked, y, sample_weight, pos_label=pos_label, classes=classes)
 
     @property
     def history(self) -> History:

@@ -17,6 +17,7 @@ from .online import OnlineFit
 from .outcome import Coefficients, Outcome
 from .settings import Settings
 from .training_set import ManyClassSet, many_class_set
+from .validation import CheckedRows
 
 
 class OnlineMany:
@@ -39,9 +40,11 @@ class OnlineMany:
         self._runs = [OnlineFit(settings, n_features, model, random_state, fixed) for model in models]
 
     @staticmethod
-    def rows(X: Any, y: Any, sample_weight: Any, classes: NDArray[Any], pos_label: Any) -> ManyClassSet:
+    def rows(
+        checked: CheckedRows, y: Any, sample_weight: Any, classes: NDArray[Any], pos_label: Any
+    ) -> ManyClassSet:
         require_no_positive(pos_label, f"{classes.size} classes")
-        return many_class_set(X, y, sample_weight, classes=classes)
+        return many_class_set(checked, y, sample_weight, classes=classes)
 
     def check(self, rows: ManyClassSet, settings: Settings, fixed: tuple[Any, ...]) -> None:
         """Refuse what the fit so far cannot go on with, before anything is changed."""

@@ -15,7 +15,7 @@ from .many_labels import ManyLabelFit
 from .outcome import Coefficients, Outcome
 from .settings import Settings
 from .two_classes import TwoClassFit
-from .validation import checked_labels
+from .validation import CheckedRows, checked_labels
 
 
 class FitTask(Protocol):
@@ -31,7 +31,7 @@ class FitTask(Protocol):
 
 
 def fit_task(
-    X: Any,
+    rows: CheckedRows,
     y: Any,
     sample_weight: Any,
     settings: Settings,
@@ -44,13 +44,13 @@ def fit_task(
     _check_prevalence(target_prevalence)
     if is_indicator(y):
         _require_none(target_prevalence, "labels")
-        return ManyLabelFit.of(X, y, sample_weight, settings, pos_label=pos_label, groups=groups)
-    y, found = checked_labels(y, X.shape[0])
+        return ManyLabelFit.of(rows, y, sample_weight, settings, pos_label=pos_label, groups=groups)
+    y, found = checked_labels(y, rows.number)
     if found.size > 2:
         _require_none(target_prevalence, f"{found.size} classes")
-        return ManyClassFit.of(X, y, sample_weight, settings, pos_label=pos_label, groups=groups)
+        return ManyClassFit.of(rows, y, sample_weight, settings, pos_label=pos_label, groups=groups)
     return TwoClassFit.of(
-        X,
+        rows,
         y,
         sample_weight,
         settings,

@@ -9,38 +9,52 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .labels import positive_label, require_known
-from .validation import checked_labels, checked_weights, require_more_than_one_class, require_two_classes
+from .validation import (
+    CheckedRows,
+    checked_labels,
+    checked_weights,
+    require_more_than_one_class,
+    require_two_classes,
+)
 
 
 class TrainingSet(NamedTuple):
-    """Checked rows of two classes."""
+    """Rows of two classes."""
 
-    X: Any
+    checked: CheckedRows
     signed_weights: NDArray[Any]
     """The sample weight of each row, negative for the negative class; short integers where all weigh 1."""
     classes: NDArray[Any]
     groups: NDArray[np.intp] | None = None
     """Rows of one number stay together in the inner folds."""
 
+    @property
+    def X(self) -> Any:
+        return self.checked.X
+
 
 class ManyClassSet(NamedTuple):
-    """Checked rows of many classes."""
+    """Rows of many classes."""
 
-    X: Any
+    checked: CheckedRows
     codes: NDArray[np.intp]
     """The place of each row's class among the classes."""
     weights: NDArray[np.float64]
     classes: NDArray[Any]
     groups: NDArray[np.intp] | None = None
 
+    @property
+    def X(self) -> Any:
+        return self.checked.X
+
     def against_the_rest(self, code: int) -> TrainingSet:
         """One class as the positive one; ``classes`` are those of its own problem."""
         signed = np.where(self.codes == code, self.weights, -self.weights)
-        return TrainingSet(self.X, signed, np.array([False, True]), self.groups)
+        return TrainingSet(self.checked, signed, np.array([False, True]), self.groups)
 
 
 def training_set(
-    X: Any,
+    checked: CheckedRows,
     y: Any,
     sample_weight: Any,
     *,
@@ -52,45 +66,45 @@ def training_set(
 
     ``classes`` are those announced to ``partial_fit``; None to find them in y, both of them.
     """
-    y, found = checked_labels(y, X.shape[0])
+    y, found = checked_labels(y, checked.number)
     if classes is None:
         classes = found
         require_two_classes(y, classes)
     else:
         require_known(found, classes)
     positive = positive_label(classes, pos_label)
-    numbers = group_numbers(groups, X.shape[0])
+    numbers = group_numbers(groups, checked.number)
     if sample_weight is None:
-        return TrainingSet(X, np.where(y == positive, np.int8(1), np.int8(-1)), classes, numbers)
-    weights = checked_weights(sample_weight, X)
+        return TrainingSet(checked, np.where(y == positive, np.int8(1), np.int8(-1)), classes, numbers)
+    weights = checked_weights(sample_weight, checked.X)
     signed = np.where(y == positive, weights, -weights)
     if not np.all(weights):
         kept = weights > 0
-        X, signed = X[kept], signed[kept]
+        checked, signed = checked.where(kept), signed[kept]
         numbers = None if numbers is None else numbers[kept]
-    return TrainingSet(X, signed, classes, numbers)
+    return TrainingSet(checked, signed, classes, numbers)
 
 
 def many_class_set(
-    X: Any, y: Any, sample_weight: Any, *, classes: NDArray[Any] | None = None, groups: Any = None
+    checked: CheckedRows, y: Any, sample_weight: Any, *, classes: NDArray[Any] | None = None, groups: Any = None
 ) -> ManyClassSet:
     """The same for any number of classes."""
-    y, found = checked_labels(y, X.shape[0])
+    y, found = checked_labels(y, checked.number)
     if classes is None:
         classes = found
         require_more_than_one_class(classes)
     else:
         require_known(found, classes)
     codes = np.searchsorted(classes, y)
-    numbers = group_numbers(groups, X.shape[0])
+    numbers = group_numbers(groups, checked.number)
     if sample_weight is None:
-        return ManyClassSet(X, codes, np.ones(codes.size), classes, numbers)
-    weights = checked_weights(sample_weight, X)
+        return ManyClassSet(checked, codes, np.ones(codes.size), classes, numbers)
+    weights = checked_weights(sample_weight, checked.X)
     if not np.all(weights):
         kept = weights > 0
-        X, codes, weights = X[kept], codes[kept], weights[kept]
+        checked, codes, weights = checked.where(kept), codes[kept], weights[kept]
         numbers = None if numbers is None else numbers[kept]
-    return ManyClassSet(X, codes, weights, classes, numbers)
+    return ManyClassSet(checked, codes, weights, classes, numbers)
 
 
 def group_numbers(groups: Any, n_rows: int) -> NDArray[np.intp] | None:

@@ -21,12 +21,13 @@ from ..solvers import (
     sharpen_and_select,
     solve_with_care,
 )
-from ..streams import ArrayStream, Standardizer, Units, Whitener, effective_points
+from ..streams import ArrayStream, Units, Whitener, effective_points
 from .kept_constraints import complaint_about
 from .labels import positive_label
 from .outcome import Coefficients, Outcome
 from .settings import Settings
 from .training_set import TrainingSet, training_set
+from .validation import CheckedRows
 from .weighing import require_both_classes, share_of_positives, with_mean_weight_one
 
 # Turning the columns pays where they are few, and where rows are many enough to tell signal from noise in all.
@@ -73,7 +74,7 @@ class TwoClassFit:
     @classmethod
     def of(
         cls,
-        X: Any,
+        checked: CheckedRows,
         y: Any,
         sample_weight: Any,
         settings: Settings,
@@ -82,7 +83,7 @@ class TwoClassFit:
         target_prevalence: float | None,
         groups: Any,
     ) -> TwoClassFit:
-        rows = training_set(X, y, sample_weight, pos_label=pos_label, groups=groups)
+        rows = training_set(checked, y, sample_weight, pos_label=pos_label, groups=groups)
         rows = with_mean_weight_one(rows)
         require_both_classes(rows)
         fit = cls(rows, settings, pos_label, target_prevalence)
@@ -139,7 +140,7 @@ def _fit_plain(
 ) -> Fitted:
     """The paper's algorithm, and the best threshold on the training scores."""
     measure = settings.measure
-    units = Standardizer(rows.X.shape[1], active=settings.standardize).update(rows.X)
+    units = rows.checked.standardizer(active=settings.standardize)
     stream = ArrayStream(rows.X, rows.signed_weights, units, rng, low_memory=settings.low_memory)
     initial = in_units(before, units)
     task = Task(measure, stream.n_features, stream.dtype, l2=settings.alpha, initial=initial, history=history)
@@ -153,7 +154,7 @@ def _fit_sharpened(
 ) -> Fitted:
     """A start, sharpening, and the choice between stages by rows held out."""
     assert settings.sharpen is not None
-    units, whitened = learning_units(rows.X, settings.standardize, rng)
+    units, whitened = learning_units(rows.checked, settings.standardize, rng)
     stream = ArrayStream(
         rows.X, rows.signed_weights, units, rng, groups=rows.groups, low_memory=settings.low_memory
     )
@@ -173,9 +174,9 @@ def _fit_sharpened(
     return Fitted(units, selected.model, selected.threshold, selected.rates, selected.stages)
 
 
-def learning_units(X: Any, standardize: bool, rng: np.random.Generator) -> tuple[Units, bool]:
+def learning_units(rows: CheckedRows, standardize: bool, rng: np.random.Generator) -> tuple[Units, bool]:
     """The units that sharpening learns in, and whether columns are turned in them."""
-    standardizer = Standardizer(X.shape[1], active=standardize).update(X)
+    X, standardizer = rows.X, rows.standardizer(active=standardize)
     whitened = (
         standardize and not sparse.issparse(X) and X.shape[0] >= WHITENED_ROWS and X.shape[1] <= WHITENED_COLUMNS
     )

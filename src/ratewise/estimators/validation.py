@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from ..streams import Standardizer
+
 
 class Columns(NamedTuple):
     """What a fit remembers of the columns."""
@@ -20,11 +22,17 @@ class Columns(NamedTuple):
     names: NDArray[Any] | None
 
     @classmethod
-    def of(cls, X: Any, estimator: BaseEstimator) -> tuple[Any, Columns]:
+    def of(cls, X: Any, estimator: BaseEstimator) -> tuple[CheckedRows, Columns]:
         """Check X as a fit does, without touching the estimator: a refused fit must leave it as it was."""
         probe = copy.copy(estimator)
-        checked = validate_rows(probe, X, reset=True)
-        return checked, cls(probe.n_features_in_, getattr(probe, "feature_names_in_", None))
+        checked = _as_rows(probe, X, reset=True)
+        columns = cls(probe.n_features_in_, getattr(probe, "feature_names_in_", None))
+        # One reading of the rows tells their statistics, and whether there is a NaN among them.
+        with np.errstate(all="ignore"):
+            statistics = Standardizer(columns.number).update(checked)
+        if not np.isfinite(statistics.squares).all():
+            _require_finite(checked, columns.names)
+        return CheckedRows(checked, statistics), columns
 
     def store_on(self, estimator: Any) -> None:
         estimator.n_features_in_ = self.number
@@ -34,9 +42,36 @@ class Columns(NamedTuple):
             del estimator.feature_names_in_
 
 
+class CheckedRows(NamedTuple):
+    """Rows that a fit may learn from, and the statistics of their columns."""
+
+    X: Any
+    statistics: Standardizer | None
+
+    @property
+    def number(self) -> int:
+        return int(self.X.shape[0])
+
+    def where(self, kept: NDArray[np.bool_]) -> CheckedRows:
+        """Some of them."""
+        return CheckedRows(self.X[kept], None)
+
+    def standardizer(self, *, active: bool = True) -> Standardizer:
+        """The change of units that they ask for; none if it is not active."""
+        if active and self.statistics is not None:
+            return self.statistics
+        return Standardizer(self.X.shape[1], active=active).update(self.X)
+
+
 def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """X as a C-contiguous float array or CSR matrix of finite numbers, with the columns of the fit."""
-    X = validate_data(
+    X = _as_rows(estimator, X, reset=reset)
+    _require_finite(X, getattr(estimator, "feature_names_in_", None))
+    return X
+
+
+def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    return validate_data(
         estimator,
         X,
         reset=reset,
@@ -45,8 +80,6 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         order="C",
         ensure_all_finite=False,
     )
-    _require_finite(X, getattr(estimator, "feature_names_in_", None))
-    return X
 
 
 def _require_finite(X: Any, names: NDArray[Any] | None) -> None:

@@ -92,6 +92,7 @@ class _Lesson:
     def __init__(self, problem: Problem, train: NDArray[np.intp], test: NDArray[np.intp]):
         self._X, self._positive = problem.X[train], problem.positive[train]
         self._test_X, self._test_positive = problem.X[test], problem.positive[test]
+        np.ones_like(self._X)  # memory is slow when first touched: the method that came first would pay for it
 
     def warm_up(self, run: Run) -> None:
         """Have all compiled, or read from the disk, that a run calls: none of it is to be timed."""

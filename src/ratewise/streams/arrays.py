@@ -19,7 +19,7 @@ from .units import Units
 
 # A kernel call sums models in the width of the data; solvers fold that into float64 between calls.
 _LARGEST_CHUNK = 1 << 18
-_SAMPLED_ROWS = 1 << 14
+_SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
 
 
 class ArrayStream:
@@ -95,7 +95,9 @@ class ArrayStream:
 
     def _look_at_some_rows(self) -> tuple[float, float]:
         """From the first rows: they are a random sample."""
-        sample = list(self._held.pieces([(0, min(self._held.shape[0], _SAMPLED_ROWS))]))
+        values_a_row = max(self._held.n_values / max(self._held.shape[0], 1), 1.0)
+        looked_at = min(self._held.shape[0], _SAMPLED_ROWS, int(_SAMPLED_VALUES / values_a_row) + 1000)
+        sample = list(self._held.pieces([(0, looked_at)]))
         rows = max(sum(piece.shape[0] for piece in sample), 1)
         squares = sum(sum_of_squares(piece) for piece in sample)
         if self._unit_scale or squares == 0:

@@ -85,9 +85,9 @@ def best_of(candidates: tuple[float, ...], value: Callable[[float], float]) -> f
 
 def _standardised(task: Task) -> tuple[Standardizer, ArrayStream, ArrayStream]:
     """Rows checked as every estimator checks them, the baselines too, standardised and mixed."""
-    X, columns = Columns.of(task.X, MeasureClassifier())
-    rows = training_set(X, task.positive, None, pos_label=True)
-    standardizer = Standardizer(columns.number).update(rows.X)
+    checked, _ = Columns.of(task.X, MeasureClassifier())
+    rows = training_set(checked, task.positive, None, pos_label=True)
+    standardizer = rows.checked.standardizer()
     stream = ArrayStream(rows.X, rows.signed_weights, standardizer, np.random.default_rng(task.seed))
     return standardizer, *split(stream, VALIDATION_FRACTION)
 
