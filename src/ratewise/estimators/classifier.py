@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from ..measures import ConstraintWarning, Measure, get_measure
 from ..solvers import Solver, get_solver
 from .labels import announced_classes, is_indicator, require_same_classes
+from .one_thread import one_blas_thread
 from .online import OnlineTwo
 from .online_many import OnlineMany
 from .outcome import Coefficients, Outcome
@@ -187,7 +188,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
         before = self._models_before(columns.number, task.n_models) if self.warm_start else None
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         history = settings.new_history()
-        outcome = task.learn(before, rng, history)
+        with one_blas_thread():
+            outcome = task.learn(before, rng, history)
 
         forget_stream(self)
         columns.store_on(self)
@@ -223,9 +225,11 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
 
         columns.store_on(self)
         self._online = online
-        online.learn(rows, settings)
+        with one_blas_thread():
+            online.learn(rows, settings)
+            outcome = online.outcome(settings)
         self.history_ = online.history.table()
-        self._store(online.outcome(settings), settings)
+        self._store(outcome, settings)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from ..measures import Rates
 from ..solvers import (
@@ -59,10 +58,8 @@ class ManyClassFit:
         return int(self.rows.classes.size)
 
     def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Outcome:
-        # Batches are small: threads of BLAS would wait for one another most of the time.
-        with threadpool_limits(1, user_api="blas"):
-            fit = self._one_against_the_rest if self.settings.sharpen is None else self._jointly
-            units, selected = fit(before, rng, history)
+        fit = self._one_against_the_rest if self.settings.sharpen is None else self._jointly
+        units, selected = fit(before, rng, history)
         rates = selected.rates.by_class()
         return Outcome(
             self.classes,

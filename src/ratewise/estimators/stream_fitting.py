@@ -18,6 +18,7 @@ from .from_stream import (
     to_be_held_in_memory,
     windows_with_both_classes,
 )
+from .one_thread import one_blas_thread
 from .settings import Settings
 from .stream_arguments import check_stream_arguments, require_once_enough
 from .stream_memory import remember_stream, take_over
@@ -92,7 +93,8 @@ class StreamFitting:
     ) -> None:
         positives = float(survey.label_counts[labels.positive])
         settings.solver.check(settings.measure, positives / survey.rows)
-        result, history = learn_from(stream, survey, labels, plan, settings.new_history(), **how)
+        with one_blas_thread():
+            result, history = learn_from(stream, survey, labels, plan, settings.new_history(), **how)
         self.n_features_in_ = len(stream.feature_names)
         self.history_ = history.table()
         self._online = None
