@@ -13,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from ..measures import Measure
-from ..solvers import BestThreshold, best_threshold
+from ..solvers import BestThreshold, best_threshold, half_the_noise, rates_at, steady_threshold
 from .inner import fitted, response_of, scores_of
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -127,9 +127,28 @@ class CrossFitter:
 def threshold_near(
     neutral: float, scores: NDArray[np.float64], signed_weights: NDArray[np.float64], measure: Measure
 ) -> BestThreshold:
-    """The exact best threshold; of cuts that do equally well, the one nearest to where one would cut unasked."""
-    best = best_threshold(scores - neutral, signed_weights, measure)
-    return best._replace(threshold=best.threshold + neutral)
+    """The middle of the thresholds that rows held out cannot tell from the best, and what it comes to.
+
+    Where rows are few the very best cut is an accident. It may even lie between the scores that the models of
+    different folds give to rows that are alike, and then their mean vote goes for all of them or for none. If no
+    cut beats the one that would be made unasked, that is the one.
+    """
+    scores = scores - neutral
+    best = best_threshold(scores, signed_weights, measure)
+    tolerance = noise_in(best, signed_weights, measure)
+    steady = steady_threshold(scores, signed_weights, measure, tolerance)
+    rates = rates_at(scores, signed_weights, steady)
+    value = float(measure.value(*rates))
+    unasked = float(measure.value(*rates_at(scores, signed_weights, 0.0)))
+    if unasked >= best.value or value < best.value - tolerance:  # the middle of two good places need not be one
+        return best._replace(threshold=best.threshold + neutral)
+    return BestThreshold(steady + neutral, value, rates)
+
+
+def noise_in(best: BestThreshold, signed_weights: NDArray[np.float64], measure: Measure) -> float:
+    """Values closer than this cannot be told apart by these rows."""
+    rarer = float(min((signed_weights > 0).sum(), (signed_weights < 0).sum()))
+    return half_the_noise(best.value, measure.scale(best.rates.prevalence), rarer)
 
 
 def _fit_and_score(

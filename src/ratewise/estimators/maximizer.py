@@ -40,7 +40,7 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     :class:`~sklearn.model_selection.TunedThresholdClassifierCV`. In each round a model a fold is fitted; the rows
     held out say what the measure is and so how much a positive row is to weigh in the next round: AMP's valuation
     at the level reached for pseudo-linear measures, the dual pair for concave ones. The rounds that do best on
-    rows held out are kept, their models vote, and the exact best threshold is drawn on such votes.
+    rows held out are kept, their models vote, and the best threshold is drawn on such votes.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             n_jobs=self.n_jobs,
         )
         rounds, valuations = play_rounds(fitter, measure, self.rounds)
-        kept = indistinguishable(rounds, fitter.signed_weights) if self.ensemble else [_best(rounds)]
+        kept = indistinguishable(rounds, fitter.signed_weights, measure) if self.ensemble else [_best(rounds)]
         votes = np.mean([rounds[k].votes() for k in kept], axis=0)
         best = threshold_near(0.5, votes, fitter.signed_weights, measure)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Measure
-from .crossfit import CrossFitter, Round
+from .crossfit import CrossFitter, Round, noise_in
 from .valuation import Valuation, tempered_ratio, valuation_at
 
 # Weights that differ by less than this factor teach a learner nothing new.
@@ -35,17 +35,14 @@ def play_rounds(fitter: CrossFitter, measure: Measure, most: int) -> tuple[list[
     return rounds, valuations
 
 
-def indistinguishable(rounds: list[Round], signed_weights: NDArray[np.float64]) -> list[int]:
+def indistinguishable(rounds: list[Round], signed_weights: NDArray[np.float64], measure: Measure) -> list[int]:
     """The best round, and those that may be as good for all that the rows held out can tell.
 
-    Closer than half the noise in a value estimated from so many points of the rarer class, they are better
-    averaged than chosen from.
+    They are better averaged than chosen from.
     """
-    values = [one.best.value for one in rounds]
-    best = max(values)
-    rarer = float(min((signed_weights > 0).sum(), (signed_weights < 0).sum()))
-    tolerance = 0.5 * math.sqrt(max(best * (1.0 - best), 1e-6) / rarer)
-    return [k for k, value in enumerate(values) if value >= best - tolerance]
+    best = max((one.best for one in rounds), key=lambda best: best.value)
+    least = best.value - noise_in(best, signed_weights, measure)
+    return [k for k, one in enumerate(rounds) if one.best.value >= least]
 
 
 def history_table(
