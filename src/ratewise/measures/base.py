@@ -179,9 +179,13 @@ class PseudoLinearMeasure(Measure):
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         a, b = self.coefficients(self.require_prevalence(prevalence))
-        numerator = a[0] + a[1] * np.asarray(tpr) + a[2] * np.asarray(tnr)
-        denominator = b[0] + b[1] * np.asarray(tpr) + b[2] * np.asarray(tnr)
+        if not (isinstance(tpr, float) and isinstance(tnr, float)):
+            tpr, tnr = np.asarray(tpr), np.asarray(tnr)
+        numerator = a[0] + a[1] * tpr + a[2] * tnr
+        denominator = b[0] + b[1] * tpr + b[2] * tnr
         # 0/0 happens where nothing is positive, truly or by prediction; scikit-learn calls that 0 too.
+        if isinstance(denominator, float):  # arrays of one would take ten times as long, and fits ask often
+            return numerator / denominator if denominator != 0.0 else 0.0
         safe = np.where(denominator == 0, 1.0, denominator)
         result = np.where(denominator == 0, 0.0, numerator / safe)
         return result[()]

@@ -59,7 +59,8 @@ class Learner:
         """One kernel call; then the kernel's own sums are folded away, so that its rounding cannot pile up."""
         self._lay_out_for(chunk.rows)
         state = self._state
-        state["squared_length"] = float(np.dot(self._direction, self._direction))
+        if settings.radius is not None:
+            state["squared_length"] = float(np.dot(self._direction, self._direction))
         try:
             learn(
                 chunk.rows,

@@ -131,7 +131,7 @@ class Outlook:
         """
         scores, weights = _thinned_out(look.scores, self._rows.signed_weights)
         window = Sigmoid(1.0).slope((scores - look.best.threshold) / width)
-        on_positives, on_negatives = _class_means(window, weights)
+        on_positives, on_negatives = (_class_shares(weights) @ window).tolist()
         # A constraint may ask for a cut where hardly a negative is left and TNR is dear; a corner of Min does not.
         least = 0.1 * min(self._prevalence, 1.0 - self._prevalence) if self._constrained else 0.05
         share = min(max(on_negatives / max(on_positives + on_negatives, 1e-300), least), 1.0 - least)
@@ -143,9 +143,10 @@ class Outlook:
         margins = np.sign(weights) * (scores - look.best.threshold)
         width = 2.0 * float(scores.std()) + 1e-30
         softness = self._softness * (_SOFTER if self._constrained else 1.0)
+        shares = _class_shares(weights)
         for _ in range(24):
-            soft_rates = _class_means(Sigmoid(1.0).value(margins / width), weights)
-            soft = float(self._measure.value(*soft_rates, look.best.rates.prevalence))
+            tpr, tnr = (shares @ Sigmoid(1.0).value(margins / width)).tolist()
+            soft = float(self._measure.value(tpr, tnr, look.best.rates.prevalence))
             if soft >= look.value - softness * abs(look.value - self.useless):
                 break
             width /= 1.4
@@ -164,9 +165,8 @@ def _some(mine: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.flatnonzero(mine[::apart]) * apart
 
 
-def _class_means(values: NDArray[Any], weights: NDArray[Any]) -> tuple[float, float]:
-    positive = weights > 0
-    return (
-        float(np.average(values[positive], weights=weights[positive])),
-        float(np.average(values[~positive], weights=-weights[~positive])),
-    )
+def _class_shares(weights: NDArray[Any]) -> NDArray[np.float64]:
+    """Times values of the rows: their mean over the positives, and over the negatives."""
+    shares: NDArray[np.float64] = np.maximum(np.stack([weights, -weights]), 0.0).astype(np.float64)
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares
