@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,13 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..measures import Measure, get_measure
 from .coarse import coarse_rows
-from .crossfit import Ballot, CrossFitter, Round, Rows, threshold_near
+from .crossfit import CrossFitter, Round, Rows, threshold_near
 from .folds import make_folds
-from .inner import fitted, goes_on, scores_of, weight_keyword
+from .inner import fitted, goes_on, weight_keyword
 from .labels import positive_label
 from .rounds import history_table, indistinguishable, play_rounds
 from .validation import two_class_targets
+from .voters import Voter, mean_probability, mean_vote, voters_of
 
 # With fewer, what the folds hold out is missed by their models.
 _FEW_ROWS = 20_000
@@ -27,8 +28,8 @@ _RESPONSES = ("auto", "decision_function", "predict_proba")
 
 
 def _inner_has_probabilities(maximizer: MeasureMaximizer) -> bool:
-    members = getattr(maximizer, "estimators_", None)
-    inner = members[0] if members else maximizer.estimator
+    fitted_ones = getattr(maximizer, "estimators_", None)
+    inner = fitted_ones[0] if fitted_ones else maximizer.estimator
     getattr(inner, "predict_proba")  # noqa: B009 - the inner estimator's own words if it has none
     return True
 
@@ -152,11 +153,11 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         votes = np.mean([rounds[k].votes() for k in kept], axis=0)
         best = threshold_near(0.5, votes, fitter.signed_weights, measure)
 
-        members = _members_of(rounds, kept) if self.ensemble else []
-        if not members or targets.y.size < _FEW_ROWS:
+        voters = voters_of(rounds, kept) if self.ensemble else []
+        if not voters or targets.y.size < _FEW_ROWS:
             # It votes as much as all models of the folds: they know each other's mistakes, it knows all the rows.
-            members.append(self._member_of_all_rows(fitter, rounds[: _best(rounds) + 1], say=max(len(members), 1)))
-        self._store(members)
+            voters.append(self._voter_of_all_rows(fitter, rounds[: _best(rounds) + 1], say=max(len(voters), 1)))
+        self._store(voters)
         self.measure_, self.classes_ = measure, targets.classes
         self.threshold_, self.rates_ = best.threshold, best.rates
         self.history_ = history_table(rounds, valuations, kept, best.rates.prevalence)
@@ -166,8 +167,7 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """The mean vote less the threshold, between -1 and 1: above 0 for ``classes_[1]``."""
         check_is_fitted(self)
         positive = positive_label(self.classes_, self.pos_label)
-        votes = [one.ballot.votes(scores_of(one.model, X, one.ballot.response, positive)) for one in self._members]
-        above: NDArray[np.float64] = self._mean(votes) - self.threshold_
+        above = mean_vote(self._voters, X, positive) - self.threshold_
         return above if positive == self.classes_[1] else -above
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -183,7 +183,7 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Mean probabilities of the classes, the weights of the rounds undone; ``predict`` does not cut these."""
         check_is_fitted(self)
         positive = positive_label(self.classes_, self.pos_label)
-        means = self._mean([one.probabilities(X, positive) for one in self._members])
+        means = mean_probability(self._voters, X, positive)
         columns = [means if label == positive else 1.0 - means for label in self.classes_]
         return np.column_stack(columns)
 
@@ -225,7 +225,7 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return measure
 
-    def _member_of_all_rows(self, fitter: CrossFitter, rounds: list[Round], say: int) -> _Member:
+    def _voter_of_all_rows(self, fitter: CrossFitter, rounds: list[Round], say: int) -> Voter:
         """One model of all rows, by the same way through the rounds as those of the folds."""
         rows, last = fitter.rows, rounds[-1]
         everything = np.arange(rows.y.size)
@@ -242,15 +242,11 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 previous=model,
                 warm_start=self.warm_start,
             )
-        return _Member(model, last.ballot, last.ratio, say)
+        return Voter(model, last.ballot, last.ratio, say)
 
-    def _mean(self, of_members: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        mean: NDArray[np.float64] = np.average(of_members, axis=0, weights=[one.say for one in self._members])
-        return mean
-
-    def _store(self, members: list[_Member]) -> None:
-        self._members = members
-        self.estimators_ = [one.model for one in members]
+    def _store(self, voters: list[Voter]) -> None:
+        self._voters = voters
+        self.estimators_ = [one.model for one in voters]
         first = self.estimators_[0]
         attributes = {name: getattr(first, name, None) for name in ("n_features_in_", "feature_names_in_")}
         attributes["estimator_"] = None if self.ensemble else first
@@ -259,24 +255,6 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, value)
             elif hasattr(self, name):
                 delattr(self, name)
-
-
-class _Member(NamedTuple):
-    """One who votes."""
-
-    model: Any
-    ballot: Ballot
-    ratio: float
-    say: int = 1
-
-    def probabilities(self, X: Any, positive: Any) -> NDArray[np.float64]:
-        """Of the positive class, as if all rows had weighed alike."""
-        weighted = scores_of(self.model, X, "predict_proba", positive)
-        return weighted / (weighted + self.ratio * (1.0 - weighted))
-
-
-def _members_of(rounds: list[Round], kept: list[int]) -> list[_Member]:
-    return [_Member(model, rounds[k].ballot, rounds[k].ratio) for k in kept for model in rounds[k].models]
 
 
 def _best(rounds: list[Round]) -> int:
