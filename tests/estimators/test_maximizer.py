@@ -180,7 +180,7 @@ def test_where_rows_are_few_a_model_of_all_rows_has_half_the_say(small, seen):
     X, y = small
     maximizer = MeasureMaximizer(Recorder(), cv=3, rounds=1).fit(X, y)
     assert [fit["y"].size for fit in seen] == [400, 400, 400, 600]
-    assert [one.say for one in maximizer._members] == [1, 1, 1, 3]
+    assert [one.say for one in maximizer._voters] == [1, 1, 1, 3]
     many = np.tile(X, (34, 1))
     assert len(MeasureMaximizer(Recorder(), cv=3, rounds=1).fit(many, np.tile(y, 34)).estimators_) == 3
 
