@@ -41,7 +41,7 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     :class:`~sklearn.model_selection.TunedThresholdClassifierCV`. In each round a model a fold is fitted; the rows
     held out say what the measure is and so how much a positive row is to weigh in the next round: AMP's valuation
     at the level reached for pseudo-linear measures, the dual pair for concave ones. The rounds that do best on
-    rows held out are kept, their models vote, and the best threshold is drawn on such votes.
+    rows held out are kept, their models vote, and the threshold is the middle of those that do best on such votes.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     estimator_ : classifier
         With ``ensemble=False``: the only one.
     threshold_ : float
-        Of the mean vote: 1/2, or near it where several rounds vote together.
+        Of the mean vote: 1/2 or near it, since every model's vote is 1/2 at its round's own threshold.
     rates_ : Rates
         (tpr, tnr, prevalence) of rows held out.
     history_ : dict of arrays
