@@ -43,6 +43,7 @@ class Learner:
 
     def __init__(self, n_features: int, dtype: Any, initial: LinearModel | None = None):
         self._places = np.arange(n_features)  # where each column's weight stands in these arrays
+        self._laid_out_for: type | None = None
         self._direction = np.zeros(n_features, dtype=dtype)
         self._recent_sum = np.zeros(n_features, dtype=dtype)
         self._sum = np.zeros(n_features)
@@ -91,6 +92,9 @@ class Learner:
 
     def _lay_out_for(self, rows: DenseRows | CSRRows) -> None:
         """Bring the arrays into the form that the kernel needs for dense rows, or for sparse ones."""
+        if type(rows) is self._laid_out_for:
+            return
+        self._laid_out_for = type(rows)
         room, places = model_places(rows, self._places.size)
         if room == self._direction.size:
             return

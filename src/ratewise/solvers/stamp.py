@@ -119,7 +119,9 @@ class StampRun(StreamingRun):
             if self._solver.level == "fresh" and budget > 0:
                 budget -= self._end_epoch_on_fresh_points(stream, min(budget, int(self._epoch_length)))
             else:
-                self._end_epoch(stream, self._actual_level(stream, self._learner.mean()))
+                known = budget > 0 or self._task.history is not None  # else nobody asks for the last level
+                level = self._actual_level(stream, self._learner.mean()) if known else self._level
+                self._end_epoch(stream, level)
 
     def feed(self, stream: ArrayStream, points: int, seen: Summary) -> None:
         while points > 0:

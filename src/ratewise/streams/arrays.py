@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .blocks import ShuffledBlocks
 from .chunk import Chunk, CSRRows, DenseRows, Summary, rows_for_kernels
 from .grouping import Ranges, equal_ranges, order_by_group
 from .holding import Holding, hold
@@ -63,7 +64,7 @@ class ArrayStream:
         signed_weights = np.asarray(signed_weights)
         order = evenly_mixed_order(signed_weights > 0, rng)
         held = hold(X, order, units, dtype, low_memory=low_memory, threads=threads)
-        self._begin(held, signed_weights[order].astype(np.float32, copy=False), units.unit_scale, rng)
+        self._begin(held, signed_weights.take(order).astype(np.float32, copy=False), units.unit_scale, rng)
         self._groups: NDArray[np.intp] | None = None if groups is None else groups[order]
 
     @classmethod
@@ -110,8 +111,7 @@ class ArrayStream:
         self.signed_weights = _joined([self._weights[start:stop] for start, stop in self._ranges])
         self.n_points = int(self.signed_weights.size)
         self._summary: Summary | None = None
-        self._starts = np.empty(0, dtype=np.int64)
-        self._stops = np.empty(0, dtype=np.int64)
+        self._blocks: ShuffledBlocks | None = None
 
     @property
     def summary(self) -> Summary:
@@ -216,29 +216,12 @@ class ArrayStream:
 
     def take(self, points: int) -> Iterator[Chunk]:
         """The next points, in as many chunks as it takes; passes follow one another without end."""
+        if self._blocks is None:
+            self._blocks = ShuffledBlocks(self._ranges, self._rng)
         while points > 0:
-            if self._starts.size == 0:
-                self._shuffle_blocks()
-            ends = np.cumsum(self._stops - self._starts)
-            budget = min(points, _LARGEST_CHUNK, int(ends[-1]))
-            last = int(np.searchsorted(ends, budget))
-            beyond = int(ends[last]) - budget
-            starts, stops = self._starts[: last + 1].copy(), self._stops[: last + 1].copy()
-            stops[-1] -= beyond
-            self._starts, self._stops = self._starts[last:].copy(), self._stops[last:].copy()
-            self._starts[0] = stops[-1]
-            if beyond == 0:
-                self._starts, self._stops = self._starts[1:], self._stops[1:]
-            points -= budget
-            yield from self._held.chunks(self._pulls, starts, stops)
-
-    def _shuffle_blocks(self) -> None:
-        length = min(max(self.n_points // 64, 1), 4096)
-        starts = np.concatenate([np.arange(start, stop, length) for start, stop in self._ranges])
-        ends = np.concatenate([np.full(-(-(stop - start) // length), stop) for start, stop in self._ranges])
-        order = self._rng.permutation(starts.size)
-        self._starts = starts[order].astype(np.int64)
-        self._stops = np.minimum(self._starts + length, ends[order]).astype(np.int64)
+            now = min(points, _LARGEST_CHUNK)
+            yield from self._held.chunks(self._pulls, *self._blocks.take(now))
+            points -= now
 
     def scores(self, weights: NDArray[Any], intercept: float) -> NDArray[np.floating[Any]]:
         """The scores of this stream's rows under a model of its columns, in the width of the rows."""
