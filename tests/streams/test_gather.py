@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.core.errors import TypingError
 from scipy import sparse
 
 from ratewise.streams.gather import gather_scaled, gather_standardized
@@ -27,11 +28,19 @@ def test_rows_come_in_the_order_asked_for_less_the_centre_over_the_scale(dtype, 
     assert np.array_equal(out, (X[order] - centre) * inverse)
 
 
-def test_wide_rows_can_be_written_narrow():
-    X = np.array([[1e8 + 1.0], [1e8]])
-    out = np.empty((2, 1), dtype=np.float32)
-    gather_standardized(X, np.array([1, 0]), np.array([1e8]), np.array([0.5]), out)
-    assert out.tolist() == [[0.0], [0.5]]  # the centre is taken off before the rounding
+@pytest.mark.parametrize("d", [1, 8, 11])
+def test_wide_rows_can_be_written_narrow(d):
+    X = np.array([[1e8 + 1.0] * d, [1e8] * d])
+    out = np.empty((2, d), dtype=np.float32)
+    gather_standardized(X, np.array([1, 0]), np.full(d, 1e8), np.full(d, 0.5), out)
+    assert out.tolist() == [[0.0] * d, [0.5] * d]  # the centre is taken off before the rounding
+
+
+def test_arrays_that_it_would_misread_are_refused():
+    X, order, d = np.ones((4, 3)), np.array([0]), np.ones(3)
+    for arguments in ((X.T, order, d, d, np.ones((1, 4))), (X, order, d.astype(np.float32), d, np.ones((1, 3)))):
+        with pytest.raises(TypingError, match="C-contiguous"):
+            gather_standardized(*arguments)
 
 
 def test_rows_of_a_larger_matrix_are_found():

@@ -8,12 +8,15 @@ import numpy as np
 from llvmlite import ir
 from numba import njit
 from numba.core import cgutils, types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 from scipy import sparse
 
-_AHEAD = 12  # rows asked for before they are needed
+_AHEAD = 24  # rows asked for before they are needed
 _CACHE_LINE = 64
+_LANES = 8  # columns taken together
+_INDEX = ir.IntType(64)
 
 
 @intrinsic
@@ -36,24 +39,76 @@ def _ask_for(typingctx: Any, X: Any, i: Any, byte: Any) -> Any:
 
 @njit(cache=True, nogil=True, boundscheck=False)
 def ask_for_row(X: Any, i: Any) -> None:
-    """Have a row brought into the cache."""
-    for byte in range(0, X.shape[1] * X.itemsize, _CACHE_LINE):
+    """Have a row brought into the cache; it may begin in the middle of a line, and so end in one more."""
+    size = X.shape[1] * X.itemsize
+    for byte in range(0, size, _CACHE_LINE):
         _ask_for(X, i, byte)
+    _ask_for(X, i, size - 1)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"}, boundscheck=False)
+@intrinsic
+def _standardize_row(typingctx: Any, X: Any, k: Any, centre: Any, inverse: Any, out: Any, i: Any) -> Any:
+    """``out[i] = (X[k] - centre) * inverse``, eight columns at a time; the last eight may have been met before.
+
+    Left to the compiler, a row of 22 columns would end in six single ones, and begin with a look whether the
+    arrays overlap.
+    """
+    if (
+        any(array.layout != "C" for array in (X, centre, inverse, out))
+        or not X.dtype == centre.dtype == inverse.dtype
+    ):
+        raise TypingError("The arrays must be C-contiguous, and the centre and the scale as wide as the rows.")
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        matrix, centres, inverses, copy = (
+            context.make_array(signature.args[p])(context, builder, arguments[p]) for p in (0, 2, 3, 4)
+        )
+        columns = builder.extract_value(matrix.shape, 1)
+        row = builder.gep(matrix.data, [builder.mul(arguments[1], columns)])
+        new_row = builder.gep(copy.data, [builder.mul(arguments[5], columns)])
+        number, new_number = (context.get_data_type(signature.args[p].dtype) for p in (0, 4))
+        bytes_each, new_bytes_each = (signature.args[p].dtype.bitwidth // 8 for p in (0, 4))
+
+        def place(start: Any, offset: Any, kind: Any, lanes: int) -> Any:
+            first = builder.gep(start, [offset])
+            return first if lanes == 1 else builder.bitcast(first, ir.VectorType(kind, lanes).as_pointer())
+
+        def standardize(offset: Any, lanes: int) -> None:
+            x, c, factor = (
+                builder.load(place(start, offset, number, lanes), align=bytes_each)
+                for start in (row, centres.data, inverses.data)
+            )
+            found = builder.fmul(builder.fsub(x, c), factor)
+            if new_number != number:
+                found = builder.fptrunc(found, new_number if lanes == 1 else ir.VectorType(new_number, lanes))
+            builder.store(found, place(new_row, offset, new_number, lanes), align=new_bytes_each)
+
+        with builder.if_else(builder.icmp_signed(">=", columns, _INDEX(_LANES))) as (wide, narrow):
+            with wide:
+                over = builder.and_(columns, _INDEX(_LANES - 1))
+                whole = builder.sub(columns, over)
+                with cgutils.for_range_slice(builder, _INDEX(0), whole, _INDEX(_LANES)) as (offset, _):
+                    standardize(offset, _LANES)
+                with builder.if_then(builder.icmp_signed(">", over, _INDEX(0))):
+                    standardize(builder.sub(columns, _INDEX(_LANES)), _LANES)
+            with narrow, cgutils.for_range_slice(builder, _INDEX(0), columns, _INDEX(1)) as (offset, _):
+                standardize(offset, 1)
+        return context.get_dummy_value()
+
+    return types.void(X, types.int64, centre, inverse, out, types.int64), emit
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
 def gather_standardized(X: Any, order: Any, centre: Any, inverse: Any, out: Any) -> None:
     """``out[i] = (X[order[i]] - centre) * inverse``; the rows must be C-contiguous.
 
     A row in random order is a cache miss, several times the arithmetic: rows are asked for ahead of time.
     """
-    n, d = out.shape
+    n = out.shape[0]
     for i in range(n):
         if i + _AHEAD < n:
             ask_for_row(X, np.int64(order[i + _AHEAD]))
-        k = order[i]
-        for j in range(d):
-            out[i, j] = (X[k, j] - centre[j]) * inverse[j]
+        _standardize_row(X, np.int64(order[i]), centre, inverse, out, i)
 
 
 def gather_scaled(X: Any, order: NDArray[np.signedinteger[Any]], factors: NDArray[np.float64], dtype: Any) -> Any:

@@ -54,9 +54,9 @@ def mix_evenly(positive: Any, positives: int, seed: Any, order: Any) -> None:
             common[c] = i
             c += 1
     state = _shuffle(common, _shuffle(rare, np.uint64(seed)))
-    c = 0
+    c, end = 0, 0
     for k in range(max(number, 1)):
-        begin, end = k * n // max(number, 1), (k + 1) * n // max(number, 1)
+        begin, end = end, (k + 1) * n // max(number, 1)
         place = -1
         if number > 0:
             within, state = _below(end - begin, state)
