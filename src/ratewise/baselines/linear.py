@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.labels import positive_label
 from ..estimators.training_set import training_set
-from ..estimators.validation import Columns, validate_rows
+from ..estimators.validation import Columns, checked_labels, validate_rows
 from ..measures import Measure, get_measure
 from ..solvers import LinearModel, best_threshold, rates_at
 from ..streams import ArrayStream
@@ -94,7 +94,7 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         if self.on_checkpoint is not None and not callable(self.on_checkpoint):
             raise ValueError(f"on_checkpoint must be None or a function; got {self.on_checkpoint!r}.")
         checked, columns = Columns.of(X, self)
-        rows = training_set(checked, y, sample_weight, pos_label=self.pos_label)
+        rows = training_set(checked, checked_labels(y, checked.number), sample_weight, pos_label=self.pos_label)
         if not (rows.signed_weights > 0).any() or not (rows.signed_weights < 0).any():
             raise ValueError(
                 "All rows of one class have sample_weight 0: a classifier needs rows of both classes."

@@ -25,7 +25,7 @@ from .outcome import Coefficients, Outcome
 from .settings import Settings
 from .training_set import ManyClassSet, many_class_set
 from .two_classes import learning_units
-from .validation import CheckedRows
+from .validation import CheckedRows, Labels
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,16 @@ class ManyClassFit:
 
     @classmethod
     def of(
-        cls, checked: CheckedRows, y: Any, sample_weight: Any, settings: Settings, *, pos_label: Any, groups: Any
+        cls,
+        checked: CheckedRows,
+        labels: Labels,
+        sample_weight: Any,
+        settings: Settings,
+        *,
+        pos_label: Any,
+        groups: Any,
     ) -> ManyClassFit:
-        rows = many_class_set(checked, y, sample_weight, groups=groups)
+        rows = many_class_set(checked, labels, sample_weight, groups=groups)
         require_no_positive(pos_label, f"{rows.classes.size} classes")
         totals = np.bincount(rows.codes, weights=rows.weights, minlength=rows.classes.size)
         if not totals.all():

@@ -15,7 +15,7 @@ from .outcome import Coefficients, Outcome
 from .settings import Settings
 from .training_set import TrainingSet, training_set
 from .two_classes import Fitted, choose_threshold, in_units, positive_sign
-from .validation import CheckedRows
+from .validation import CheckedRows, checked_labels
 
 _RESERVOIR_ROWS = 2000  # of each class
 
@@ -129,7 +129,8 @@ class OnlineTwo:
     def rows(
         checked: CheckedRows, y: Any, sample_weight: Any, classes: NDArray[Any], pos_label: Any
     ) -> TrainingSet:
-        return training_set(checked, y, sample_weight, pos_label=pos_label, classes=classes)
+        labels = checked_labels(y, checked.number)
+        return training_set(checked, labels, sample_weight, pos_label=pos_label, classes=classes)
 
     @property
     def history(self) -> History:

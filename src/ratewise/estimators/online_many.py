@@ -17,7 +17,7 @@ from .online import OnlineFit
 from .outcome import Coefficients, Outcome
 from .settings import Settings
 from .training_set import ManyClassSet, many_class_set
-from .validation import CheckedRows
+from .validation import CheckedRows, checked_labels
 
 
 class OnlineMany:
@@ -44,7 +44,8 @@ class OnlineMany:
         checked: CheckedRows, y: Any, sample_weight: Any, classes: NDArray[Any], pos_label: Any
     ) -> ManyClassSet:
         require_no_positive(pos_label, f"{classes.size} classes")
-        return many_class_set(checked, y, sample_weight, classes=classes)
+        labels = checked_labels(y, checked.number)
+        return many_class_set(checked, labels, sample_weight, classes=classes)
 
     def check(self, rows: ManyClassSet, settings: Settings, fixed: tuple[Any, ...]) -> None:
         """Refuse what the fit so far cannot go on with, before anything is changed."""

@@ -45,13 +45,13 @@ def fit_task(
     if is_indicator(y):
         _require_none(target_prevalence, "labels")
         return ManyLabelFit.of(rows, y, sample_weight, settings, pos_label=pos_label, groups=groups)
-    y, found = checked_labels(y, rows.number)
-    if found.size > 2:
-        _require_none(target_prevalence, f"{found.size} classes")
-        return ManyClassFit.of(rows, y, sample_weight, settings, pos_label=pos_label, groups=groups)
+    labels = checked_labels(y, rows.number)
+    if labels.found.size > 2:
+        _require_none(target_prevalence, f"{labels.found.size} classes")
+        return ManyClassFit.of(rows, labels, sample_weight, settings, pos_label=pos_label, groups=groups)
     return TwoClassFit.of(
         rows,
-        y,
+        labels,
         sample_weight,
         settings,
         pos_label=pos_label,

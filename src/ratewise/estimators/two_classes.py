@@ -27,7 +27,7 @@ from .labels import positive_label
 from .outcome import Coefficients, Outcome
 from .settings import Settings
 from .training_set import TrainingSet, training_set
-from .validation import CheckedRows
+from .validation import CheckedRows, Labels
 from .weighing import require_both_classes, share_of_positives, with_mean_weight_one
 
 # Turning the columns pays where they are few, and where rows are many enough to tell signal from noise in all.
@@ -75,7 +75,7 @@ class TwoClassFit:
     def of(
         cls,
         checked: CheckedRows,
-        y: Any,
+        labels: Labels,
         sample_weight: Any,
         settings: Settings,
         *,
@@ -83,7 +83,7 @@ class TwoClassFit:
         target_prevalence: float | None,
         groups: Any,
     ) -> TwoClassFit:
-        rows = training_set(checked, y, sample_weight, pos_label=pos_label, groups=groups)
+        rows = training_set(checked, labels, sample_weight, pos_label=pos_label, groups=groups)
         rows = with_mean_weight_one(rows)
         require_both_classes(rows)
         fit = cls(rows, settings, pos_label, target_prevalence)

@@ -127,8 +127,14 @@ def two_class_targets(y: Any, n_rows: int, sample_weight: Any) -> Targets:
     return Targets(y, classes, weights)
 
 
-def checked_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The labels, and those that occur."""
+class Labels(NamedTuple):
+    """Checked labels of the rows, and those that occur."""
+
+    y: NDArray[Any]
+    found: NDArray[Any]
+
+
+def checked_labels(y: Any, n_rows: int) -> Labels:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     from sklearn.utils.validation import column_or_1d  # warns of a column vector as scikit-learn does
@@ -142,9 +148,9 @@ def checked_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity; every row needs a label.")
     if y.dtype.kind in "biu" and y.size and _has_two_values(y):
-        return y, np.array([y.min(), y.max()])
+        return Labels(y, np.array([y.min(), y.max()]))
     check_classification_targets(y)
-    return y, np.unique(y)
+    return Labels(y, np.unique(y))
 
 
 def _has_two_values(y: NDArray[Any]) -> bool:

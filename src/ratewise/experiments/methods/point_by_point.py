@@ -13,7 +13,7 @@ from ...baselines.checkpoints import Stopwatch
 from ...baselines.linear import split
 from ...estimators import MeasureClassifier
 from ...estimators.training_set import training_set
-from ...estimators.validation import Columns
+from ...estimators.validation import Columns, checked_labels
 from ...measures import Measure
 from ...solvers import LinearModel, Solver, StreamingRun, best_threshold
 from ...solvers import Task as SolverTask
@@ -86,7 +86,7 @@ def best_of(candidates: tuple[float, ...], value: Callable[[float], float]) -> f
 def _standardised(task: Task) -> tuple[Standardizer, ArrayStream, ArrayStream]:
     """Rows checked as every estimator checks them, the baselines too, standardised and mixed."""
     checked, _ = Columns.of(task.X, MeasureClassifier())
-    rows = training_set(checked, task.positive, None, pos_label=True)
+    rows = training_set(checked, checked_labels(task.positive, checked.number), None, pos_label=True)
     standardizer = rows.checked.standardizer()
     stream = ArrayStream(rows.X, rows.signed_weights, standardizer, np.random.default_rng(task.seed))
     return standardizer, *split(stream, VALIDATION_FRACTION)
