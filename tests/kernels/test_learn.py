@@ -37,11 +37,14 @@ class Outcome:
 
 
 def stretches_of(ranges, average_every):
-    """The points of each range: four by four at first, then 32 by 32 unless a mean is taken oftener."""
+    """The points of each range: half as many as the root of those before, in fours, from 4 to 32; a mean that is
+    taken oftener makes them fewer.
+    """
     t = 0
     for start, stop in ranges:
         while start < stop:
-            end = min(start + (4 if t < 64 else min(max(average_every, 4), 32)), stop)
+            fours = math.floor(math.sqrt(t) / 8)
+            end = min(start + min(max(4 * fours, 4), max(average_every, 4), 32), stop)
             yield range(start, end)
             t += end - start
             start = end
@@ -50,8 +53,8 @@ def stretches_of(ranges, average_every):
 def reference_learn(X, signed_weights, ranges, settings, reward, measure, pair, radius=math.inf):
     """Algorithm 1 as one would write it on a blackboard: whole vectors, an explicit sum of models.
 
-    The model moves at every point, the pair after every four; the steps and the penalty are those of a stretch, at
-    whose end the model is added up if that is due, as often as there were points since.
+    The model moves at every point. The pair moves after every stretch, whose steps and penalty stay the same, and
+    after it the model is added up if that is due, as often as there were points since.
     """
     w, b = np.zeros(X.shape[1]), 0.0
     sum_w, sum_b, summed, unsummed = np.zeros(X.shape[1]), 0.0, 0, 0
@@ -62,9 +65,8 @@ def reference_learn(X, signed_weights, ranges, settings, reward, measure, pair, 
         factor = 1.0 / math.sqrt(t + len(stretch))
         step, dual_step = settings.step * factor, settings.dual_step * factor
         epsilon = math.sqrt(factor) if measure is not None and not measure.lipschitz else 0.0
-        rewards, met = {1.0: 0.0, -1.0: 0.0}, 0
+        rewards = {1.0: 0.0, -1.0: 0.0}
         for i in stretch:
-            t, met = t + 1, met + 1
             sign, weight = float(np.sign(signed_weights[i])), float(abs(signed_weights[i]))
             score = X[i] @ w + b
             margin = sign * score
@@ -80,14 +82,15 @@ def reference_learn(X, signed_weights, ranges, settings, reward, measure, pair, 
                 w = w * (radius / np.linalg.norm(w))
             if sign:
                 rewards[sign] += per_point * reward.value(margin)
-            if measure is not None and (met == 4 or i == stretch[-1]):
-                gradient = measure.conjugate_gradient(alpha, beta)
-                alpha, beta = measure.project(
-                    alpha + dual_step * (met * (settings.conjugate_sign * gradient[0] - epsilon) - rewards[1.0]),
-                    beta + dual_step * (met * (settings.conjugate_sign * gradient[1] - epsilon) - rewards[-1.0]),
-                    epsilon,
-                )
-                rewards, met = {1.0: 0.0, -1.0: 0.0}, 0
+        t += len(stretch)
+        if measure is not None:
+            gradient = measure.conjugate_gradient(alpha, beta)
+            count = len(stretch)
+            alpha, beta = measure.project(
+                alpha + dual_step * (count * (settings.conjugate_sign * gradient[0] - epsilon) - rewards[1.0]),
+                beta + dual_step * (count * (settings.conjugate_sign * gradient[1] - epsilon) - rewards[-1.0]),
+                epsilon,
+            )
         w = w / (1.0 + len(stretch) * step * settings.l2)
         unsummed += len(stretch)
         if unsummed >= settings.average_every:
@@ -165,6 +168,19 @@ def test_the_loop_matches_its_reference(measure, reward):
     found = compiled_learn(X, 22, np.float64, signed_weights, starts, stops, _STEPS, reward, measure, (0.4, 0.6))
     assert_same(found, expected, 1e-9)
     np.testing.assert_allclose(found.hits, expected.hits, rtol=1e-6)
+
+
+@pytest.mark.parametrize("as_csr", [False, True])
+@pytest.mark.parametrize("measure", [None, QMean()], ids=str)
+def test_the_loop_matches_its_reference_once_its_stretches_are_as_long_as_they_get(measure, as_csr):
+    X, signed_weights = points(6000, 5)
+    steps = _STEPS._replace(average_every=200)
+    matrix = sparse.csr_matrix(X)
+    rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
+    expected = reference_learn(X, signed_weights, [(0, 5999)], steps, Hinge(), measure, (0.4, 0.6))
+    found = compiled_learn(rows, 5, np.float64, signed_weights, [0], [5999], steps, Hinge(), measure, (0.4, 0.6))
+    assert len(list(stretches_of([(0, 5999)], 200))[-2]) == 32
+    assert_same(found, expected, 1e-9)
 
 
 @pytest.mark.parametrize("d", WIDTHS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,18 @@ def count_called(scores: Any, signed_weights: Any, threshold: float) -> tuple[fl
         hits += positive * called
         passes += negative * (1.0 - called)
     return positives, hits, negatives, passes
+
+
+@njit(nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def sum_rewards(scores: Any, signed_weights: Any, reward: Any) -> tuple[float, float]:
+    """The sums of the rewards of positives and of negatives, each times its weight."""
+    on_positives, on_negatives = 0.0, 0.0
+    for i in range(scores.size):
+        weight = np.float64(signed_weights[i])
+        worth = reward.value(math.copysign(1.0, weight) * scores[i])
+        on_positives += max(weight, 0.0) * worth
+        on_negatives += max(-weight, 0.0) * worth
+    return on_positives, on_negatives
 
 
 @njit(cache=True, nogil=True)

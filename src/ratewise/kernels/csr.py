@@ -78,6 +78,11 @@ def emit_squared_row(context: Any, builder: Any, signature: Any, arguments: Any)
     return widened(builder, builder.load(total))
 
 
+def emit_count_values(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    rows, start, stop = arguments
+    return builder.sub(*(_Row(context, builder, signature.args[0], rows, i).start for i in (stop, start)))
+
+
 class _Row:
     """Where the entries of row i begin and end, and what each of them is."""
 

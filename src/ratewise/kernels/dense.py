@@ -105,6 +105,12 @@ def emit_squared_row(context: Any, builder: Any, signature: Any, arguments: Any)
     return _emit_sum(lambda block, x, offset: (x, x), context, builder, signature, rows, i)
 
 
+def emit_count_values(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    rows, start, stop = arguments
+    columns = builder.extract_value(context.make_array(signature.args[0])(context, builder, rows).shape, 1)
+    return builder.mul(columns, builder.sub(stop, start))
+
+
 def _emit_sum(
     factors: Callable[[_Block, Any, Any], tuple[Any, Any]],
     context: Any,

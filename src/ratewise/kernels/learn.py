@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from .counts import count_called
-from .rows import BLOCK, FASTMATH, add_rows, look_ahead, meets_blocks, row_dot, squared_row
+from .counts import count_called, sum_rewards
+from .rows import BLOCK, FASTMATH, add_rows, count_values, look_ahead, meets_blocks, row_dot, squared_row
 
 STATE = np.dtype(
     [
@@ -42,12 +42,15 @@ STATE = np.dtype(
 # A point whose reward hardly changes is not learned from: the row's update would cost more than it moves.
 NEGLIGIBLE_SLOPE = 1e-3
 
-# What changes slowly is looked at once a stretch of points: the steps, the penalty, the sampled mean, the rates.
-# The steps fall fastest at first.
-STRETCH, FIRST_STRETCH, FIRST_POINTS = 32, BLOCK, 64
+# What changes slowly is looked at once a stretch of points: the dual pair, the steps, the penalty, the sampled
+# mean, the rates. All move fastest at first, so stretches grow with the root of the points.
+_LONGEST_STRETCH = 32
 
 # A model of so few columns is added to at every block, be it zeros: a branch would cost more.
 _SMALL_MODEL = 64
+
+# What guessing wrong whether a sparse row is learned from costs, in non-zeros added in vain.
+_WRONG_GUESS = 32
 
 # Below this the scale is folded into the direction. It takes a loop over the columns, so it should be rare; but
 # numbers divided by it must not overflow.
@@ -78,7 +81,7 @@ class Steps(NamedTuple):
 
 @njit(nogil=True, fastmath=FASTMATH, error_model="numpy")
 def _meet(score: Any, signed_weight: Any, pulls: Any, reward: Any) -> Any:
-    """One point: its margin, and how far to move along its row.
+    """How far to move along the row of a point.
 
     A move of 0 goes the same way as any other, and a class is told by arithmetic: a branch would be guessed wrong
     too often.
@@ -86,7 +89,13 @@ def _meet(score: Any, signed_weight: Any, pulls: Any, reward: Any) -> Any:
     margin = math.copysign(1.0, signed_weight) * score
     slope = reward.slope(margin)
     pull = pulls[0] * max(signed_weight, 0.0) + pulls[1] * min(signed_weight, 0.0)
-    return margin, pull * (slope if slope > NEGLIGIBLE_SLOPE else 0.0)
+    return pull * (slope if slope > NEGLIGIBLE_SLOPE else 0.0)
+
+
+@njit(nogil=True, error_model="numpy")
+def stretch_after(t: Any, longest: Any) -> Any:
+    """How many points the stretch after t points takes."""
+    return min(max(int(math.sqrt(t) / (2 * BLOCK)) * BLOCK, BLOCK), longest)
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy")
@@ -110,7 +119,7 @@ def learn(
     learned along (Algorithm 1), or None to hold the pair. (numba compiles a loop of its own for each None.)
 
     Each point moves the model. The dual pair, whose cost does not depend on the columns and would outweigh that of
-    a short row, comes in once for every four points, for what all four ask of it; the penalty once a stretch.
+    a short row, moves once a stretch, by what all its points ask of it.
     """
     s = state[0]
     t = int(s.points)
@@ -121,12 +130,13 @@ def learn(
     positives, negatives = s.positives, s.negatives
     positive_hits, negative_hits = s.positive_hits, s.negative_hits
     gain = steps.intercept_gain
-    longest = min(STRETCH, max(steps.average_every, BLOCK))
-    scores = np.empty(STRETCH)
+    longest = min(_LONGEST_STRETCH, max(steps.average_every, BLOCK))
+    scores = np.empty(_LONGEST_STRETCH)
+    add_always = False
     for k in range(starts.size):
         begin = starts[k]
         while begin < stops[k]:
-            length = min(FIRST_STRETCH if t < FIRST_POINTS else longest, stops[k] - begin)
+            length = min(stretch_after(t, longest), stops[k] - begin)
             root = 1.0 / math.sqrt(t + length)
             step, dual_step = steps.step * root, steps.dual_step * root
             epsilon = 0.0
@@ -134,10 +144,10 @@ def learn(
                 if not measure.lipschitz:
                     epsilon = math.sqrt(root)
             inverse_scale = 1.0 / scale
+            pulls = (step * alpha * steps.per_positive, step * beta * steps.per_negative)
+            learned = 0
             for first in range(begin, begin + length, BLOCK):
                 count = min(BLOCK, begin + length - first)
-                pulls = (step * alpha * steps.per_positive, step * beta * steps.per_negative)
-                on_positives, on_negatives = 0.0, 0.0
                 if meets_blocks(rows) and count == BLOCK and radius is None:
                     # The scores of all four at once; what learning from one adds to those of the next is told by
                     # the products of their rows.
@@ -145,26 +155,17 @@ def learn(
                     y0, y1 = np.float64(signed_weights[first]), np.float64(signed_weights[first + 1])
                     y2, y3 = np.float64(signed_weights[first + 2]), np.float64(signed_weights[first + 3])
                     z0 = scale * d0 + intercept
-                    margin0, push0 = _meet(z0, y0, pulls, reward)
+                    push0 = _meet(z0, y0, pulls, reward)
                     z1 = scale * d1 + intercept + push0 * (p01 + gain)
-                    margin1, push1 = _meet(z1, y1, pulls, reward)
+                    push1 = _meet(z1, y1, pulls, reward)
                     z2 = scale * d2 + intercept + push0 * (p02 + gain) + push1 * (p12 + gain)
-                    margin2, push2 = _meet(z2, y2, pulls, reward)
+                    push2 = _meet(z2, y2, pulls, reward)
                     z3 = (
                         scale * d3 + intercept + push0 * (p03 + gain) + push1 * (p13 + gain) + push2 * (p23 + gain)
                     )
-                    margin3, push3 = _meet(z3, y3, pulls, reward)
+                    push3 = _meet(z3, y3, pulls, reward)
                     place = first - begin
                     scores[place], scores[place + 1], scores[place + 2], scores[place + 3] = z0, z1, z2, z3
-                    if measure is not None:
-                        r0, r1 = reward.value(margin0), reward.value(margin1)
-                        r2, r3 = reward.value(margin2), reward.value(margin3)
-                        on_positives = (
-                            max(y0, 0.0) * r0 + max(y1, 0.0) * r1 + max(y2, 0.0) * r2 + max(y3, 0.0) * r3
-                        )
-                        on_negatives = (
-                            max(-y0, 0.0) * r0 + max(-y1, 0.0) * r1 + max(-y2, 0.0) * r2 + max(-y3, 0.0) * r3
-                        )
                     moved = abs(push0) + abs(push1) + abs(push2) + abs(push3)
                     if moved != 0.0 or direction.size < _SMALL_MODEL:
                         f0, f1 = push0 * inverse_scale, push1 * inverse_scale
@@ -175,13 +176,10 @@ def learn(
                     for i in range(first, first + count):
                         linear = scale * row_dot(rows, i, direction)
                         y = np.float64(signed_weights[i])
-                        margin, push = _meet(linear + intercept, y, pulls, reward)
+                        push = _meet(linear + intercept, y, pulls, reward)
                         scores[i - begin] = linear + intercept
-                        if measure is not None:
-                            worth = reward.value(margin)
-                            on_positives += max(y, 0.0) * worth
-                            on_negatives += max(-y, 0.0) * worth
-                        if push != 0.0:
+                        learned += push != 0.0
+                        if add_always or push != 0.0:
                             intercept += gain * push
                             add_rows(rows, i, (push * inverse_scale,), direction)
                             if radius is not None:
@@ -191,15 +189,17 @@ def learn(
                                     inverse_scale = 1.0 / scale
                                     squared_length = radius * radius
 
-                if measure is not None:
-                    slope_alpha, slope_beta = measure.conjugate_gradient(alpha, beta)
-                    down_alpha = steps.per_positive * on_positives + count * epsilon
-                    down_beta = steps.per_negative * on_negatives + count * epsilon
-                    alpha, beta = measure.project(
-                        alpha + dual_step * (count * steps.conjugate_sign * slope_alpha - down_alpha),
-                        beta + dual_step * (count * steps.conjugate_sign * slope_beta - down_beta),
-                        epsilon,
-                    )
+            end = begin + length
+            if measure is not None:
+                on_positives, on_negatives = sum_rewards(scores[:length], signed_weights[begin:end], reward)
+                slope_alpha, slope_beta = measure.conjugate_gradient(alpha, beta)
+                down_alpha = steps.per_positive * on_positives + length * epsilon
+                down_beta = steps.per_negative * on_negatives + length * epsilon
+                alpha, beta = measure.project(
+                    alpha + dual_step * (length * steps.conjugate_sign * slope_alpha - down_alpha),
+                    beta + dual_step * (length * steps.conjugate_sign * slope_beta - down_beta),
+                    epsilon,
+                )
 
             shrink = 1.0 / (1.0 + length * step * steps.l2)
             scale *= shrink
@@ -216,7 +216,8 @@ def learn(
                 intercept_sum += unsummed * intercept
                 summed += unsummed
                 unsummed = 0.0
-            end = begin + length
+            if not meets_blocks(rows):
+                add_always = count_values(rows, begin, end) * (length - learned) < _WRONG_GUESS * learned * length
             total, hits, others, passes = count_called(scores[:length], signed_weights[begin:end], 0.0)
             positives += total
             positive_hits += hits

@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from . import csr, dense
 from .dense import BLOCK, PAIRS
 
-__all__ = ["BLOCK", "FASTMATH", "add_rows", "look_ahead", "meets_blocks", "row_dot", "squared_row"]
+__all__ = ["BLOCK", "FASTMATH", "add_rows", "count_values", "look_ahead", "meets_blocks", "row_dot", "squared_row"]
 
 # Plain fastmath=True would let the compiler assume that no NaN exists, and a diverging run must be seen.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
@@ -57,3 +57,9 @@ def add_rows(typingctx: Any, rows: Any, first: Any, factors: Any, vector: Any) -
 def squared_row(typingctx: Any, rows: Any, i: Any) -> Any:
     """The squared length of row i."""
     return types.float64(rows, i), _layout(rows).emit_squared_row
+
+
+@intrinsic
+def count_values(typingctx: Any, rows: Any, start: Any, stop: Any) -> Any:
+    """How many values the rows from ``start`` to ``stop`` are made of."""
+    return types.int64(rows, start, stop), _layout(rows).emit_count_values
