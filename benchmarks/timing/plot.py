@@ -8,6 +8,7 @@ from typing import Any
 from . import reach
 
 STYLES: dict[str, dict[str, Any]] = {
+    reach.ONLINE: {"color": "C4", "marker": "d", "markersize": 4, "linewidth": 1.2},
     reach.PLAIN: {"color": "C0", "marker": "o", "markersize": 4, "linewidth": 1.2},
     reach.LOW_MEMORY: {"color": "C2", "marker": "s", "markersize": 4, "linewidth": 1.2},
     reach.SHARPENED: {"color": "C1", "marker": "^", "markersize": 4, "linewidth": 1.2},

@@ -66,10 +66,11 @@ def of_sgd(found: list[dict[str, Any]]) -> Iterator[Target]:
 
 def of_reach(found: list[dict[str, Any]]) -> Iterator[Target]:
     for entry in found:
-        ours = reach.arrival(entry)
-        ratio = None if ours is None else ours.seconds / reach.target(entry)["seconds"]
         where = f"{entry['data']}, {entry['measure']}"
-        yield Target("CPU time to the plug-in's test value / the plug-in's", where, ratio, 0.1)
+        for online, claim in ((True, ""), (False, ", by a fit to all rows")):
+            ours = reach.arrival(entry, online=online)
+            ratio = None if ours is None else ours.seconds / reach.target(entry)["seconds"]
+            yield Target(f"CPU time to the plug-in's test value / the plug-in's{claim}", where, ratio, 0.1)
 
 
 def of_growth(found: dict[str, Any]) -> Iterator[Target]:

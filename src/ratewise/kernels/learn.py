@@ -217,6 +217,7 @@ def learn(
                 summed += unsummed
                 unsummed = 0.0
             if not meets_blocks(rows):
+                # Where many rows are learned from, adding nothing for the others costs less than wrong guesses.
                 add_always = count_values(rows, begin, end) * (length - learned) < _WRONG_GUESS * learned * length
             total, hits, others, passes = count_called(scores[:length], signed_weights[begin:end], 0.0)
             positives += total
