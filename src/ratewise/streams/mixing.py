@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
+_IN_CACHE, _PILE = 1 << 21, 1 << 16  # numbers that are shuffled as they lie; numbers in a pile
 _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 
@@ -28,6 +29,33 @@ def _below(number: int, state: Any) -> Any:
 
 @njit(nogil=True)
 def _shuffle(values: Any, state: Any) -> Any:
+    """Shuffle in place; returns the next state."""
+    if values.size <= _IN_CACHE:
+        return _shuffle_in_cache(values, state)
+    # Swaps all over the memory would wait for it. So the values are dealt out at random into piles that fit into
+    # the cache, and each pile is shuffled: again, all orders are equally likely.
+    piles = 2
+    while values.size > piles * _PILE:
+        piles *= 2
+    edges = np.zeros(piles + 1, np.int64)
+    again = state
+    for _ in range(values.size):
+        pile, again = _below(piles, again)
+        edges[pile + 1] += 1
+    edges = np.cumsum(edges)
+    dealt, tops = np.empty_like(values), edges[:-1].copy()
+    for i in range(values.size):
+        pile, state = _below(piles, state)
+        dealt[tops[pile]] = values[i]
+        tops[pile] += 1
+    for pile in range(piles):
+        state = _shuffle_in_cache(dealt[edges[pile] : edges[pile + 1]], state)
+    values[:] = dealt
+    return state
+
+
+@njit(nogil=True)
+def _shuffle_in_cache(values: Any, state: Any) -> Any:
     """Fisher and Yates' shuffle, in place; returns the next state."""
     for i in range(values.size - 1, 0, -1):
         j, state = _below(i + 1, state)

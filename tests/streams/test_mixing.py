@@ -1,0 +1,50 @@
+"""Random orders that spread the rarer class evenly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from ratewise.streams.mixing import _IN_CACHE, _shuffle, evenly_mixed_order
+
+
+@settings(deadline=None, max_examples=60)
+@given(n=st.integers(1, 300), positives=st.integers(0, 300), seed=st.integers(0, 99))
+def test_every_row_comes_once_and_every_stretch_has_its_share_of_the_rarer_class(n, positives, seed):
+    rng = np.random.default_rng(seed)
+    positive = rng.permutation(n) < positives
+    order = evenly_mixed_order(positive, rng)
+    assert sorted(order.tolist()) == list(range(n))
+    rarer = positive[order] if 2 * positive.sum() <= n else ~positive[order]
+    number = int(rarer.sum())
+    for k in range(number):
+        assert rarer[k * n // number : (k + 1) * n // number].sum() == 1
+
+
+@njit
+def shuffled(n, seed):
+    values = np.arange(n)
+    _shuffle(values, np.uint64(seed))
+    return values
+
+
+def test_all_orders_of_four_are_equally_likely():
+    counts: dict[tuple[int, ...], int] = {}
+    for seed in range(4800):
+        order = tuple(shuffled(4, 7919 * seed).tolist())
+        counts[order] = counts.get(order, 0) + 1
+    assert len(counts) == 24
+    assert sum((count - 200) ** 2 / 200 for count in counts.values()) < 50  # chi-squared, 23 degrees: p = 0.001
+
+
+@pytest.mark.parametrize("n", [_IN_CACHE, _IN_CACHE + 1])
+def test_many_numbers_are_shuffled_all_over(n):
+    values = shuffled(n, 5)
+    assert np.array_equal(np.sort(values), np.arange(n))
+    met, _, _ = np.histogram2d(np.arange(n), values, bins=16)
+    expected = n / 256
+    assert ((met - expected) ** 2 / expected).sum() < 310  # 225 degrees of freedom, and less: p < 0.0002
+    assert (values[1:] == values[:-1] + 1).sum() < 10  # one is expected: neighbours do not stay together
