@@ -17,18 +17,41 @@ def cpu_seconds(work: Work) -> float:
     return time.process_time() - started
 
 
-def take_turns(works: Sequence[Work], *, least: int = 7, most: int = 25, seconds: float = 2.0) -> np.ndarray:
+def touch_memory(size: int) -> None:
+    """Use so many bytes and give them back.
+
+    A virtual machine gets memory from its host when it first writes to it, and gives back what it no longer needs:
+    whoever comes next would pay seconds for a gigabyte, or nothing.
+    """
+    np.ones(size, dtype=np.uint8)
+
+
+def take_turns(
+    works: Sequence[Work],
+    *,
+    least: int = 7,
+    most: int = 25,
+    seconds: float = 2.0,
+    memory: Sequence[int] | None = None,
+) -> np.ndarray:
     """CPU seconds of each work, a row a turn: one after the other, over and over.
 
     What slows the machine for a while slows all works of a turn alike, so their ratio within a turn is steadier
-    than the times. An untimed turn goes first, for compiling and caches; short works get more turns.
+    than the times. An untimed turn goes first, for compiling and caches; short works get more turns. So many bytes
+    of ``memory`` as a work will ask for are touched before it, off the clock.
     """
     first = time.process_time()
     for work in works:
         work()
     one_turn = max(time.process_time() - first, 1e-9)
     turns = int(min(max(seconds / one_turn, least), most))
-    return np.array([[cpu_seconds(work) for work in works] for _ in range(turns)])
+    found = np.empty((turns, len(works)))
+    for turn in found:
+        for k, work in enumerate(works):
+            if memory is not None:
+                touch_memory(memory[k])
+            turn[k] = cpu_seconds(work)
+    return found
 
 
 def median_ratio(turns: np.ndarray, above: int, below: int) -> float:

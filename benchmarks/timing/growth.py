@@ -57,4 +57,5 @@ def with_columns() -> dict[str, Any]:
 
 def times(name: str, sizes: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """CPU seconds of each size's fit, a row a turn."""
-    return take_turns([lambda X=X, y=y: fit(name, X, y) for X, y in sizes], least=5)
+    copies = [X.nbytes + 20 * y.size for X, y in sizes]  # rows, and what is kept of each: order, weight, score
+    return take_turns([lambda X=X, y=y: fit(name, X, y) for X, y in sizes], least=5, memory=copies)

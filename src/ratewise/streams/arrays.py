@@ -12,6 +12,7 @@ from scipy import sparse
 
 from .blocks import ShuffledBlocks
 from .chunk import Chunk, CSRRows, DenseRows, Summary, rows_for_kernels
+from .gather import gather_weights
 from .grouping import Ranges, equal_ranges, order_by_group
 from .holding import Holding, hold
 from .mixing import evenly_mixed_order
@@ -64,7 +65,7 @@ class ArrayStream:
         signed_weights = np.asarray(signed_weights)
         order = evenly_mixed_order(signed_weights > 0, rng)
         held = hold(X, order, units, dtype, low_memory=low_memory, threads=threads)
-        self._begin(held, signed_weights.take(order).astype(np.float32, copy=False), units.unit_scale, rng)
+        self._begin(held, gather_weights(signed_weights, order), units.unit_scale, rng)
         self._groups: NDArray[np.intp] | None = None if groups is None else groups[order]
 
     @classmethod

@@ -111,6 +111,19 @@ def gather_standardized(X: Any, order: Any, centre: Any, inverse: Any, out: Any)
         _standardize_row(X, np.int64(order[i]), centre, inverse, out, i)
 
 
+def gather_weights(weights: NDArray[Any], order: NDArray[np.signedinteger[Any]]) -> NDArray[np.float32]:
+    """The weights in this order, as float32. (numpy would widen the order first, and then the weights again.)"""
+    out = np.empty(order.size, dtype=np.float32)
+    _gather_weights(weights, order, out)
+    return out
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _gather_weights(weights: Any, order: Any, out: Any) -> None:
+    for i in range(order.size):
+        out[i] = weights[order[i]]
+
+
 def gather_scaled(X: Any, order: NDArray[np.signedinteger[Any]], factors: NDArray[np.float64], dtype: Any) -> Any:
     """The rows of a CSR matrix in this order, each column times its factor, with sorted columns: one copy."""
     lengths = np.diff(X.indptr)[order]
