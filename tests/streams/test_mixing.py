@@ -27,7 +27,7 @@ def test_every_row_comes_once_and_every_stretch_has_its_share_of_the_rarer_class
 @njit
 def shuffled(n, seed):
     values = np.arange(n)
-    _shuffle(values, np.uint64(seed))
+    _shuffle(values, np.uint64(seed), np.empty(n, np.int64))
     return values
 
 

@@ -28,8 +28,8 @@ def _below(number: int, state: Any) -> Any:
 
 
 @njit(nogil=True)
-def _shuffle(values: Any, state: Any) -> Any:
-    """Shuffle in place; returns the next state."""
+def _shuffle(values: Any, state: Any, spare: Any) -> Any:
+    """Shuffle in place, with as much spare room; returns the next state."""
     if values.size <= _IN_CACHE:
         return _shuffle_in_cache(values, state)
     # Swaps all over the memory would wait for it. So the values are dealt out at random into piles that fit into
@@ -43,7 +43,7 @@ def _shuffle(values: Any, state: Any) -> Any:
         pile, again = _below(piles, again)
         edges[pile + 1] += 1
     edges = np.cumsum(edges)
-    dealt, tops = np.empty_like(values), edges[:-1].copy()
+    dealt, tops = spare[: values.size], edges[:-1].copy()
     for i in range(values.size):
         pile, state = _below(piles, state)
         dealt[tops[pile]] = values[i]
@@ -64,15 +64,15 @@ def _shuffle_in_cache(values: Any, state: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def mix_evenly(positive: Any, positives: int, seed: Any, order: Any) -> None:
-    """Fill ``order`` with all rows, each class shuffled, and the rarer one spread evenly.
+def mix_evenly(positive: Any, positives: int, seed: Any, pool: Any, order: Any) -> None:
+    """Fill ``order`` with all rows, each class shuffled, and the rarer one spread evenly; ``pool`` is spare room.
 
     The k-th row of the rarer class goes to a random place in the k-th of as many equal stretches.
     """
     n = positive.size
     rarer = positives <= n - positives
     number = positives if rarer else n - positives
-    rare, common = np.empty(number, order.dtype), np.empty(n - number, order.dtype)
+    rare, common = pool[:number], pool[number:]
     r, c = 0, 0
     for i in range(n):
         if positive[i] == rarer:
@@ -81,7 +81,7 @@ def mix_evenly(positive: Any, positives: int, seed: Any, order: Any) -> None:
         else:
             common[c] = i
             c += 1
-    state = _shuffle(common, _shuffle(rare, np.uint64(seed)))
+    state = _shuffle(common, _shuffle(rare, np.uint64(seed), order), order)
     c, end = 0, 0
     for k in range(max(number, 1)):
         begin, end = end, (k + 1) * n // max(number, 1)
@@ -99,8 +99,8 @@ def mix_evenly(positive: Any, positives: int, seed: Any, order: Any) -> None:
 def evenly_mixed_order(positive: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.signedinteger[Any]]:
     """A random order in which every stretch of rows has its share of both classes."""
     whole: Any = np.int32 if positive.size <= np.iinfo(np.int32).max else np.int64
-    order = np.empty(positive.size, dtype=whole)
-    mix_evenly(positive, int(np.count_nonzero(positive)), rng.integers(2**63, dtype=np.uint64), order)
+    pool, order = np.empty(positive.size, dtype=whole), np.empty(positive.size, dtype=whole)
+    mix_evenly(positive, int(np.count_nonzero(positive)), rng.integers(2**63, dtype=np.uint64), pool, order)
     return order
 
 
