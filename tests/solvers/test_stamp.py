@@ -56,6 +56,38 @@ def run_stamp(solver, stream, measure, history=None):
     return run
 
 
+def level_at_zero(stream, model):
+    return float(FBeta(1.0).value(*rates_at(stream.scores(*model), stream.signed_weights)))
+
+
+def test_where_good_epochs_and_bad_ones_take_turns_a_bad_one_is_not_returned():
+    """A rare class that the hinge gives up: the level falls by half and more from one epoch to the next."""
+    rng = np.random.default_rng(0)
+    n = 30_000
+    positive = rng.random(n) < 0.02
+    X = rng.standard_normal((n, 4))
+    X[positive, 0] += 1.0
+    X[positive & (rng.random(n) < 0.2), 1] += 6.0
+    signs = np.where(positive, 1.0, -1.0)
+    returned, last = [], []
+    for passes in range(1, 9):
+        stream = ArrayStream(X, signs, Standardizer(4).update(X), np.random.default_rng(0), np.float32)
+        run = run_stamp(Stamp(passes=passes), stream, FBeta(1.0), history := History())
+        returned.append(level_at_zero(stream, run.model()))
+        last.append(history.table()["level"][-1])
+    assert min(last) < 0.15
+    assert min(returned) > 0.25
+
+
+def test_the_last_epoch_is_kept_where_an_earlier_one_is_better_by_chance_only():
+    run = Stamp().start(Task(FBeta(1.0), 4, np.dtype(np.float32)))
+    models = [run.model()._replace(intercept=float(k)) for k in range(3)]
+    near = list(zip((0.51, 0.52, 0.5), models, strict=True))
+    assert run._best_beyond_chance(near, 0.1) is models[2]
+    far = list(zip((0.51, 0.72, 0.5), models, strict=True))
+    assert run._best_beyond_chance(far, 0.1) is models[1]
+
+
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.01])
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 def test_with_a_tuned_threshold_stamp_reaches_the_best_direction(measure, share):

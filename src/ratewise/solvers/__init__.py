@@ -25,9 +25,10 @@ from .history import History
 from .joint import SelectedMany, learn_jointly
 from .learner import Learner, LearnSettings, LinearModel
 from .macro import ClassRates
+from .noise import half_the_noise
 from .offsets import best_offsets
 from .outlook import Look, Outlook, ScoredRows
-from .selection import Selected, half_the_noise, sharpen_and_select
+from .selection import Selected, sharpen_and_select
 from .selection_plan import MANY_ROWS, PLENTY_PER_COLUMN, start_for
 from .sharpen import Sharpen
 from .spade import Spade

@@ -15,7 +15,7 @@ from ..streams import LabelledRows
 from .descent import Descent, ForTheMeasure, ManyModel, batch_rows, for_the_likelihood
 from .history import History
 from .macro import ClassRates
-from .selection import half_the_noise
+from .noise import half_the_noise
 
 _STEPS = 2000
 _MOST_PASSES = 64

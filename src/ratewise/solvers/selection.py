@@ -16,6 +16,7 @@ from ..streams import ArrayStream
 from .base import Solver
 from .history import History
 from .learner import LinearModel
+from .noise import half_the_noise
 from .outlook import Snapshot
 from .selection_plan import Plan, starts_for
 from .sharpen import Sharpen, Trajectory
@@ -251,16 +252,6 @@ def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: Plan
     threshold = steady_threshold(scores, weights, measure, tolerance, caution=caution)
     stages = tuple(candidates[k].stage for k in chosen)
     return Selected(model, threshold, rates_at(scores, weights, threshold), stages)
-
-
-def half_the_noise(value: float, scale: tuple[float, float], points: float) -> float:
-    """Half the noise in a value estimated from so many points: stages closer than that cannot be told apart.
-
-    ``scale`` holds the values of a useless model and of a perfect one.
-    """
-    useless, perfect = scale
-    share = (value - useless) / (perfect - useless)
-    return 0.5 * (perfect - useless) * math.sqrt(max(share * (1.0 - share), 1e-6) / points)
 
 
 def _require_some(candidates: Sequence[Any]) -> None:

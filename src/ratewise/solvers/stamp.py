@@ -21,6 +21,7 @@ from .base import (
     require_number,
 )
 from .learner import Learner, LinearModel
+from .noise import half_the_noise
 from .threshold import rates_at
 
 # A level is taken on so many rows of the rarer class, if 10,000 rows have them.
@@ -34,8 +35,9 @@ class Stamp(Solver):
 
     Epochs of doubling length: in each the model learns with fixed weights on the two classes, then its level
     of the measure is taken, and the level sets the next epoch's weights: the model is challenged to beat
-    itself. (Algorithm 3, with the valuation's weights for any measure and any prevalence; the mean model of an
-    epoch is what is passed on, as the proof's online-to-batch step has it.)
+    itself. Of the last three epochs' models the last is kept, unless another reached a clearly higher level.
+    (Algorithm 3, with the valuation's weights for any measure and any prevalence; the mean model of an epoch is
+    what is passed on, as the proof's online-to-batch step has it.)
 
     Parameters
     ----------
@@ -110,6 +112,7 @@ class StampRun(StreamingRun):
         if self._task.initial is not None:
             self._level = self._actual_level(stream, self._challenger)
         budget = self._solver.passes * stream.n_points
+        recent: list[tuple[float, LinearModel]] = []  # the last epochs' levels and models
         while budget > 0:
             # The last epoch takes the remainder, so that none is cut off half-way.
             last = budget < self._epoch_length * (1.0 + self._solver.growth)
@@ -119,9 +122,21 @@ class StampRun(StreamingRun):
             if self._solver.level == "fresh" and budget > 0:
                 budget -= self._end_epoch_on_fresh_points(stream, min(budget, int(self._epoch_length)))
             else:
-                known = budget > 0 or self._task.history is not None  # else nobody asks for the last level
-                level = self._actual_level(stream, self._learner.mean()) if known else self._level
-                self._end_epoch(stream, level)
+                self._end_epoch(stream, self._actual_level(stream, self._learner.mean()))
+                recent = [*recent[-2:], (self._level, self._challenger)]
+        if recent:
+            self._challenger = self._best_beyond_chance(recent, stream.summary.prevalence)
+
+    def _best_beyond_chance(self, recent: list[tuple[float, LinearModel]], prevalence: float) -> LinearModel:
+        """The last model, unless one shortly before it was better by more than its level can err.
+
+        A concave reward is not the measure: where positives are rare, the weights of a high level may leave none
+        of them called, and the level that follows is low. Then good epochs and bad ones take turns.
+        """
+        level, model = max(recent, key=lambda one: one[0])
+        rarer = _least_rows(prevalence) * min(prevalence, 1.0 - prevalence)
+        error = 2.0 * half_the_noise(level, self._measure.scale(prevalence), rarer)
+        return model if level > recent[-1][0] + error else recent[-1][1]
 
     def feed(self, stream: ArrayStream, points: int, seen: Summary) -> None:
         while points > 0:
@@ -177,8 +192,7 @@ class StampRun(StreamingRun):
         A short epoch's level need not be known better than the epoch lets the model be: the first rows, which are
         a random sample, will do.
         """
-        prevalence = stream.summary.prevalence
-        least = min(_LEVEL_ROWS, _LEVEL_POSITIVES / min(prevalence, 1.0 - prevalence))
+        least = _least_rows(stream.summary.prevalence)
         sample = stream.first(int(max(least, self._epoch_length / 8.0)))
         rates = rates_at(sample.scores(*model), sample.signed_weights)
         return float(self._measure.value(*rates))
@@ -213,6 +227,11 @@ class StampRun(StreamingRun):
     def change_units(self, change: Any) -> None:
         self._learner.change_units(change)
         self._challenger = LinearModel(*change(*self._challenger))
+
+
+def _least_rows(prevalence: float) -> float:
+    """The fewest rows that a level is taken on."""
+    return min(_LEVEL_ROWS, _LEVEL_POSITIVES / min(prevalence, 1.0 - prevalence))
 
 
 def require_pseudo_linear(measure: Measure, solver: str) -> PseudoLinearMeasure:
