@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ratewise.measures import FBeta, GMean, Measure, MinRate, get_measure, measure_names
 from ratewise.solvers import Cuts, best_threshold, rates_at, steady_threshold
 from ratewise.solvers import threshold as threshold_module
+from ratewise.solvers.threshold import beside_alike_rows
 
 quick = settings(deadline=None, max_examples=50)
 weights = st.one_of(st.just(1.0), st.floats(0.1, 10.0))
@@ -265,3 +266,30 @@ def test_a_steady_threshold_of_many_scores_is_that_of_all_cuts(measure, toleranc
     near = np.flatnonzero(merit)
     expected = np.average(cuts.thresholds(near), weights=merit[near])
     assert steady_threshold(scores, signs, measure, tolerance) == pytest.approx(expected, abs=1e-9)
+
+
+def with_alike_rows(block):
+    """Half of the positives and a tenth of the negatives are alike; the others lie well apart, at -1 and 1."""
+    scores = np.concatenate([np.full(50, block), np.full(50, 1.0), np.full(100, block), np.full(900, -1.0)])
+    signs = np.repeat([1.0, 1.0, -1.0, -1.0], [50, 50, 100, 900])
+    return scores.astype(np.float32), signs
+
+
+@pytest.mark.parametrize("block", [-0.002, 0.002])
+def test_alike_rows_fall_to_the_side_that_is_better_for_all_of_them(block):
+    scores, signs = with_alike_rows(block)
+    threshold = beside_alike_rows(0.0, scores, signs, MinRate(), 0.01)
+    assert rates_at(scores, signs, threshold)[:2] == (1.0, pytest.approx(0.9))
+    assert (threshold == 0.0) == (block > 0)  # it was on the right side already
+
+
+def test_a_threshold_is_left_alone_where_others_are_better_by_chance_only():
+    scores, signs = with_alike_rows(-0.002)
+    assert beside_alike_rows(0.0, scores, signs, MinRate(), 0.3) == 0.0
+
+
+def test_a_better_cut_far_away_is_no_business_of_alike_rows():
+    scores = np.concatenate([np.linspace(-3, 3, 601), np.linspace(-3, 3, 601)]).astype(np.float32)
+    signs = np.repeat([1.0, -1.0], 601)
+    threshold = beside_alike_rows(1.5, scores, signs, MinRate(), 0.01)
+    assert abs(threshold - 1.5) <= 0.12 * scores.std()

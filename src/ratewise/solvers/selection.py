@@ -20,7 +20,7 @@ from .noise import half_the_noise
 from .outlook import Snapshot
 from .selection_plan import Plan, starts_for
 from .sharpen import Sharpen, Trajectory
-from .threshold import best_threshold, quick_threshold, rates_at, steady_threshold
+from .threshold import beside_alike_rows, best_threshold, quick_threshold, rates_at, steady_threshold
 
 _T = TypeVar("_T")
 
@@ -109,7 +109,7 @@ def sharpen_and_select(
         candidates.setdefault(held.stage, _Candidate(held.stage, stream.n_features)).add(held)
     # A stage that was skipped in some fold, because its steps were too long, is not to be had.
     complete = [candidate for candidate in candidates.values() if len(candidate.scores) == plan.models]
-    return _mean_of_the_best(complete, measure, plan)
+    return _mean_of_the_best(complete, stream, measure, plan)
 
 
 class _Job(NamedTuple):
@@ -232,7 +232,7 @@ def _best_of(stages: list[_Judged], stream: ArrayStream, measure: Measure) -> Se
     return Selected(chosen.model, best.threshold, best.rates, (chosen.stage,))
 
 
-def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: Plan) -> Selected:
+def _mean_of_the_best(candidates: list[_Candidate], stream: ArrayStream, measure: Measure, plan: Plan) -> Selected:
     """The mean of all stages that do about as well as the best one, cut where the pooled scores say."""
     _require_some(candidates)
     weights = np.concatenate(candidates[0].signed_weights)
@@ -250,6 +250,7 @@ def _mean_of_the_best(candidates: list[_Candidate], measure: Measure, plan: Plan
         np.mean([one.weights for one in models], axis=0), float(np.mean([one.intercept for one in models]))
     )
     threshold = steady_threshold(scores, weights, measure, tolerance, caution=caution)
+    threshold = beside_alike_rows(threshold, stream.scores(*model), stream.signed_weights, measure, tolerance)
     stages = tuple(candidates[k].stage for k in chosen)
     return Selected(model, threshold, rates_at(scores, weights, threshold), stages)
 

@@ -16,6 +16,7 @@ from .constraints import constrained_ranks
 _BINS = 8192
 _MANY_SCORES = 4 * _BINS
 _TIE = 1e-12
+_NEAR = 0.1  # in spreads of the scores; the next cut on each side is near, however far
 
 
 class BestThreshold(NamedTuple):
@@ -100,6 +101,27 @@ def steady_threshold(
     if weights.size == 0:
         return best_threshold(scores, signed_weights, measure).threshold
     return float(np.average(np.concatenate(thresholds), weights=weights))
+
+
+def beside_alike_rows(
+    threshold: float, scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, tolerance: float
+) -> float:
+    """A threshold chosen by other scores of the rows, moved aside if it parts a model's own scores badly.
+
+    Rows that are alike have one score under one model, but as many under the models of folds as there are folds. A
+    threshold chosen between those promises to part such rows, which the mean of the models calls all positive or
+    all negative. So if some cut near by does clearly better for the model's own scores, it is taken.
+    """
+    if measure.constraints(0.5):
+        return threshold
+    cuts = Cuts(scores, signed_weights, measure, caution=None)
+    thresholds = cuts.thresholds(np.arange(cuts.values.size))  # highest first
+    reach = _NEAR * float(scores.std())
+    above, below = np.searchsorted(-thresholds, [-(threshold + reach), -(threshold - reach)])
+    near = np.arange(max(int(above) - 1, 0), min(int(below) + 1, thresholds.size))
+    best = int(near[np.argmax(cuts.values[near])])
+    now = float(measure.value(*rates_at(scores, signed_weights, threshold)))
+    return float(thresholds[best]) if cuts.values[best] > now + 2.0 * tolerance else threshold
 
 
 def _stretches(
