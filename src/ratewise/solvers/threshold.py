@@ -16,7 +16,7 @@ from .constraints import constrained_ranks
 _BINS = 8192
 _MANY_SCORES = 4 * _BINS
 _TIE = 1e-12
-_NEAR = 0.1  # in spreads of the scores; the next cut on each side is near, however far
+_NEAR = 0.02  # in spreads of the scores; the next cut on each side is near, however far
 
 
 class BestThreshold(NamedTuple):
