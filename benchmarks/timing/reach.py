@@ -2,9 +2,9 @@
 
 Every point of a curve is something that a user can call, timed from raw rows to the finished classifier: a fit to
 all rows, or the first few calls of ``partial_fit``, an eighth of the rows each. The test rows are scored off the
-clock. The plug-in is StandardScaler, logistic regression by L-BFGS (up to 1,000
-rounds) and the exact threshold; stopped after fewer rounds it gives a curve too. Five random 70/30 splits: medians
-of the times, means of the test values.
+clock. The plug-in is StandardScaler, logistic regression by L-BFGS (up to 1,000 rounds) and the exact threshold;
+stopped after fewer rounds it gives a curve too. Five random 70/30 splits: medians of the times, means of the test
+values.
 """
 
 from __future__ import annotations

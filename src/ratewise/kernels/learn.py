@@ -49,7 +49,7 @@ _LONGEST_STRETCH = 32
 # A model of so few columns is added to at every block, be it zeros: a branch would cost more.
 _SMALL_MODEL = 64
 
-# What guessing wrong whether a sparse row is learned from costs, in non-zeros added in vain.
+# What guessing wrong whether a row, met alone, is learned from costs, in values added in vain.
 _WRONG_GUESS = 32
 
 # Below this the scale is folded into the direction. It takes a loop over the columns, so it should be rare; but
@@ -93,7 +93,7 @@ def _meet(score: Any, signed_weight: Any, pulls: Any, reward: Any) -> Any:
 
 
 @njit(nogil=True, error_model="numpy")
-def stretch_after(t: Any, longest: Any) -> Any:
+def _stretch_after(t: Any, longest: Any) -> Any:
     """How many points the stretch after t points takes."""
     return min(max(int(math.sqrt(t) / (2 * BLOCK)) * BLOCK, BLOCK), longest)
 
@@ -136,7 +136,7 @@ def learn(
     for k in range(starts.size):
         begin = starts[k]
         while begin < stops[k]:
-            length = min(stretch_after(t, longest), stops[k] - begin)
+            length = min(_stretch_after(t, longest), stops[k] - begin)
             root = 1.0 / math.sqrt(t + length)
             step, dual_step = steps.step * root, steps.dual_step * root
             epsilon = 0.0
@@ -216,9 +216,8 @@ def learn(
                 intercept_sum += unsummed * intercept
                 summed += unsummed
                 unsummed = 0.0
-            if not meets_blocks(rows):
-                # Where many rows are learned from, adding nothing for the others costs less than wrong guesses.
-                add_always = count_values(rows, begin, end) * (length - learned) < _WRONG_GUESS * learned * length
+            # Where many rows are learned from, adding nothing for the others costs less than wrong guesses.
+            add_always = count_values(rows, begin, end) * (length - learned) < _WRONG_GUESS * learned * length
             total, hits, others, passes = count_called(scores[:length], signed_weights[begin:end], 0.0)
             positives += total
             positive_hits += hits
