@@ -1,27 +1,21 @@
-"""Fits on more than one machine: the same kernels where the rows are, small states in between."""
+"""Fits on data that are spread over machines.
+
+:class:`DaskMeasureClassifier` is what users call. :class:`Engine` is what another cluster would have to implement.
+"""
 
 from .classifier import DaskMeasureClassifier
 from .dask_engine import ClusterLost, DaskEngine
-from .local import LocalEngine
-from .plan import Plan
-from .protocol import Answer, Engine, Question, Setup, Shard, Worker, merge
-from .rounds import Outcome, fit_in_rounds
-from .shards import ArrayShard
+from .engine import Answer, Engine, LocalEngine, Question, Setup, Shard, Worker
 
 __all__ = [
     "Answer",
-    "ArrayShard",
     "ClusterLost",
     "DaskEngine",
     "DaskMeasureClassifier",
     "Engine",
     "LocalEngine",
-    "Outcome",
-    "Plan",
     "Question",
     "Setup",
     "Shard",
     "Worker",
-    "fit_in_rounds",
-    "merge",
 ]

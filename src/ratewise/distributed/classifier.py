@@ -1,36 +1,37 @@
-"""DaskMeasureClassifier: the scikit-learn face of a fit on a cluster."""
+"""DaskMeasureClassifier: the scikit-learn interface of a fit on a cluster."""
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, Self
+import sys
+import time
+from numbers import Integral, Real
+from types import TracebackType
+from typing import Any, Self, TextIO
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..measures import ConstraintWarning, Measure, get_measure
-from ..solvers import History, Sharpen, Solver, constraint_slack, get_solver
+from ..estimators._fits import Fitted, fitted_two_classes
+from ..estimators._settings import fit_config, one_blas_thread, warn_of_constraints
+from ..measures import Measure
+from ..solvers import Sharpen, Solver
+from ..solvers.history import History
 from ..streams import Survey
-from .engines import engine_for, require_dask
+from ..training import ArraySource, FitConfig, Trainer
+from ._prediction import FittedOnCluster
+from .dask_engine import engine_for, require_dask
 from .files import ColumnsSeen, encode
-from .fitted import FittedOnCluster
 from .inputs import Input, shards_of
-from .parameters import checked
-from .plan import Plan
-from .progress import StatusLine
-from .rounds import Outcome, fit_in_rounds
-
-# As in a fit on one machine.
-_WHITENED_ROWS = 50_000
-_WHITENED_COLUMNS = 256
+from .source import ShardSource
 
 
 class DaskMeasureClassifier(FittedOnCluster):
     """A :class:`~ratewise.MeasureClassifier` for data that are spread over machines.
 
-    Rows stay on the workers that hold them; what travels are models, sums and counts. The level and the threshold
-    are exact over all partitions. The same ``random_state`` and the same partitions give the same model, bit for
+    Rows stay on the workers that hold them; what travels are models, sums and counts. (Fewer than 100,000 rows that
+    take less than 32 MB are gathered, and fitted as one machine does.) Levels and thresholds are exact over all
+    partitions. The same ``random_state`` and the same partitions give the same model, bit for
     bit, whatever workers there are and whichever of them die on the way.
 
     Parameters
@@ -41,25 +42,23 @@ class DaskMeasureClassifier(FittedOnCluster):
         The cluster, or the address of its scheduler. None takes the current client; without one, partitions are
         held in this process.
     merging : {"auto", "models", "gradients"}, default="auto"
-        "models": every partition learns on its own for a few passes, then all go on from the mean. Few rounds, for
-        partitions that have plenty of both classes and are alike. "gradients": one model moves by the slopes of
-        all rows: many short rounds, and it does not matter how rows are spread; partitions may lack a class.
-        "auto" looks at the partitions.
-    local_passes : int or "auto", default="auto"
-        With models: passes of a partition between two mergers; more where partitions are small.
-    rounds : int or "auto", default="auto"
-        Learning rounds; "auto" for as many as a partition alone would need passes.
+        "models": every partition learns on its own for a pass, then all go on from the mean. Few rounds, for
+        partitions that have plenty of both classes and resemble one another. "gradients": one model moves by the
+        slopes of all rows: many short rounds, and it does not matter how rows are spread; partitions may lack a
+        class. "auto" looks at the partitions.
+    passes : int or "auto", default="auto"
+        Passes to learn in; "auto" for as many as a partition alone would need.
     timeout : float, default=60
         Seconds to wait for a scheduler that does not answer, or for a first worker.
     verbose : int, default=0
-        Above 0: a line to stderr at each look at the model, and on a terminal a status line.
+        Above 0: a line to stderr at each evaluation of the model, and on a terminal a status line.
 
     Attributes
     ----------
     coef_, intercept_, classes_, n_features_in_, feature_spread_, rates_, constraints_met_, stages_, history_
         As for :class:`~ratewise.MeasureClassifier`.
     merging_ : str
-        "models" or "gradients".
+        "models" or "gradients"; "none" where few rows were gathered.
     n_partitions_ : int
 
     Examples
@@ -87,8 +86,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         random_state: Any = None,
         client: Any = None,
         merging: str = "auto",
-        local_passes: int | str = "auto",
-        rounds: int | str = "auto",
+        passes: int | str = "auto",
         timeout: float = 60.0,
         verbose: int = 0,
     ):
@@ -102,8 +100,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         self.random_state = random_state
         self.client = client
         self.merging = merging
-        self.local_passes = local_passes
-        self.rounds = rounds
+        self.passes = passes
         self.timeout = timeout
         self.verbose = verbose
 
@@ -127,70 +124,54 @@ class DaskMeasureClassifier(FittedOnCluster):
             Rows count so many times.
         """
         require_dask()
-        measure, solver, plan = self._plan()
+        settings = self._settings()
         given = shards_of(X, y, target, sample_weight)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         history = History(verbose=bool(self.verbose))
         engine = engine_for(given.shards, self.client, float(self.timeout))
         try:
-            with StatusLine(wanted=bool(self.verbose)) as status:
+            with StatusLine(wanted=bool(self.verbose)) as status, one_blas_thread():
                 seen = encode(engine) if given.tables else None
-                found = fit_in_rounds(
-                    engine,
-                    plan,
-                    history,
-                    self._choose_positive,
-                    lambda prevalence: solver.check(measure, prevalence),
-                    status,
-                )
+                source = ShardSource(engine, seed, self._choose_positive, merging=self.merging, report=status)
+                settings.solver.check(settings.measure, source.statistics().prevalence)
+                trainer = Trainer(settings, history)
+                if self.merging == "auto" and source.fits_in_memory():
+                    result = trainer.fit(ArraySource(*source.fetch(), np.random.default_rng(seed)))
+                    self.merging_ = "none"
+                else:
+                    result = trainer.fit(source)
+                    self.merging_ = source.merging_used
         finally:
             engine.close()
         self.history_ = history.table()
         self.n_partitions_ = len(given.shards)
-        self._store(found, measure, solver)
-        self._remember(given, seen, found)
-        if not self.constraints_met_:
-            warnings.warn(
-                f"{measure.label}: no threshold worth having keeps its constraints; rates_ tells what to expect.",
-                ConstraintWarning,
-                stacklevel=2,
-            )
+        fitted = fitted_two_classes(result, source.classes, self.pos_label, settings.measure)
+        self._store(fitted, settings)
+        self._remember(given, seen, source)
+        warn_of_constraints(fitted.message, stacklevel=2)
         return self
 
-    def _plan(self) -> tuple[Measure, Solver, Plan]:
-        measure = get_measure(self.measure)
-        solver = get_solver(self.solver, measure)
-        sharpens = checked(self)
-        sharpen = self.sharpen if isinstance(self.sharpen, Sharpen) else Sharpen()
-        plan = Plan(
-            measure,
-            None if sharpens and self.solver == "auto" else solver,
-            sharpen if sharpens else None,
-            self.threshold == "tune",
-            bool(self.standardize),
-            _WHITENED_ROWS,
-            _WHITENED_COLUMNS,
-            float(self.alpha),
-            int(check_random_state(self.random_state).randint(2**31 - 1)),
-            None if self.local_passes == "auto" else int(self.local_passes),
-            None if self.rounds == "auto" else int(self.rounds),
-            self.merging,
-        )
-        return measure, solver, plan
+    def _settings(self) -> FitConfig:
+        if self.merging not in ("auto", "models", "gradients"):
+            raise ValueError(f"merging must be 'auto', 'models' or 'gradients'; got {self.merging!r}.")
+        whole = isinstance(self.passes, Integral) and not isinstance(self.passes, bool)
+        if self.passes != "auto" and not (whole and int(self.passes) > 0):
+            raise ValueError(f"passes must be 'auto' or a whole number above 0; got {self.passes!r}.")
+        if not isinstance(self.timeout, Real) or not 0 < float(self.timeout) < np.inf:
+            raise ValueError(f"timeout must be a finite number of seconds above 0; got {self.timeout!r}.")
+        return fit_config(self, passes=None if self.passes == "auto" else int(self.passes))
 
-    def _store(self, found: Outcome, measure: Measure, solver: Solver) -> None:
-        self.measure_, self.solver_, self.classes_ = measure, solver, found.classes
-        coef, intercept = found.units.to_user_units(*found.model)
-        sign = 1.0 if self._choose_positive(found.classes) == found.classes[1] else -1.0
-        self.coef_ = sign * coef[np.newaxis, :]
-        self.intercept_ = np.array([sign * (intercept - found.threshold)])
-        self.feature_spread_ = found.units.scale
-        self.rates_, self.stages_, self.merging_ = found.rates, found.stages, found.merging
-        self.n_features_in_ = found.census.n_features
-        slack = constraint_slack(measure, *found.rates, found.points)
-        self.constraints_met_ = bool(slack > -1e-6)
+    def _store(self, fitted: Fitted, settings: FitConfig) -> None:
+        result = fitted.result
+        self.measure_, self.solver_, self.classes_ = settings.measure, result.solver, fitted.classes
+        self.coef_, self.intercept_ = result.coef, result.intercept
+        self.feature_spread_ = result.scale
+        self.rates_, self.stages_ = result.rates, result.stages
+        self.n_features_in_ = result.coef.shape[1]
+        self.constraints_met_ = fitted.message is None
 
-    def _remember(self, given: Input, seen: ColumnsSeen | None, found: Outcome) -> None:
-        """Names of columns; and of files, what a model needs to read others as it read these."""
+    def _remember(self, given: Input, seen: ColumnsSeen | None, source: ShardSource) -> None:
+        """Keep names of columns; and of files, what a model needs to read others as it read these."""
         for name in ("feature_names_in_", "encoder_", "target_", "survey_"):
             self.__dict__.pop(name, None)
         if given.names is not None:
@@ -198,5 +179,39 @@ class DaskMeasureClassifier(FittedOnCluster):
         if seen is not None:
             self.encoder_, self.target_ = seen.encoder, given.target
             self.feature_names_in_ = np.array(seen.encoder.feature_names, dtype=object)
-            counts = {label: count.rows for label, count in sorted(found.census.labels.items())}
+            counts = {label: count.rows for label, count in sorted(source.counts.labels.items())}
             self.survey_ = Survey(seen.rows, counts, seen.missing, False, dict(seen.encoder.buckets))
+
+
+class StatusLine:
+    """One line that is written over, on a terminal; nothing anywhere else."""
+
+    def __init__(self, *, wanted: bool, stream: TextIO | None = None):
+        self._stream = sys.stderr if stream is None else stream
+        self._wanted = wanted and self._stream.isatty()
+        self._began = time.monotonic()
+        self._rounds = 0
+        self._known = ""
+        self._width = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._wanted and self._width:
+            self._stream.write("\r" + " " * self._width + "\r")
+            self._stream.flush()
+
+    def __call__(self, report: dict[str, Any]) -> None:
+        self._rounds += 1
+        if not self._wanted:
+            return
+        if "tpr" in report:
+            self._known = f"  tpr {report['tpr']:.4f}  tnr {report['tnr']:.4f}"
+        seconds = time.monotonic() - self._began
+        line = f"[ratewise] {report.get('stage', '')}: round {self._rounds}, {seconds:.0f} s{self._known}"
+        self._stream.write("\r" + line.ljust(self._width))
+        self._stream.flush()
+        self._width = len(line)

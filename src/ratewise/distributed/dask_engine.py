@@ -3,7 +3,7 @@
 Each shard's worker is the result of a task, and stays in the memory of the process that ran it; a question is a
 task that depends on it, so the scheduler runs it there. Tasks are pure. So when a process dies, the scheduler
 itself loads its shards on another one, applies the setups again and puts the question once more; nothing else is
-lost. Actors would save a few milliseconds a round, but they die with their process, and no dashboard shows their
+lost. Actors would save a few milliseconds per round, but they die with their process, and no dashboard shows their
 calls.
 """
 
@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import importlib
 import time
 import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from .protocol import A, Engine, Question, Setup, Worker, grouped, merge_few
+from .engine import A, Engine, LocalEngine, Question, Setup, Worker, grouped, merge_few
 
 _MERGED_HERE = 16
 _HEARTBEAT = 2.0
@@ -35,7 +36,7 @@ class DaskEngine(Engine):
     ----------
     client : distributed.Client
     shards : list of Delayed
-        Each comes to a :class:`~ratewise.distributed.protocol.Shard`, as often as need be.
+        Each comes to a :class:`~ratewise.distributed.engine.Shard`, as often as need be.
     timeout : float
         Seconds to wait for a scheduler that does not answer, or for a first worker.
     """
@@ -203,3 +204,53 @@ class DaskEngine(Engine):
 
     def close(self) -> None:
         self._workers = []  # the scheduler frees what no client asks for
+
+
+def engine_for(shards: list[Any], client: Any, timeout: float) -> Engine:
+    """That of the client, of the current one if None is given, or this process if there is none."""
+    import dask
+
+    if isinstance(client, str):
+        return _OwnClient(_connected(client, timeout), shards, timeout)
+    if client is None:
+        client = _current()
+    if client is None:
+        return LocalEngine([dask.compute(shard, scheduler="synchronous")[0] for shard in shards])
+    return DaskEngine(client, shards, timeout)
+
+
+def require_dask() -> None:
+    """One sentence to whoever has not installed it."""
+    try:
+        for name in ("dask.array", "distributed"):
+            importlib.import_module(name)
+    except ImportError:
+        raise ImportError('Fits on a cluster need Dask: pip install "ratewise[dask]"') from None
+
+
+def _connected(address: str, timeout: float) -> Any:
+    from distributed import Client
+
+    try:
+        return Client(address, timeout=timeout, set_as_default=False)
+    except OSError as error:
+        raise ConnectionError(
+            f"No Dask scheduler answers at {address} within {timeout:g} seconds: see whether it runs."
+        ) from error
+
+
+def _current() -> Any:
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+class _OwnClient(DaskEngine):
+    """Closes the connection that it came with."""
+
+    def close(self) -> None:
+        super().close()
+        self._client.close()

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..streams import DataError, Encoder, open_stream
-from .protocol import Answer, Engine, Question, Setup, Shard
-from .rows import ReadRows
+from .engine import Answer, Engine, Question, Setup, Shard
 
 _PARTS = 16
 _FEWEST_ROWS = 50_000
@@ -114,7 +113,9 @@ class Encode(Setup):
 
     name: ClassVar[str] = "encode"
 
-    def apply(self, rows: TableRows, shard: int) -> ReadRows:
+    def apply(self, rows: TableRows, shard: int) -> Any:
+        from .inputs import ReadRows
+
         stream = open_stream(
             [rows.table],
             target=rows.target,

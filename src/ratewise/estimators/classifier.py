@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,19 +9,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from ..measures import ConstraintWarning, Measure, get_measure
+from ..measures import Measure, get_measure
 from ..solvers import Solver, get_solver
-from .labels import announced_classes, is_indicator, require_same_classes
-from .one_thread import one_blas_thread
-from .online import OnlineTwo
-from .online_many import OnlineMany
-from .outcome import Coefficients, Outcome
-from .prediction import LinearPrediction
-from .settings import Settings
-from .stream_fitting import StreamFitting
-from .stream_memory import forget_stream
-from .tasks import fit_task
-from .validation import CheckedRows, Columns, validate_rows
+from ..solvers.history import History
+from ..training import FitConfig
+from ._fits import Coefficients, FitOptions, Fitted, fit_task
+from ._online import OnlineClassifier
+from ._prediction import LinearPrediction
+from ._settings import fit_config, one_blas_thread, threads_of, warn_of_constraints
+from ._streams import StreamFitting, forget_stream
+from ._validation import (
+    CheckedRows,
+    Columns,
+    announced_classes,
+    is_indicator,
+    require_same_classes,
+    validate_rows,
+)
 
 
 def _solver_streams(classifier: MeasureClassifier) -> bool:
@@ -104,7 +107,10 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
         One row a checkpoint: pass, points, seconds, tpr, tnr, value, and the dual pair or the challenge level;
         with sharpening also the run, one for each fold and start. With many classes the rates are their means,
         and the value the macro average, of rows held out; without sharpening a column names the class.
-    measure_, solver_ : what the names stood for
+    measure_ : Measure
+        What the name stood for.
+    solver_ : Solver
+        What made the model: the start of the best stage with sharpening, the solver itself without.
 
     Examples
     --------
@@ -174,35 +180,28 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
         groups : array of shape (n_rows,), optional
             Rows of one group are never parted between the inner folds.
         """
-        settings = Settings.of(self)
+        settings = fit_config(self, threads=threads_of(self.n_jobs))
         checked, columns = Columns.of(X, self)
-        task = fit_task(
-            checked,
-            y,
-            sample_weight,
-            settings,
-            pos_label=self.pos_label,
-            target_prevalence=target_prevalence,
-            groups=groups,
-        )
+        options = FitOptions(settings, bool(self.low_memory), self.pos_label, groups)
+        task = fit_task(checked, y, sample_weight, options, target_prevalence)
         before = self._models_before(columns.number, task.n_models) if self.warm_start else None
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        history = settings.new_history()
+        history = History(verbose=bool(self.verbose))
         with one_blas_thread():
-            outcome = task.learn(before, rng, history)
+            fitted = task.learn(before, rng, history)
 
         forget_stream(self)
         columns.store_on(self)
         self.history_ = history.table()
         self._online = None
-        self._store(outcome, settings)
-        self._warn_of_constraints(outcome, stacklevel=3)
+        self._store(fitted, settings)
+        warn_of_constraints(fitted.message, stacklevel=2)
         return self
 
     @available_if(_solver_streams)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more rows, seen once; the first call must name all ``classes``."""
-        settings = Settings.of(self)
+        settings = fit_config(self)
         if is_indicator(y) or getattr(self, "multilabel_", False):
             raise ValueError("partial_fit learns classes, not an indicator matrix of labels: fit does.")
         first = not hasattr(self, "classes_")
@@ -214,22 +213,23 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
             columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None))
             known = self.classes_
             require_same_classes(classes, known)
-        kind: Any = OnlineMany if known.size > 2 else OnlineTwo
-        rows = kind.rows(checked, y, sample_weight, known, self.pos_label)
         fixed = (self.measure, self.solver, self.pos_label)
-        online: Any = getattr(self, "_online", None)
+        online = getattr(self, "_online", None)
         if online is None:
             before = self._models_before(columns.number, 1 if known.size == 2 else known.size)
-            online = kind(settings, columns.number, known, before, self.random_state, fixed)
+            online = OnlineClassifier(
+                settings, columns.number, known, before, self.random_state, fixed, verbose=bool(self.verbose)
+            )
+        rows = online.rows(checked, y, sample_weight)
         online.check(rows, settings, fixed)
 
         columns.store_on(self)
         self._online = online
         with one_blas_thread():
-            online.learn(rows, settings)
-            outcome = online.outcome(settings)
+            online.learn(rows, threads_of(self.n_jobs))
+            fitted = online.fitted(settings)
         self.history_ = online.history.table()
-        self._store(outcome, settings)
+        self._store(fitted, settings)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -254,14 +254,11 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
             )
         return Coefficients(self.coef_, self.intercept_)
 
-    def _store(self, outcome: Outcome, settings: Settings) -> None:
-        self.measure_, self.solver_ = settings.measure, settings.solver
-        self.classes_, self.multilabel_ = outcome.classes, outcome.multilabel
-        self.coef_, self.intercept_ = outcome.models
-        self.feature_spread_ = outcome.spread
-        self.rates_, self.stages_ = outcome.rates, outcome.stages
-        self.constraints_met_ = outcome.complaint is None
-
-    def _warn_of_constraints(self, outcome: Outcome, stacklevel: int) -> None:
-        if outcome.complaint is not None:
-            warnings.warn(outcome.complaint, ConstraintWarning, stacklevel=stacklevel)
+    def _store(self, fitted: Fitted, settings: FitConfig) -> None:
+        result = fitted.result
+        self.measure_, self.solver_ = settings.measure, result.solver
+        self.classes_, self.multilabel_ = fitted.classes, fitted.multilabel
+        self.coef_, self.intercept_ = result.coef, result.intercept
+        self.feature_spread_ = result.scale
+        self.rates_, self.stages_ = result.rates, result.stages
+        self.constraints_met_ = fitted.message is None

@@ -13,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from ..measures import Measure
-from ..solvers import BestThreshold, best_threshold, half_the_noise, rates_at, steady_threshold
+from ..solvers.threshold import BestThreshold, best_threshold, half_standard_error, rates_at, smoothed_threshold
 from .inner import fitted, response_of, scores_of
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -136,7 +136,7 @@ def threshold_near(
     scores = scores - neutral
     best = best_threshold(scores, signed_weights, measure)
     tolerance = noise_in(best, signed_weights, measure)
-    steady = steady_threshold(scores, signed_weights, measure, tolerance)
+    steady = smoothed_threshold(scores, signed_weights, measure, tolerance)
     rates = rates_at(scores, signed_weights, steady)
     value = float(measure.value(*rates))
     unasked = float(measure.value(*rates_at(scores, signed_weights, 0.0)))
@@ -148,7 +148,7 @@ def threshold_near(
 def noise_in(best: BestThreshold, signed_weights: NDArray[np.float64], measure: Measure) -> float:
     """Values closer than this cannot be told apart by these rows."""
     rarer = float(min((signed_weights > 0).sum(), (signed_weights < 0).sum()))
-    return half_the_noise(best.value, measure.scale(best.rates.prevalence), rarer)
+    return half_standard_error(best.value, measure.scale(best.rates.prevalence), rarer)
 
 
 def _fit_and_score(

@@ -13,13 +13,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..measures import Measure, get_measure
+from ._validation import positive_label, two_class_targets
 from .coarse import coarse_rows
 from .crossfit import CrossFitter, Round, Rows, threshold_near
 from .folds import make_folds
 from .inner import fitted, goes_on, weight_keyword
-from .labels import positive_label
 from .rounds import history_table, indistinguishable, play_rounds
-from .validation import two_class_targets
 from .voters import Voter, mean_probability, mean_vote, voters_of
 
 # With fewer, what the folds hold out is missed by their models.

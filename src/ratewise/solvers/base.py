@@ -1,23 +1,110 @@
-"""What the solvers have in common."""
+"""What a solver is: settings that start a run, and a run that says what the next pass over the rows does.
+
+A run never sees a row. It makes a :class:`Request`, whoever has the rows answers it, and the run takes the answer:
+
+    while not run.finished:
+        run.receive(rows.answer(run.request(summary)))
+
+So a solver works the same on rows in memory, in files and on a cluster.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import Steps
-from ..measures import Measure, Rates
+from ..measures import Measure, PseudoLinearMeasure, Rates
 from ..rewards import Reward, get_reward
-from ..streams import ArrayStream, Summary
 from .history import History
-from .learner import LearnSettings, LinearModel
+from .state import Learner, LearnSettings, LinearModel, Summary
+
+
+@dataclass(frozen=True)
+class Learn:
+    """Learn from the next points, by whole passes over the rows or by a number of points; answered by None."""
+
+    learner: Learner
+    settings: LearnSettings
+    reward: Reward
+    measure: Any = None
+    """A concave measure whose dual pair is learned along; None holds the class weights."""
+    passes: int | None = None
+    points: int | None = None
+    restart_mean: bool = False
+    """The mean of the models starts anew with this request."""
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Score the training rows, or a fair sample of them; answered by :class:`Scores`."""
+
+    model: LinearModel
+
+
+@dataclass(frozen=True)
+class CountRates:
+    """Count the rates of a model's own predictions; answered by ``Rates``."""
+
+    model: LinearModel
+    rows: int | None = None
+    """So many rows are enough; None for all that are at hand."""
+
+
+@dataclass(frozen=True)
+class MeanRewards:
+    """Take the mean reward of each class; answered by two floats."""
+
+    model: LinearModel
+    reward: Reward
+    points: int | None = None
+    """Of the next points, which are not learned from; None for all rows."""
+
+
+@dataclass(frozen=True)
+class Maximize:
+    """Find the model with the largest weighted mean reward, less the penalty; answered by a ``LinearModel``."""
+
+    reward: Reward
+    class_weights: tuple[float, float]
+    """What the mean rewards of the positives and of the negatives weigh; only their proportion matters."""
+    start: LinearModel
+    l2: float
+    radius: float = math.inf
+    """The longest that weights and intercept together may be."""
+    tolerance: float = 1e-7
+    iterations: int = 500
+
+
+Request = Learn | Evaluate | CountRates | MeanRewards | Maximize
+
+
+class Scores(NamedTuple):
+    """Scores of rows under a model, with the signed weight of each; of many rows, a histogram in their place."""
+
+    values: NDArray[np.floating[Any]]
+    signed_weights: NDArray[np.floating[Any]]
+    points: tuple[float, float] | None = None
+    """Of a histogram: the effective points of both classes, which its bins do not tell. None: one value per row."""
+
+    def mean_and_deviation(self) -> tuple[float, float]:
+        if self.points is None:
+            return float(self.values.mean()), max(float(self.values.std()), 1e-12)
+        shares = np.abs(self.signed_weights, dtype=np.float64)
+        mean = float(np.average(self.values, weights=shares))
+        return mean, math.sqrt(max(float(np.average((self.values - mean) ** 2, weights=shares)), 1e-24))
+
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(float(self.values.sum(dtype=np.float64)))
 
 
 @dataclass(frozen=True)
@@ -26,43 +113,73 @@ class Task:
 
     measure: Measure
     n_features: int
-    dtype: Any
+    dtype: Any = np.float32
     l2: float = 0.0
     initial: LinearModel | None = None
     history: History | None = None
-    points_a_pass: int | None = None
-    """Rows of a pass where it is fed piece by piece; a whole stream is a pass unless given."""
+    endless: bool = False
+    """Rows come without end, as in ``partial_fit``: the run is never finished."""
 
 
 class Run(ABC):
-    """A fit in progress: it can be fed, looked at, pickled and fed again."""
+    """A training run: it can be asked for what comes next, told what came of it, and pickled in between."""
+
+    finished: bool = False
 
     @abstractmethod
-    def solve(self, stream: ArrayStream) -> None:
-        """Learn for as many passes as the solver was set to."""
+    def request(self, seen: Summary) -> Request:
+        """Return what the next pass does; ``seen`` sums up the rows of one pass. Asking twice changes nothing."""
+
+    @abstractmethod
+    def receive(self, answer: Any) -> None:
+        """Take the answer to the last request."""
 
     @abstractmethod
     def model(self) -> LinearModel:
-        """The model as it stands."""
+        """Return the model as it stands."""
+
+    @property
+    def history(self) -> History:
+        """What the run has recorded."""
+        return History()
+
+    def rates_met(self) -> Rates | None:
+        """Return the rates on the latest points, each scored before it was learned from."""
+        return None
+
+    def change_transform(self, change: Callable[[Any, float], Any]) -> None:
+        """Carry all that has been learned over to columns that are transformed differently."""
+        raise NotImplementedError
 
 
-class StreamingRun(Run):
-    """A run that can also be fed piece by piece."""
+class LearnerRun(Run):
+    """A run whose state is a learner."""
 
-    def begin_pass(self) -> None:
-        """A new pass over the rows begins with the next feed."""
+    def __init__(self, task: Task):
+        self._task = task
+        self._learner = Learner(task.n_features, task.dtype, task.initial)
 
-    @abstractmethod
-    def feed(self, stream: ArrayStream, points: int, seen: Summary) -> None:
-        """Learn from the next points of the stream; ``seen`` sums up all points so far, these included."""
+    @property
+    def history(self) -> History:
+        return self._task.history or History()
 
-    @abstractmethod
+    def model(self) -> LinearModel:
+        return self._learner.mean()
+
     def rates_met(self) -> Rates:
-        """The rates on the points since the last call, each met before it was learned from."""
+        return self._learner.rates_met()
 
-    @abstractmethod
-    def change_units(self, change: Any) -> None:
-        """Carry all that has been learned over to other units of the columns."""
+    def change_transform(self, change: Callable[[Any, float], Any]) -> None:
+        self._learner.change_transform(change)
+
+    def record(self, passes: float, points: float, **more: float) -> None:
+        """Write the rates on the points since the last record into the history, if one is kept."""
+        if self._task.history is None:
+            return
+        rates = self._learner.rates_met()
+        self._learner.restart_rates()
+        value = float(self._task.measure.value(*rates))
+        self._task.history.record(passes=passes, points=points, tpr=rates.tpr, tnr=rates.tnr, value=value, **more)
 
 
 class Solver(ABC):
@@ -70,13 +187,14 @@ class Solver(ABC):
 
     name: ClassVar[str]
     streaming: ClassVar[bool]
-    to_be_sharpened: ClassVar[bool] = True
-    """Whether its model, as a start, is to be gone on from; else it is a candidate as it is."""
+    """Learns point by point, so that ``partial_fit`` can use it."""
+    sharpenable: ClassVar[bool] = True
+    """Whether sharpening may start from its model; else the model is a candidate as it is."""
     passes: int
 
     @property
     def label(self) -> str:
-        """How messages and stages call this solver."""
+        """How messages and stages name this solver."""
         return type(self).__name__
 
     @abstractmethod
@@ -85,35 +203,18 @@ class Solver(ABC):
 
     @abstractmethod
     def start(self, task: Task) -> Run:
-        """A run from the task's initial model."""
+        """Return a run from the task's initial model."""
 
-
-def solve_with_care(
-    solver: Solver, task: Task, stream: ArrayStream
-) -> tuple[LinearModel, NDArray[np.floating[Any]]]:
-    """The model of a solver and the scores of the stream's rows.
-
-    If the steps were so long that the model ran away, that of the solver with shorter ones.
-    """
-    for _ in range(5):
-        run = solver.start(task)
-        run.solve(stream)
-        model = run.model()
-        scores = stream.scores(*model)
-        if np.isfinite(scores.sum(dtype=np.float64)):
-            return model, scores
-        if not hasattr(solver, "step"):
-            break
-        solver = dataclasses.replace(solver, step=solver.step / 10.0)  # type: ignore[type-var]
-    raise ValueError(
-        f"{solver.label} could not learn a model: numbers beyond the range of float32 arose however short its "
-        "steps were. Bring the columns of X to a common scale (standardize=True does)."
-    )
+    def with_shorter_steps(self) -> Solver | None:
+        """Return the solver to try when a model diverged; None if there is none."""
+        if not hasattr(self, "step"):
+            return None
+        return dataclasses.replace(self, step=self.step / 10.0)  # type: ignore[type-var]
 
 
 def primal_settings(
     seen: Summary,
-    pair: tuple[float, float],
+    class_weights: tuple[float, float],
     *,
     step: float,
     radius: float,
@@ -121,14 +222,14 @@ def primal_settings(
     average_every: int,
     dual_step: float = 0.0,
 ) -> LearnSettings:
-    """Step sizes in proportion to what a step does, so that their defaults need no tuning.
+    """Return step sizes in proportion to what a step does, so that their defaults need no tuning.
 
     A point's gradient is its row times alpha / p or beta / (1 - p). The step is divided by the root mean square
     length of that, over the points and over the two classes, which makes it indifferent to the scale and the
     number of columns and to the share of positives. The dual step likewise is divided by the size of r+ and r-.
     """
     p = seen.prevalence
-    spread = pair[0] ** 2 / p + pair[1] ** 2 / (1.0 - p)
+    spread = class_weights[0] ** 2 / p + class_weights[1] ** 2 / (1.0 - p)
     gradient = math.sqrt(seen.leverage * max(spread, 1e-300))
     steps = Steps(
         step=step / gradient,
@@ -143,29 +244,27 @@ def primal_settings(
     return LearnSettings(steps, radius=radius if radius < math.inf else None)
 
 
-def leverage_settings(
-    pass_summary: Summary, n_features: int, *, step: float, leverage: float, l2: float
-) -> LearnSettings:
-    """Steps in units of a point's own leverage, with the weights of both classes in the held pair.
+def leverage_settings(seen: Summary, n_features: int, *, step: float, leverage: float, l2: float) -> LearnSettings:
+    """Return steps in units of a point's own leverage, for class weights that are held.
 
     The loop divides by sqrt(t); its count of points is to begin at those of one pass, so that the steps fall as
     1 / sqrt(1 + passes).
     """
     steps = Steps(
-        step=step / leverage * math.sqrt(pass_summary.points),
+        step=step / leverage * math.sqrt(seen.points),
         dual_step=0.0,
         conjugate_sign=1.0,
         per_positive=1.0,
         per_negative=1.0,
         l2=l2,
-        intercept_gain=pass_summary.entry_square,
-        average_every=points_between_models(pass_summary.points, n_features),
+        intercept_gain=seen.entry_square,
+        average_every=points_between_models(seen.points, n_features),
     )
     return LearnSettings(steps)
 
 
 def points_between_models(points: int, n_features: int) -> int:
-    """So that a pass or an epoch of these points takes the mean of some 256 models, at little cost."""
+    """Return how many points lie between two models of a mean of some 256 of them, at little cost."""
     return max(points // 256, n_features // 50, 1)
 
 
@@ -185,3 +284,12 @@ def require_number(name: str, value: Any, owner: str, *, low: float, whole: bool
     if isinstance(value, bool) or not isinstance(value, kind) or not value > low:
         what = "a whole number" if whole else "a number"
         raise ValueError(f"{owner}: {name} must be {what} above {low:g}; got {value!r}.")
+
+
+def require_pseudo_linear(measure: Measure, solver: str) -> PseudoLinearMeasure:
+    if not isinstance(measure, PseudoLinearMeasure):
+        raise ValueError(
+            f"{solver} maximises pseudo-linear measures, and {measure.label} is not one: use solver='spade' or "
+            "'auto'."
+        )
+    return measure

@@ -1,4 +1,4 @@
-"""The diary of a fit."""
+"""The history of a fit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class History:
         self._started = time.perf_counter()
 
     def record(self, *, passes: float, points: float, tpr: float, tnr: float, value: float, **more: float) -> None:
-        """Write one row; ``more`` holds what the solver has to tell: the dual pair or the challenge level."""
+        """Write one row; ``more`` holds the dual pair or the challenge level."""
         row = {
             "pass": float(passes),
             "points": float(points),
@@ -35,13 +35,13 @@ class History:
         } | more
         self._rows.append(row)
         if len(self._rows) > _MOST_ROWS:
-            del self._rows[::2]  # a long stream's diary grows coarser, not longer
+            del self._rows[::2]  # a long history grows coarser, not longer
         if self._verbose:
-            told = "  ".join(f"{name} {number:.4g}" for name, number in row.items())
-            print(f"[ratewise] {told}", file=sys.stderr)
+            line = "  ".join(f"{name} {number:.4g}" for name, number in row.items())
+            print(f"[ratewise] {line}", file=sys.stderr)
 
     def branch(self) -> History:
-        """A diary of its own, by the same clock, for one of several runs side by side; :meth:`join` it later."""
+        """Return a history by the same clock, for one of several runs side by side; :meth:`join` it later."""
         other = History(verbose=self._verbose)
         other._started = self._started
         return other
@@ -53,7 +53,7 @@ class History:
             del self._rows[::2]
 
     def table(self) -> dict[str, NDArray[np.float64]]:
-        """The diary as a dict of equally long arrays."""
+        """Return the history as a dict of equally long arrays."""
         names = list(dict.fromkeys(name for row in self._rows for name in row))
         return {name: np.array([row.get(name, np.nan) for row in self._rows]) for name in names}
 

@@ -6,28 +6,28 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..measures import ConcaveMeasure, Measure, Rates, RecallAtPrecision
+from ..measures import ConcaveMeasure, Measure, RecallAtPrecision
 from ..rewards import Reward
-from ..streams import ArrayStream, Summary
 from .base import (
+    Learn,
+    LearnerRun,
     Solver,
-    StreamingRun,
     Task,
     checked_reward,
     points_between_models,
     primal_settings,
     require_number,
 )
-from .learner import Learner, LinearModel
+from .state import Summary
 
 
 @dataclass(frozen=True)
 class Spade(Solver):
     """Maximise a concave measure (G-mean, H-mean, Q-mean, Min) one point at a time.
 
-    Each point moves the model towards its own side, by as much as its class weighs just now, and then moves
-    the pair of weights towards the class that does worse. (Algorithm 1: primal ascent in w, dual descent in
-    (alpha, beta), the mean of all w returned.)
+    Each point moves the model towards its own side, by as much as its class weighs at present, and then moves
+    the dual pair of class weights towards the class that does worse. (Algorithm 1: primal ascent in w, dual
+    descent in (alpha, beta), the mean of all w returned.)
 
     Parameters
     ----------
@@ -40,9 +40,6 @@ class Spade(Solver):
         1 / sqrt(t).
     radius : float
         R_W: weights (in standardised units) are kept inside a ball of this radius.
-    printed_sign : bool
-        Take the dual step with the sign as printed in the paper, which is a slip: for Q-mean the pair is driven
-        to zero and learning stops. Kept so that it can be seen.
     """
 
     passes: int = 25
@@ -50,7 +47,6 @@ class Spade(Solver):
     step: float = 1.0
     dual_step: float = 1.0
     radius: float = math.inf
-    printed_sign: bool = False
 
     name: ClassVar[str] = "spade"
     streaming: ClassVar[bool] = True
@@ -77,29 +73,28 @@ class Spade(Solver):
         return SpadeRun(self, task)
 
 
-class SpadeRun(StreamingRun):
+class SpadeRun(LearnerRun):
     """One fit by SPADE."""
+
+    conjugate_sign: ClassVar[float] = 1.0
+    """-1 takes the dual step as Algorithm 1 prints it, which is a slip: tests show what it does to Q-mean."""
 
     def __init__(self, solver: Spade, task: Task):
         if not isinstance(task.measure, ConcaveMeasure):
             solver.check(task.measure, 0.5)
             raise AssertionError("unreachable")
+        super().__init__(task)
         self._solver = solver
-        self._task = task
         self._measure = task.measure
         self._reward = checked_reward(solver.reward, "Spade")
-        self._learner = Learner(task.n_features, task.dtype, task.initial)
         self._first_pair = self._measure.first_pair()
-        self._learner.pair = self._first_pair
-        self._points = 0
+        self._learner.class_weights = self._first_pair
+        self._passes = 0
+        # All passes at once where nobody wants to know of each: every request costs some microseconds.
+        self._at_once = solver.passes if task.history is None and not task.endless else 1
 
-    def solve(self, stream: ArrayStream) -> None:
-        # All passes at once where nobody wants to know of each: every call costs some microseconds.
-        feeds = 1 if self._task.history is None else self._solver.passes
-        for _ in range(feeds):
-            self.feed(stream, stream.n_points * self._solver.passes // feeds, stream.summary)
-
-    def feed(self, stream: ArrayStream, points: int, seen: Summary) -> None:
+    def request(self, seen: Summary) -> Learn:
+        self._points_seen = seen.points if self._task.endless else (self._passes + self._at_once) * seen.points
         settings = primal_settings(
             seen,
             self._first_pair,
@@ -109,33 +104,15 @@ class SpadeRun(StreamingRun):
             l2=self._task.l2,
             average_every=points_between_models(seen.points, self._task.n_features),
         )
-        if self._solver.printed_sign:
-            settings = settings._replace(steps=settings.steps._replace(conjugate_sign=-1.0))
-        for chunk in stream.take(points):
-            self._learner.learn(chunk, settings, self._reward, self._measure)
-        self._points += points
-        if self._task.history is not None:
-            rates = self._learner.rates_met()
-            alpha, beta = self._learner.pair
-            self._task.history.record(
-                passes=self._points / max(stream.n_points, 1),
-                points=self._points,
-                tpr=rates.tpr,
-                tnr=rates.tnr,
-                value=float(self._measure.value(*rates)),
-                alpha=alpha,
-                beta=beta,
-            )
+        settings = settings._replace(steps=settings.steps._replace(conjugate_sign=self.conjugate_sign))
+        return Learn(self._learner, settings, self._reward, self._measure, passes=self._at_once)
 
-    def model(self) -> LinearModel:
-        return self._learner.mean()
+    def receive(self, answer: Any) -> None:
+        self._passes += self._at_once
+        self.finished = not self._task.endless and self._passes >= self._solver.passes
+        alpha, beta = self.dual_pair
+        self.record(self._passes, self._points_seen, alpha=alpha, beta=beta)
 
     @property
     def dual_pair(self) -> tuple[float, float]:
-        return self._learner.pair
-
-    def rates_met(self) -> Rates:
-        return self._learner.rates_met()
-
-    def change_units(self, change: Any) -> None:
-        self._learner.change_units(change)
+        return self._learner.class_weights

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from ..measures import Measure, PseudoLinearMeasure, Rates
+from ..measures import Measure
 from ..rewards import Reward
-from ..streams import ArrayStream, Summary
 from .base import (
+    CountRates,
+    Learn,
+    LearnerRun,
+    MeanRewards,
+    Request,
     Solver,
-    StreamingRun,
     Task,
     checked_reward,
     points_between_models,
     primal_settings,
     require_number,
+    require_pseudo_linear,
 )
-from .learner import Learner, LinearModel
-from .noise import half_the_noise
-from .threshold import rates_at
+from .state import LinearModel, Summary
+from .threshold import half_standard_error
 
 # A level is taken on so many rows of the rarer class, if 10,000 rows have them.
 _LEVEL_POSITIVES = 200
@@ -48,9 +50,9 @@ class Stamp(Solver):
     growth : float
         Each epoch is this many times as long as the one before.
     level : "actual" or "fresh"
-        "actual" takes the measure itself, of the 0-1 predictions on a sample of the rows in memory, an eighth as
+        "actual" takes the measure itself, of the 0-1 predictions on a sample of the rows, an eighth as
         many as the epoch had points (but 200 of the rarer class at least, or 10,000 in all); the paper's
-        experiments took all. "fresh" spends as many fresh points as the epoch had on the mean rewards and takes
+        experiments took all rows. "fresh" spends as many fresh points as the epoch had on the mean rewards and takes
         the measure of those (Algorithm 3 to the letter).
     reward : "hinge", "logistic" or a Reward
     step : float
@@ -89,155 +91,111 @@ class Stamp(Solver):
         return StampRun(self, task)
 
 
-class StampRun(StreamingRun):
-    """One fit by STAMP."""
+class StampRun(LearnerRun):
+    """One fit by STAMP: epochs of learning, each followed by its level."""
 
     def __init__(self, solver: Stamp, task: Task):
+        super().__init__(task)
         self._solver = solver
-        self._task = task
         self._measure = require_pseudo_linear(task.measure, "Stamp")
         self._reward = checked_reward(solver.reward, "Stamp")
-        self._learner = Learner(task.n_features, task.dtype, task.initial)
         self._level = 0.0
         self._points = 0
+        self._left: float | None = None  # points of all epochs to come; set when the number of rows is known
         self._epoch_length = float(solver.first_epoch)
-        self._left_in_epoch = solver.first_epoch
         self._challenger = self._learner.current()  # w_e: the model of the last whole epoch
+        self._recent: list[tuple[float, LinearModel]] = []  # the last epochs' levels and models
+        self._level_due = task.initial is not None
 
     @property
     def challenge_level(self) -> float:
         return self._level
 
-    def solve(self, stream: ArrayStream) -> None:
-        if self._task.initial is not None:
-            self._level = self._actual_level(stream, self._challenger)
-        budget = self._solver.passes * stream.n_points
-        recent: list[tuple[float, LinearModel]] = []  # the last epochs' levels and models
-        while budget > 0:
-            # The last epoch takes the remainder, so that none is cut off half-way.
-            last = budget < self._epoch_length * (1.0 + self._solver.growth)
-            self._left_in_epoch = budget if last else int(self._epoch_length)
-            budget -= self._left_in_epoch
-            self._learn(stream, self._left_in_epoch, stream.summary)
-            if self._solver.level == "fresh" and budget > 0:
-                budget -= self._end_epoch_on_fresh_points(stream, min(budget, int(self._epoch_length)))
-            else:
-                self._end_epoch(stream, self._actual_level(stream, self._learner.mean()))
-                recent = [*recent[-2:], (self._level, self._challenger)]
-        if recent:
-            self._challenger = self._best_beyond_chance(recent, stream.summary.prevalence)
-
-    def _best_beyond_chance(self, recent: list[tuple[float, LinearModel]], prevalence: float) -> LinearModel:
-        """The last model, unless one shortly before it was better by more than its level can err.
-
-        A concave reward is not the measure: where positives are rare, the weights of a high level may leave none
-        of them called, and the level that follows is low. Then good epochs and bad ones take turns.
-        """
-        level, model = max(recent, key=lambda one: one[0])
-        rarer = _least_rows(prevalence) * min(prevalence, 1.0 - prevalence)
-        error = 2.0 * half_the_noise(level, self._measure.scale(prevalence), rarer)
-        return model if level > recent[-1][0] + error else recent[-1][1]
-
-    def feed(self, stream: ArrayStream, points: int, seen: Summary) -> None:
-        while points > 0:
-            count = min(points, self._left_in_epoch)
-            self._learn(stream, count, seen)
-            points -= count
-            if self._left_in_epoch > 0:
-                continue
-            if self._solver.level == "fresh" and points > 0:
-                points -= self._end_epoch_on_fresh_points(stream, min(points, int(self._epoch_length)))
-            else:
-                self._end_epoch(stream, self._actual_level(stream, self._learner.mean()))
-
-    def _learn(self, stream: ArrayStream, points: int, seen: Summary) -> None:
-        """The model stage: steps on the valuation at the current level."""
-        pair = self._measure.valuation_weights(self._level, seen.prevalence)
-        self._learner.pair = pair
+    def request(self, seen: Summary) -> Request:
+        self._seen = seen
+        if self._left is None:
+            self._left = math.inf if self._task.endless else self._solver.passes * seen.points
+            self._epoch_points = self._points_of_epoch(self._left)
+        if self._level_due:
+            if self._solver.level == "fresh" and self._points and self._left > 0:
+                points = int(min(self._left, self._epoch_length))
+                return MeanRewards(self._learner.mean(), self._reward, points)
+            # A short epoch's level need not be known better than the epoch lets the model be.
+            rows = int(max(_least_rows(seen.prevalence), self._epoch_length / 8.0))
+            return CountRates(self._learner.mean(), rows)
+        class_weights = self._measure.valuation_weights(self._level, seen.prevalence)
+        self._learner.class_weights = class_weights
         settings = primal_settings(
             seen,
-            pair,
+            class_weights,
             step=self._solver.step,
             radius=self._solver.radius,
             l2=self._task.l2,
             average_every=points_between_models(int(self._epoch_length), self._task.n_features),
         )
-        for chunk in stream.take(points):
-            self._learner.learn(chunk, settings, self._reward)
-        self._points += points
-        self._left_in_epoch -= points
+        return Learn(self._learner, settings, self._reward, points=self._epoch_points)
 
-    def _end_epoch(self, stream: ArrayStream, level: float) -> None:
+    def _points_of_epoch(self, left: float) -> int:
+        """The last epoch takes the remainder, so that none is cut off half-way."""
+        last = left < self._epoch_length * (1.0 + self._solver.growth)
+        return int(left if last else self._epoch_length)
+
+    def receive(self, answer: Any) -> None:
+        assert self._left is not None
+        if not self._level_due:
+            self._points += self._epoch_points
+            self._left -= self._epoch_points
+            self._level_due = True
+            return
+        self._level_due = False
+        if self._points == 0:  # of the model to begin from
+            self._level = float(self._measure.value(*answer))
+            return
+        if len(answer) == 2:  # the mean rewards of fresh points
+            fresh = int(min(self._left, self._epoch_length))
+            self._points += fresh
+            self._left -= fresh
+            answer = (max(answer[0], 0.0), max(answer[1], 0.0), self._seen.prevalence)
+        self._end_epoch(float(self._measure.value(*answer)))
+
+    def _end_epoch(self, level: float) -> None:
         self._challenger = self._learner.mean()
         self._learner.set_model(self._challenger)
         self._learner.restart_mean()
         self._learner.restart_steps()
         self._level = level
+        self._recent = [*self._recent[-2:], (level, self._challenger)]
         self._epoch_length *= self._solver.growth
-        self._left_in_epoch = int(self._epoch_length)
-        if self._task.history is not None:
-            rates = self._learner.rates_met()
-            self._task.history.record(
-                passes=self._points / max(stream.n_points, 1),
-                points=self._points,
-                tpr=rates.tpr,
-                tnr=rates.tnr,
-                value=float(self._measure.value(*rates)),
-                level=self._level,
-            )
-
-    def _actual_level(self, stream: ArrayStream, model: LinearModel) -> float:
-        """The level stage: the measure of the model's own 0-1 predictions.
-
-        A short epoch's level need not be known better than the epoch lets the model be: the first rows, which are
-        a random sample, will do.
-        """
-        least = _least_rows(stream.summary.prevalence)
-        sample = stream.first(int(max(least, self._epoch_length / 8.0)))
-        rates = rates_at(sample.scores(*model), sample.signed_weights)
-        return float(self._measure.value(*rates))
-
-    def _end_epoch_on_fresh_points(self, stream: ArrayStream, points: int) -> int:
-        """The level stage of Algorithm 3: the measure of the mean rewards on points not learned from."""
-        model = self._learner.mean()
-        total = np.zeros(2)
-        weight = np.zeros(2)
-        for chunk in stream.take(points):
-            scores, signed_weights = chunk.scores(*model), chunk.weights
-            weights = np.abs(signed_weights, dtype=np.float64)
-            rewards = weights * self._reward.value(np.sign(signed_weights) * scores)
-            for side, mine in enumerate((signed_weights > 0, signed_weights < 0)):
-                total[side] += rewards[mine].sum()
-                weight[side] += weights[mine].sum()
-        p_reward, n_reward = np.maximum(total / np.maximum(weight, 1e-300), 0.0)
-        prevalence = stream.summary.prevalence
-        self._points += points
-        self._end_epoch(stream, float(self._measure.value(p_reward, n_reward, prevalence)))
-        return points
+        self.record(self._points / max(self._seen.points, 1), self._points, level=level)
+        assert self._left is not None
+        self.finished = self._left <= 0
+        self._epoch_points = self._points_of_epoch(self._left)
 
     def model(self) -> LinearModel:
-        """The last whole epoch's model, or the running one's mean once that has seen half its points."""
-        if 2 * self._left_in_epoch <= self._epoch_length:
+        """Return the running epoch's mean once it has seen half its points; else the best of the last epochs."""
+        if not self.finished and self._left is not None and 2 * self._learner.points_seen >= self._epoch_points:
             return self._learner.mean()
-        return self._challenger
+        return self._best_beyond_chance() if self._recent else self._challenger
 
-    def rates_met(self) -> Rates:
-        return self._learner.rates_met()
+    def _best_beyond_chance(self) -> LinearModel:
+        """Return the last model, unless one shortly before it was better by more than its level can err.
 
-    def change_units(self, change: Any) -> None:
-        self._learner.change_units(change)
+        A concave reward is not the measure: where positives are rare, the weights of a high level may leave no
+        positive predicted, and the level that follows is low. Then good epochs and bad ones alternate.
+        """
+        level, model = max(self._recent, key=lambda one: one[0])
+        prevalence = self._seen.prevalence
+        rarer = _least_rows(prevalence) * min(prevalence, 1.0 - prevalence)
+        error = 2.0 * half_standard_error(level, self._measure.scale(prevalence), rarer)
+        last_level, last = self._recent[-1]
+        return model if level > last_level + error else last
+
+    def change_transform(self, change: Callable[[Any, float], Any]) -> None:
+        super().change_transform(change)
         self._challenger = LinearModel(*change(*self._challenger))
+        self._recent = [(level, LinearModel(*change(*model))) for level, model in self._recent]
 
 
 def _least_rows(prevalence: float) -> float:
     """The fewest rows that a level is taken on."""
     return min(_LEVEL_ROWS, _LEVEL_POSITIVES / min(prevalence, 1.0 - prevalence))
-
-
-def require_pseudo_linear(measure: Measure, solver: str) -> PseudoLinearMeasure:
-    if not isinstance(measure, PseudoLinearMeasure):
-        raise ValueError(
-            f"{solver} maximises pseudo-linear measures, and {measure.label} is not one: use solver='spade' or "
-            "'auto'."
-        )
-    return measure

@@ -8,15 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import bin_scores, count_called, mean_and_spread
+from ..kernels import bin_scores, count_called, mean_and_spread, weight_moments
 from ..measures import Measure, Rates
-from ..streams import effective_points
 from .constraints import constrained_ranks
 
-_BINS = 8192
+_BINS, _REACH = 8192, 6.0  # bins, and how many standard deviations they reach from the mean
 _MANY_SCORES = 4 * _BINS
 _TIE = 1e-12
 _NEAR = 0.02  # in spreads of the scores; the next cut on each side is near, however far
+
+
+Points = tuple[float, float]
+"""Effective points of the positive and of the negative class."""
 
 
 class BestThreshold(NamedTuple):
@@ -25,6 +28,31 @@ class BestThreshold(NamedTuple):
     threshold: float
     value: float
     rates: Rates
+
+    @staticmethod
+    def nothing() -> BestThreshold:
+        """Return what stands for a model whose scores are not finite."""
+        return BestThreshold(0.0, math.nan, Rates(math.nan, math.nan, math.nan))
+
+
+def half_standard_error(value: float, scale: tuple[float, float], points: float) -> float:
+    """Return half the standard error of a value estimated from so many points: closer values cannot be told apart.
+
+    ``scale`` holds the values of a useless model and of a perfect one.
+    """
+    useless, perfect = scale
+    share = (value - useless) / (perfect - useless)
+    return 0.5 * (perfect - useless) * math.sqrt(max(share * (1.0 - share), 1e-6) / points)
+
+
+def effective_points(signed_weights: NDArray[Any]) -> tuple[float, float]:
+    """Return as many points of each class, of equal weight, as would tell as much."""
+    positive, negative, positive_squares, negative_squares = weight_moments(signed_weights)
+    return _effective(positive, positive_squares), _effective(negative, negative_squares)
+
+
+def _effective(total: float, squares: float) -> float:
+    return total**2 / squares if squares > 0 else 0.0
 
 
 def rates_at(scores: NDArray[Any], signed_weights: NDArray[Any], threshold: float = 0.0) -> Rates:
@@ -36,19 +64,25 @@ def rates_at(scores: NDArray[Any], signed_weights: NDArray[Any], threshold: floa
 
 
 def best_threshold(
-    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, *, caution: float | None = 1.0
+    scores: NDArray[Any],
+    signed_weights: NDArray[Any],
+    measure: Measure,
+    *,
+    caution: float | None = 1.0,
+    points: Points | None = None,
 ) -> BestThreshold:
-    """The exact best threshold for a measure: every cut between two different scores is tried.
+    """Return the exact best threshold for a measure: every cut between two different scores is tried.
 
     For any measure. The threshold lies midway between the scores it parts; of cuts that do equally well, the one
     nearest zero is taken, where the model itself would have drawn the line.
 
     Cuts that keep the measure's constraints come first, if it has any (see :func:`constrained_ranks`); ``caution``
     multiplies the margins by which they must be kept, 0 takes the rows at their word, and None leaves the
-    constraints to the measure's own penalty.
+    constraints to the measure's own penalty. ``points`` are the effective points of both classes, where scores are
+    the bins of a histogram.
     """
     if measure.constraints(0.5) and caution is not None:
-        return Cuts(scores, signed_weights, measure, caution=caution).best()
+        return Cuts(scores, signed_weights, measure, caution=caution, points=points).best()
     stretches = _stretches(scores, signed_weights, measure)
     found = [Cuts(scores, signed_weights, measure, stretch, caution=None).best() for stretch in stretches]
     highest = max(best.value for best in found)
@@ -56,37 +90,43 @@ def best_threshold(
 
 
 def quick_threshold(
-    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, *, caution: float | None = 1.0
+    scores: NDArray[Any],
+    signed_weights: NDArray[Any],
+    measure: Measure,
+    *,
+    caution: float | None = 1.0,
+    points: Points | None = None,
 ) -> BestThreshold:
-    """The best threshold to a 700th of the scores' spread, without sorting; exact where rows are few.
+    """Return the best threshold to a 700th of the scores' spread, without sorting; exact where rows are few.
 
-    For looks on the way, which the steps to come make out of date at once.
+    For evaluations during training, which the next steps make out of date at once.
     """
     if scores.size < _MANY_SCORES or measure.constraints(0.5):  # constraints lead to the tails, where bins end
-        return best_threshold(scores, signed_weights, measure, caution=caution)
-    histogram = _Histogram(scores, signed_weights)
+        return best_threshold(scores, signed_weights, measure, caution=caution, points=points)
+    histogram = ScoreHistogram.of(scores, signed_weights)
     values = histogram.values(measure)
     best = int(np.argmax(values))
     rates = Rates(float(histogram.tpr[best]), float(histogram.tnr[best]), histogram.prevalence)
     return BestThreshold(float(histogram.edges[best]), float(values[best]), rates)
 
 
-def steady_threshold(
+def smoothed_threshold(
     scores: NDArray[Any],
     signed_weights: NDArray[Any],
     measure: Measure,
     tolerance: float,
     *,
     caution: float = 1.0,
+    points: Points | None = None,
 ) -> float:
-    """The mean of all thresholds that do nearly as well as the best, weighted by how well they do.
+    """Return the mean of all thresholds that do nearly as well as the best, weighted by how well they do.
 
-    With few points of a class the exact best cut is an accident of one or two points; its neighbours know better.
-    ``tolerance`` is how much worse than the best a threshold may be and still have a say; at 0 the best one has
-    all of it, and under constraints too: a mean of thresholds that keep them need not keep them.
+    With few points of a class the exact best cut depends on one or two points; its neighbours vary less.
+    ``tolerance`` is how much worse than the best a threshold may be and still count; at 0 only the best one
+    counts, and under constraints too: a mean of thresholds that keep them need not keep them.
     """
     if tolerance <= 0.0 or measure.constraints(0.5):
-        return best_threshold(scores, signed_weights, measure, caution=caution).threshold
+        return best_threshold(scores, signed_weights, measure, caution=caution, points=points).threshold
     stretches = _stretches(scores, signed_weights, measure, tolerance)
     found = [Cuts(scores, signed_weights, measure, stretch, caution=None) for stretch in stretches]
     least = max(float(cuts.values.max()) for cuts in found) - tolerance
@@ -103,14 +143,14 @@ def steady_threshold(
     return float(np.average(np.concatenate(thresholds), weights=weights))
 
 
-def beside_alike_rows(
+def beside_tied_rows(
     threshold: float, scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, tolerance: float
 ) -> float:
     """A threshold chosen by other scores of the rows, moved aside if it parts a model's own scores badly.
 
-    Rows that are alike have one score under one model, but as many under the models of folds as there are folds. A
-    threshold chosen between those promises to part such rows, which the mean of the models calls all positive or
-    all negative. So if some cut near by does clearly better for the model's own scores, it is taken.
+    Duplicate rows have one score under one model, but as many under the models of folds as there are folds. A
+    threshold chosen between those promises to part such rows, which the mean of the models predicts all positive
+    or all negative. So if some cut near by does clearly better for the model's own scores, it is taken.
     """
     if measure.constraints(0.5):
         return threshold
@@ -126,14 +166,14 @@ def beside_alike_rows(
 
 def _stretches(
     scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, tolerance: float | None = None
-) -> list[_Stretch]:
+) -> list[Stretch]:
     """Where to look at every cut: where the best, and those up to ``tolerance`` below it, may lie."""
     if measure.monotone and scores.size >= _MANY_SCORES:
-        return _Histogram(scores, signed_weights).where_the_best_may_lie(measure, tolerance or _TIE)
+        return ScoreHistogram.of(scores, signed_weights).where_the_best_may_lie(measure, tolerance or _TIE)
     return [_EVERYTHING]
 
 
-class _Stretch(NamedTuple):
+class Stretch(NamedTuple):
     """The scores from ``low`` to below ``high``, and what lies above them."""
 
     low: float
@@ -145,18 +185,41 @@ class _Stretch(NamedTuple):
     negatives: float | None
 
 
-_EVERYTHING = _Stretch(-math.inf, math.inf, 0.0, 0.0, None, None)
+_EVERYTHING = Stretch(-math.inf, math.inf, 0.0, 0.0, None, None)
 
 
-class _Histogram:
-    """The rates at some thousand evenly spread thresholds, the edges of bins, in one pass over the scores."""
+class ScoreBins(NamedTuple):
+    """Bins of equal width around the mean of scores: the one way in which scores are counted, wherever rows lie."""
 
-    def __init__(self, scores: NDArray[Any], signed_weights: NDArray[Any]):
-        middle, spread = mean_and_spread(scores)
-        low, width = middle - 6.0 * (spread + 1e-30), 12.0 * (spread + 1e-30) / _BINS
-        weights = np.zeros((2, _BINS))
-        bin_scores(scores, signed_weights, low, width, weights)
-        self.edges = low + width * np.arange(_BINS + 1)  # edge k is the low end of bin k
+    low: float
+    width: float
+    number: int = _BINS
+
+    @classmethod
+    def around(cls, mean: float, deviation: float, reach: float = _REACH) -> ScoreBins:
+        """Return bins up to ``reach`` standard deviations away; the first and the last hold all beyond."""
+        deviation += 1e-30
+        return cls(mean - reach * deviation, 2.0 * _REACH * deviation / _BINS, round(reach / _REACH * _BINS))
+
+    def empty(self) -> NDArray[np.float64]:
+        """Return a weight per bin for negatives and for positives, all 0; of the same bins two of them add up."""
+        return np.zeros((2, self.number))
+
+    def count(self, scores: NDArray[Any], signed_weights: NDArray[Any], weights: NDArray[np.float64]) -> None:
+        bin_scores(scores, signed_weights, self.low, self.width, weights)
+
+    def as_scores(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the middles of occupied bins as scores, with their signed weights."""
+        negatives, positives = (np.flatnonzero(side) for side in weights)
+        middles = self.low + self.width * (np.concatenate([negatives, positives]) + 0.5)
+        return middles, np.concatenate([-weights[0, negatives], weights[1, positives]])
+
+
+class ScoreHistogram:
+    """The rates at the edges of bins."""
+
+    def __init__(self, bins: ScoreBins, weights: NDArray[np.float64]):
+        self.edges = bins.low + bins.width * np.arange(bins.number + 1)  # edge k is the low end of bin k
         self.edges[0], self.edges[-1] = -np.inf, np.inf
         self._occupied = weights.any(axis=0)
         # What lies at or above each edge.
@@ -167,13 +230,20 @@ class _Histogram:
         self.tnr = 1.0 - self._alarms / max(self._negatives, 1e-300)
         self.prevalence = self._positives / (self._positives + self._negatives)
 
+    @classmethod
+    def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any]) -> ScoreHistogram:
+        bins = ScoreBins.around(*mean_and_spread(scores))
+        weights = bins.empty()
+        bins.count(scores, signed_weights, weights)
+        return cls(bins, weights)
+
     def values(self, measure: Measure) -> NDArray[np.float64]:
         """The measure at each edge that is a threshold."""
         values = _finite_values(measure, self.tpr, self.tnr, self.prevalence)
         values[[0, -1]] = -np.inf
         return values
 
-    def where_the_best_may_lie(self, measure: Measure, tolerance: float) -> list[_Stretch]:
+    def where_the_best_may_lie(self, measure: Measure, tolerance: float) -> list[Stretch]:
         """The stretches of scores that can hold the best cuts of a measure that neither rate's rise lowers.
 
         A cut inside a bin finds no more positives than one at its low edge and passes no more negatives than one
@@ -192,7 +262,7 @@ class _Histogram:
             else:
                 runs.append((first, last))
         return [
-            _Stretch(
+            Stretch(
                 float(self.edges[first]) if first > occupied[0] else -math.inf,
                 float(self.edges[last + 1]) if last < occupied[-1] else math.inf,
                 float(self._hits[last + 1]),
@@ -216,8 +286,9 @@ class Cuts:
         scores: NDArray[Any],
         signed_weights: NDArray[Any],
         measure: Measure,
-        stretch: _Stretch = _EVERYTHING,
+        stretch: Stretch = _EVERYTHING,
         caution: float | None = 1.0,
+        points: Points | None = None,
     ):
         if stretch is not _EVERYTHING:
             inside = np.flatnonzero((scores >= np.float64(stretch.low)) & (scores < np.float64(stretch.high)))
@@ -241,7 +312,8 @@ class Cuts:
             self.values[0] = -np.inf
         if stretch.low > -math.inf:
             self.values[-1] = -np.inf
-        points = effective_points(signed_weights)
+        if points is None:
+            points = effective_points(signed_weights)
         self._ranks = constrained_ranks(self.values, measure, self.tpr, self.tnr, self.prevalence, points, caution)
 
     def best(self) -> BestThreshold:

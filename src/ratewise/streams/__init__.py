@@ -1,43 +1,9 @@
-"""Where points come from."""
+"""Rows that need not fit in memory: files and batches, encoded, shuffled and read ahead."""
 
-from .arrays import ArrayStream
-from .chunk import NOTHING_SEEN, Chunk, CSRRows, DenseRows, Summary
 from .files.encode import Encoder
 from .files.errors import DataError
 from .files.file_stream import FileStream
 from .files.opening import open_stream
 from .files.source import Stream, Survey, Window
-from .labelled import Batch, LabelledRows
-from .reservoir import Reservoir
-from .standardize import Standardizer
-from .sums import class_weights, effective_points, squared_rows, summarize, sums_by_class
-from .units import Units
-from .whiten import Whitener, sample_size
 
-__all__ = [
-    "NOTHING_SEEN",
-    "ArrayStream",
-    "Batch",
-    "CSRRows",
-    "Chunk",
-    "DataError",
-    "DenseRows",
-    "Encoder",
-    "FileStream",
-    "LabelledRows",
-    "Reservoir",
-    "Standardizer",
-    "Stream",
-    "Summary",
-    "Survey",
-    "Units",
-    "Whitener",
-    "Window",
-    "class_weights",
-    "effective_points",
-    "open_stream",
-    "sample_size",
-    "squared_rows",
-    "summarize",
-    "sums_by_class",
-]
+__all__ = ["DataError", "Encoder", "FileStream", "Stream", "Survey", "Window", "open_stream"]

@@ -1,0 +1,174 @@
+"""What an engine must do, and what travels: small states to the shards and back, never a row.
+
+The fit is a sequence of rounds. In each, the client puts one :class:`Question` to all shards; each answers from
+its own rows; the :class:`Answer` of all is the merger of theirs, in the order of the shards. Now and then a
+:class:`Setup` changes what a shard holds: rows read become a matrix, a matrix becomes a stream in common units.
+
+Everything a shard does depends on its rows, on its number and on what it was asked, and on nothing else. So a lost
+shard is made anew on any machine by loading it and applying the setups again, and a failed round is put again.
+
+Another engine is one small file: a subclass of :class:`Engine` that keeps a :class:`Worker` for each shard where
+it likes, and hands questions to :meth:`Worker.step`. See :class:`LocalEngine`.
+"""
+
+from __future__ import annotations
+
+import pickle
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+
+class Answer(ABC):
+    """What one shard, or several, answer: small, and of a size that does not grow with the rows."""
+
+    @abstractmethod
+    def merge(self, other: Self) -> Self:
+        """The answer of the shards of both."""
+
+
+A = TypeVar("A", bound=Answer)
+
+
+class Question(ABC, Generic[A]):
+    """What all shards are asked in a round: the state to go on from, and what to do."""
+
+    name: ClassVar[str]
+    """What dashboards call a round of it."""
+
+    @abstractmethod
+    def answer(self, rows: Any, shard: int) -> A:
+        """The answer from the rows of one shard; nothing but a cache may change there."""
+
+
+class Setup(ABC):
+    """A lasting change of what the shards hold."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def apply(self, rows: Any, shard: int) -> Any:
+        """What the shard holds from now on; what it held is left alone."""
+
+
+class Shard(ABC):
+    """Where a part of the rows can be read, as often as need be."""
+
+    @abstractmethod
+    def read(self) -> Any:
+        """The rows."""
+
+
+class Worker:
+    """One shard, loaded; it lives where its rows are. Never changed: each setup makes another."""
+
+    def __init__(self, number: int, rows: Any):
+        self.number = number
+        self.rows = rows
+
+    @classmethod
+    def load(cls, shard: Shard, number: int) -> Worker:
+        return cls(number, shard.read())
+
+    def prepare(self, setup: Setup) -> Worker:
+        return Worker(self.number, setup.apply(self.rows, self.number))
+
+    def step(self, question: Question[A]) -> A:
+        return question.answer(self.rows, self.number)
+
+    def __reduce__(self) -> Any:
+        # Buffers that travel beside a pickle land at odd addresses, where numpy sums in another order.
+        return _unpacked, (pickle.dumps((self.number, self.rows), protocol=4),)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + int(getattr(self.rows, "nbytes", 0))
+
+
+def _unpacked(packed: bytes) -> Worker:
+    return Worker(*pickle.loads(packed))
+
+
+_MERGED_AT_ONCE = 16
+
+
+def merge(answers: Sequence[A]) -> A:
+    """All answers as one. Neighbours are merged first, in a tree that depends on their number alone: so the last
+    digit of a sum is the same whoever merges, and wherever.
+    """
+    while len(answers) > 1:
+        answers = [merge_few(group) for group in grouped(answers)]
+    return answers[0]
+
+
+def merge_few(answers: Sequence[A]) -> A:
+    merged = answers[0]
+    for answer in answers[1:]:
+        merged = merged.merge(answer)
+    return merged
+
+
+def grouped(answers: Sequence[A]) -> list[Sequence[A]]:
+    return [answers[start : start + _MERGED_AT_ONCE] for start in range(0, len(answers), _MERGED_AT_ONCE)]
+
+
+@dataclass(frozen=True)
+class Together(Question["Several"]):
+    """Several questions in one round."""
+
+    questions: tuple[Question[Any], ...]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.questions[0].name
+
+    def answer(self, rows: Any, shard: int) -> Several:
+        return Several(tuple(question.answer(rows, shard) for question in self.questions))
+
+
+@dataclass(frozen=True)
+class Several(Answer):
+    answers: tuple[Any, ...]
+
+    def merge(self, other: Several) -> Several:
+        return Several(tuple(mine.merge(theirs) for mine, theirs in zip(self.answers, other.answers, strict=True)))
+
+
+class Engine(ABC):
+    """Keeps the shards' workers, and carries questions to them."""
+
+    n_shards: int
+
+    @abstractmethod
+    def prepare(self, setup: Setup) -> None:
+        """Apply a setup on every shard."""
+
+    @abstractmethod
+    def ask_each(self, question: Question[A]) -> list[A]:
+        """The answer of every shard, in their order."""
+
+    def ask(self, question: Question[A]) -> A:
+        """The answer of all shards together."""
+        return merge(self.ask_each(question))
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the shards."""
+
+
+class LocalEngine(Engine):
+    """Shards one after another, in this process: for tests, and to see what an engine must do."""
+
+    def __init__(self, shards: Sequence[Shard]):
+        self._workers = [Worker.load(shard, number) for number, shard in enumerate(shards)]
+        self.n_shards = len(self._workers)
+
+    def prepare(self, setup: Setup) -> None:
+        for number, worker in enumerate(self._workers):  # one by one, so that rows are held twice for one only
+            self._workers[number] = worker.prepare(setup)
+
+    def ask_each(self, question: Question[A]) -> list[A]:
+        return [worker.step(question) for worker in self._workers]
+
+    def close(self) -> None:
+        self._workers = []

@@ -1,0 +1,537 @@
+"""What shards are asked, and how their answers merge."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..kernels import count_called, fold_of_each_row
+from ..measures import Rates
+from ..rewards import Reward
+from ..solvers.base import Learn
+from ..solvers.state import LearnerState, LinearModel, Summary
+from ..solvers.threshold import ScoreBins
+from ..training.rows import ArrayRows, class_totals, reward_sums
+from ..training.source import learn
+from ..transforms import Standardizer, Transform, standardized_products
+from .engine import Answer, Question, Setup
+from .inputs import ReadRows, bytes_of
+
+_SCORES_KEPT = 2
+
+Scored = tuple[int, LinearModel]
+"""A fold, and the model that scores its validation rows."""
+
+
+# Counting labels. -------------------------------------------------------------------------------------------------
+
+
+class LabelCount(NamedTuple):
+    rows: int
+    weight: float
+    squared_weight: float
+
+
+@dataclass(frozen=True)
+class LabelCounts(Answer):
+    """Rows, columns and labels."""
+
+    rows: int
+    n_features: int
+    n_values: int
+    sparse: bool
+    labels: dict[Any, LabelCount]
+
+    def merge(self, other: LabelCounts) -> LabelCounts:
+        if (self.n_features, self.sparse) != (other.n_features, other.sparse):
+            raise ValueError(
+                f"Partitions differ: one has {self.n_features} columns ({_form(self)}), another "
+                f"{other.n_features} ({_form(other)})."
+            )
+        labels = dict(self.labels)
+        for label, count in other.labels.items():
+            before = labels.get(label, LabelCount(0, 0.0, 0.0))
+            labels[label] = LabelCount(*(mine + more for mine, more in zip(before, count, strict=True)))
+        return LabelCounts(
+            self.rows + other.rows, self.n_features, self.n_values + other.n_values, self.sparse, labels
+        )
+
+
+def _form(counts: LabelCounts) -> str:
+    return "sparse" if counts.sparse else "dense"
+
+
+@dataclass(frozen=True)
+class CountLabels(Question[LabelCounts]):
+    """Check the rows; count which labels there are, and how many rows of each."""
+
+    name: ClassVar[str] = "labels"
+
+    def answer(self, rows: ReadRows, shard: int) -> LabelCounts:
+        _check(rows, shard)
+        values = _different(rows.labels)
+        if values.size > 2:
+            raise ValueError(
+                f"Partition {shard} holds {values.size} different labels: only two classes can be told apart."
+            )
+        labels = {value: _count(rows, value) for value in values.tolist()}
+        X = rows.X
+        n_values = int(X.nnz if sparse.issparse(X) else X.size)
+        return LabelCounts(rows.labels.size, X.shape[1], n_values, bool(sparse.issparse(X)), labels)
+
+
+def _different(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels that occur; of numbers, if there are two at most, without sorting them."""
+    if labels.dtype.kind in "biuf":
+        ends = np.unique([labels.min(), labels.max()])
+        if sum(int(np.count_nonzero(labels == end)) for end in ends) == labels.size:
+            return ends
+    return np.unique(labels)
+
+
+def _count(rows: ReadRows, label: Any) -> LabelCount:
+    mine = rows.labels == label
+    if rows.weights is None:
+        number = int(np.count_nonzero(mine))
+        return LabelCount(number, float(number), float(number))
+    weights = rows.weights[mine]
+    return LabelCount(int(np.count_nonzero(weights)), float(weights.sum()), float(weights @ weights))
+
+
+def _check(rows: ReadRows, shard: int) -> None:
+    """Refuse what cannot be learned from, naming the partition."""
+    if rows.labels.dtype.kind == "f" and not np.isfinite(rows.labels).all():
+        raise ValueError(f"Partition {shard}: y contains NaN or infinity; every row needs a label.")
+    if rows.weights is not None and not (np.isfinite(rows.weights).all() and (rows.weights >= 0).all()):
+        raise ValueError(f"Partition {shard}: sample weights must be finite numbers of 0 or more.")
+    values = rows.X.data if sparse.issparse(rows.X) else rows.X
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = ~np.isfinite(values)
+    if bad.any():
+        column = int(rows.X.indices[bad][0] if sparse.issparse(rows.X) else np.flatnonzero(bad.any(axis=0))[0])
+        raise ValueError(
+            f"Partition {shard}: X contains NaN or infinity in column {column}. Impute it first, for instance "
+            "with DataFrame.fillna."
+        )
+
+
+# Rows with signs, and their column statistics. --------------------------------------------------------------------
+
+
+class SignedRows(NamedTuple):
+    """A matrix, and the weight of each row, negative for a row of the negative class."""
+
+    X: Any
+    signed_weights: NDArray[np.float32]
+
+    @property
+    def nbytes(self) -> int:
+        return self.signed_weights.nbytes + bytes_of(self.X)
+
+
+@dataclass(frozen=True)
+class Sign(Setup):
+    """Labels become signs; rows of weight 0 go."""
+
+    positive: Any
+    weight_scale: float
+
+    name: ClassVar[str] = "sign"
+
+    def apply(self, rows: ReadRows, shard: int) -> SignedRows:
+        signed = np.where(rows.labels == self.positive, np.float32(1.0), np.float32(-1.0))
+        if rows.weights is None:
+            return SignedRows(rows.X, signed)
+        signed *= (rows.weights * self.weight_scale).astype(np.float32)
+        kept = np.flatnonzero(signed)
+        X = rows.X if kept.size == signed.size else rows.X[kept]
+        return SignedRows(X, signed[kept])
+
+
+@dataclass(frozen=True)
+class AllRows(Answer):
+    """The rows themselves: for few rows, which are better fitted in one place."""
+
+    parts: tuple[SignedRows, ...]
+
+    def merge(self, other: AllRows) -> AllRows:
+        return AllRows((*self.parts, *other.parts))
+
+
+@dataclass(frozen=True)
+class FetchRows(Question[AllRows]):
+    name: ClassVar[str] = "rows"
+
+    def answer(self, rows: SignedRows, shard: int) -> AllRows:
+        return AllRows((rows,))
+
+
+@dataclass(frozen=True)
+class Moments(Answer):
+    standardizer: Standardizer
+
+    def merge(self, other: Moments) -> Moments:
+        return Moments(self.standardizer.merge(other.standardizer))
+
+
+@dataclass(frozen=True)
+class TakeMoments(Question[Moments]):
+    standardize: bool
+
+    name: ClassVar[str] = "moments"
+
+    def answer(self, rows: SignedRows, shard: int) -> Moments:
+        return Moments(Standardizer(rows.X.shape[1], active=self.standardize).update(rows.X))
+
+
+@dataclass(frozen=True)
+class Covariance(Answer):
+    """The sum of the outer products of some rows."""
+
+    rows: int
+    products: NDArray[np.float64]
+
+    def merge(self, other: Covariance) -> Covariance:
+        return Covariance(self.rows + other.rows, self.products + other.products)
+
+
+@dataclass(frozen=True)
+class TakeCovariance(Question[Covariance]):
+    """Of a fair sample of each shard's rows, standardised."""
+
+    standardizer: Standardizer
+    share: float
+    seed: int
+
+    name: ClassVar[str] = "covariance"
+
+    def answer(self, rows: SignedRows, shard: int) -> Covariance:
+        size = min(int(np.ceil(self.share * rows.X.shape[0])), rows.X.shape[0])
+        drawn = np.random.default_rng([self.seed, 1, shard]).choice(rows.X.shape[0], size, replace=False)
+        return Covariance(size, standardized_products(self.standardizer, rows.X, drawn))
+
+
+@dataclass(frozen=True)
+class Summaries(Answer):
+    """A summary per fold."""
+
+    folds: tuple[Summary, ...]
+
+    def merge(self, other: Summaries) -> Summaries:
+        return Summaries(tuple(mine.merge(theirs) for mine, theirs in zip(self.folds, other.folds, strict=True)))
+
+
+@dataclass(frozen=True)
+class CountFolds(Question[Summaries]):
+    """What each fold would hold."""
+
+    folds: int
+
+    name: ClassVar[str] = "folds"
+
+    def answer(self, rows: SignedRows, shard: int) -> Summaries:
+        fold_of_row = fold_of_each_row(rows.X, self.folds)
+        mine = [rows.signed_weights[fold_of_row == fold] for fold in range(self.folds)]
+        return Summaries(tuple(Summary(one.size, *class_totals(one), 0.0) for one in mine))
+
+
+# Transformed rows: learning and scoring. --------------------------------------------------------------------------
+
+
+class ReadyRows:
+    """The rows of one shard, transformed, in random order, split into folds."""
+
+    def __init__(self, rows: ArrayRows):
+        self.rows = rows
+        self._scores: dict[Any, tuple[NDArray[Any], NDArray[Any]]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        return 4 * self.rows.n_values + 8 * self.rows.n_points
+
+    def scores(self, fold: int, model: LinearModel, *, training: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return scores and signed weights; kept for the next questions, which as a rule ask for the same."""
+        key = (fold, training, model.weights.tobytes(), model.intercept)
+        if key not in self._scores:
+            while len(self._scores) >= _SCORES_KEPT:
+                del self._scores[next(iter(self._scores))]
+            rows = self.rows.without_fold(fold) if training else self.rows.fold(fold)
+            self._scores[key] = rows.scores(*model), rows.signed_weights
+        return self._scores[key]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_scores": {}}
+
+
+@dataclass(frozen=True)
+class MakeReady(Setup):
+    """Transform the rows and shuffle them; their own bits say which fold they belong to."""
+
+    transform: Transform
+    folds: int
+    seed: int
+
+    name: ClassVar[str] = "ready"
+
+    def apply(self, rows: SignedRows, shard: int) -> ReadyRows:
+        rng = np.random.default_rng([self.seed, 2, shard])
+        fold_of_row = fold_of_each_row(rows.X, self.folds)
+        return ReadyRows(ArrayRows(*rows, self.transform, rng, fold_of_row=fold_of_row, n_folds=self.folds))
+
+
+@dataclass(frozen=True)
+class LimitRows(Setup):
+    """Rows longer than so many mean squared lengths pull less."""
+
+    limit: float
+    leverage: float
+
+    name: ClassVar[str] = "limit"
+
+    def apply(self, rows: ReadyRows, shard: int) -> ReadyRows:
+        limited = copy.copy(rows.rows)
+        if limited.n_points:
+            limited.limit_rows(self.limit, self.leverage)
+        return ReadyRows(limited)
+
+
+@dataclass(frozen=True)
+class TakeSummaries(Question[Summaries]):
+    """Of the training rows of each fold."""
+
+    name: ClassVar[str] = "summary"
+
+    def answer(self, rows: ReadyRows, shard: int) -> Summaries:
+        folds = range(len(rows.rows.fold_ranges))
+        return Summaries(tuple(rows.rows.without_fold(fold).summary for fold in folds))
+
+
+@dataclass(frozen=True)
+class LearnedApart(Answer):
+    state: LearnerState
+
+    def merge(self, other: LearnedApart) -> LearnedApart:
+        return LearnedApart(self.state.merge(other.state))
+
+
+@dataclass(frozen=True)
+class LearnApart(Question[LearnedApart]):
+    """Go on from the learner's state, each shard on its own rows, for one pass or a share of it."""
+
+    fold: int
+    request: Learn
+    usual_points: int
+    """Of a shard that learns: the points of a request are meant for such a one."""
+    taught: frozenset[int]
+    """The shards that learn."""
+    seed: tuple[int, ...]
+
+    name: ClassVar[str] = "learn"
+
+    def answer(self, rows: ReadyRows, shard: int) -> LearnedApart:
+        n_features = rows.rows.n_features
+        mine = rows.rows.without_fold(self.fold)
+        if mine.n_points == 0 or shard not in self.taught:
+            return LearnedApart(LearnerState.nothing(n_features))
+        # A fresh order per round, by the shard's number: the same wherever the shard is.
+        mine = mine.with_rng(np.random.default_rng([*self.seed, shard]))
+        learner = self.request.learner.copy()
+        points = mine.n_points
+        if self.request.points is not None:
+            points = max(round(self.request.points * points / max(self.usual_points, 1)), 1)
+        learn(Learn(learner, self.request.settings, self.request.reward, self.request.measure), mine, points)
+        return LearnedApart(learner.export())
+
+
+@dataclass(frozen=True)
+class Slope(Answer):
+    """The sums of the rewards of each class, of its weights, and the gradient of the weighted rewards."""
+
+    rewards: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+
+    def merge(self, other: Slope) -> Slope:
+        return Slope(self.rewards + other.rewards, self.weights + other.weights, self.gradient + other.gradient)
+
+
+@dataclass(frozen=True)
+class TakeSlope(Question[Slope]):
+    """The rewards of a share of the training rows, with so much weight on a positive and on a negative."""
+
+    fold: int
+    model: LinearModel
+    reward: Reward
+    on_positive: float
+    on_negative: float
+    share: float
+
+    name: ClassVar[str] = "gradient"
+
+    def answer(self, rows: ReadyRows, shard: int) -> Slope:
+        mine = rows.rows.without_fold(self.fold)
+        if self.share < 1.0:
+            mine = mine.first(int(np.ceil(self.share * mine.n_points)))
+        if mine.n_points == 0:
+            return Slope(np.zeros(2), np.zeros(2), np.zeros(self.model.weights.size + 1))
+        signed = mine.signed_weights.astype(np.float64)
+        scores = mine.scores(*self.model)
+        pull = signed * self.reward.slope(np.sign(signed) * scores)
+        pull *= np.where(signed > 0, self.on_positive, self.on_negative)
+        rewards, weights = reward_sums(scores, signed, self.reward)
+        return Slope(rewards, weights, np.append(mine.weighted_sum(pull), pull.sum()))
+
+
+@dataclass(frozen=True)
+class PredictedCounts(Answer):
+    """The weights of positives, of those predicted so, of negatives, and of those predicted so."""
+
+    counts: NDArray[np.float64]
+
+    def merge(self, other: PredictedCounts) -> PredictedCounts:
+        return PredictedCounts(self.counts + other.counts)
+
+    def rates(self) -> Rates:
+        positives, hits, negatives, passes = self.counts.tolist()
+        total = max(positives + negatives, 1e-300)
+        return Rates(hits / max(positives, 1e-300), passes / max(negatives, 1e-300), positives / total)
+
+
+@dataclass(frozen=True)
+class CountPredicted(Question[PredictedCounts]):
+    fold: int
+    model: LinearModel
+
+    name: ClassVar[str] = "level"
+
+    def answer(self, rows: ReadyRows, shard: int) -> PredictedCounts:
+        scores, weights = rows.scores(self.fold, self.model, training=True)
+        return PredictedCounts(np.array(count_called(scores, weights, 0.0)) if scores.size else np.zeros(4))
+
+
+@dataclass(frozen=True)
+class Spread(Answer):
+    """The weight, the mean and the squared deviations of scores."""
+
+    weight: float
+    mean: float
+    squares: float
+
+    def merge(self, other: Spread) -> Spread:
+        weight = self.weight + other.weight
+        if weight == 0:
+            return self
+        gap = other.mean - self.mean
+        squares = self.squares + other.squares + gap * gap * (self.weight * other.weight / weight)
+        return Spread(weight, self.mean + gap * (other.weight / weight), squares)
+
+    @property
+    def deviation(self) -> float:
+        return float(np.sqrt(self.squares / max(self.weight, 1e-300)))
+
+
+@dataclass(frozen=True)
+class TakeSpread(Question[Spread]):
+    scored: tuple[Scored, ...]
+    training: bool
+
+    name: ClassVar[str] = "spread"
+
+    def answer(self, rows: ReadyRows, shard: int) -> Spread:
+        found = Spread(0.0, 0.0, 0.0)
+        for fold, model in self.scored:
+            scores, signed = rows.scores(fold, model, training=self.training)
+            if scores.size:
+                weights, wide = np.abs(signed, dtype=np.float64), scores.astype(np.float64)
+                mean = float(np.average(wide, weights=weights))
+                squares = float(weights @ (wide - mean) ** 2)
+                found = found.merge(Spread(float(weights.sum()), mean, squares))
+        return found
+
+
+@dataclass(frozen=True)
+class BinCounts(Answer):
+    """The weight of negatives and of positives per bin: those bins that hold any, in order."""
+
+    places: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    def merge(self, other: BinCounts) -> BinCounts:
+        places, back = np.unique(np.concatenate([self.places, other.places]), return_inverse=True)
+        weights = np.zeros((2, places.size))
+        first, second = np.split(back, [self.places.size])
+        weights[:, first] += self.weights
+        weights[:, second] += other.weights
+        return BinCounts(places, weights)
+
+    def all_bins(self, bins: ScoreBins) -> NDArray[np.float64]:
+        weights = bins.empty()
+        weights[:, self.places] = self.weights
+        return weights
+
+
+@dataclass(frozen=True)
+class CountScores(Question[BinCounts]):
+    """Scores by bins; only those inside ``within`` if it is given."""
+
+    scored: tuple[Scored, ...]
+    bins: ScoreBins
+    training: bool
+    within: tuple[float, float] | None = None
+
+    name: ClassVar[str] = "histogram"
+
+    def answer(self, rows: ReadyRows, shard: int) -> BinCounts:
+        weights = self.bins.empty()
+        for fold, model in self.scored:
+            scores, signed = rows.scores(fold, model, training=self.training)
+            if self.within is not None:
+                inside = _inside(scores, self.within)
+                scores, signed = scores[inside], signed[inside]
+            if scores.size:
+                self.bins.count(scores, signed, weights)
+        places = np.flatnonzero(weights.any(axis=0))
+        return BinCounts(places.astype(np.int64), weights[:, places])
+
+
+@dataclass(frozen=True)
+class ExactScores(Answer):
+    """Scores of rows, with their signed weights."""
+
+    scores: NDArray[Any]
+    signed_weights: NDArray[Any]
+
+    def merge(self, other: ExactScores) -> ExactScores:
+        return ExactScores(
+            np.concatenate([self.scores, other.scores]),
+            np.concatenate([self.signed_weights, other.signed_weights]),
+        )
+
+
+@dataclass(frozen=True)
+class FetchScores(Question[ExactScores]):
+    """The scores in one stretch, each for itself: a few, where the best threshold may lie."""
+
+    scored: tuple[Scored, ...]
+    within: tuple[float, float]
+
+    name: ClassVar[str] = "threshold"
+
+    def answer(self, rows: ReadyRows, shard: int) -> ExactScores:
+        parts = [rows.scores(fold, model, training=False) for fold, model in self.scored]
+        kept = [(scores, signed, _inside(scores, self.within)) for scores, signed in parts]
+        return ExactScores(
+            np.concatenate([scores[inside] for scores, _, inside in kept]),
+            np.concatenate([signed[inside] for _, signed, inside in kept]),
+        )
+
+
+def _inside(scores: NDArray[Any], within: tuple[float, float]) -> NDArray[np.intp]:
+    return np.flatnonzero((scores >= np.float64(within[0])) & (scores < np.float64(within[1])))

@@ -1,0 +1,284 @@
+"""Which kind of fit a target asks for: two classes, or several labels that a row may have."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measures import Measure, Rates, at_prevalence
+from ..solvers.history import History
+from ..solvers.state import LinearModel
+from ..training import ArraySource, FitConfig, FitResult, Trainer
+from ..training.memory import in_threads
+from ._settings import constraint_message, first_constraint_message
+from ._validation import (
+    CheckedLabels,
+    CheckedRows,
+    TrainingSet,
+    checked_labels,
+    checked_weights,
+    group_numbers,
+    indicator_array,
+    is_indicator,
+    positive_label,
+    require_both_classes,
+    require_no_positive,
+    share_of_positives,
+    training_set,
+    with_mean_weight_one,
+)
+
+
+class Coefficients(NamedTuple):
+    """Linear models of the user's columns, as scikit-learn keeps them: one row per model."""
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+
+
+class Fitted(NamedTuple):
+    """A result with the classes it is of, and one sentence if a constraint of the measure is not kept."""
+
+    classes: NDArray[Any]
+    result: FitResult
+    message: str | None
+    multilabel: bool = False
+
+
+class FitTask(Protocol):
+    """A fit to rows in memory, checked and not yet begun."""
+
+    @property
+    def n_models(self) -> int: ...
+
+    def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Fitted: ...
+
+
+class FitOptions(NamedTuple):
+    """What a fit is told besides its configuration."""
+
+    settings: FitConfig
+    low_memory: bool
+    pos_label: Any
+    groups: Any
+
+
+def fit_task(
+    rows: CheckedRows, y: Any, sample_weight: Any, options: FitOptions, target_prevalence: Any
+) -> FitTask:
+    """Return the fit of two classes, of many, or of labels, as y has it."""
+    from ._multiclass import MulticlassFit
+
+    _check_prevalence(target_prevalence)
+    if is_indicator(y):
+        _require_none(target_prevalence, "labels")
+        return MultilabelFit.of(rows, y, sample_weight, options)
+    labels = checked_labels(y, rows.number)
+    if labels.found.size > 2:
+        _require_none(target_prevalence, f"{labels.found.size} classes")
+        return MulticlassFit.of(rows, labels, sample_weight, options)
+    target = None if target_prevalence is None else float(target_prevalence)
+    return TwoClassFit.of(rows, labels, sample_weight, options, target)
+
+
+def _check_prevalence(prevalence: Any) -> None:
+    if prevalence is None:
+        return
+    if isinstance(prevalence, bool) or not isinstance(prevalence, Real) or not 0.0 < float(prevalence) < 1.0:
+        raise ValueError(
+            f"target_prevalence must be the share of positives to expect, above 0 and below 1; got {prevalence!r}."
+        )
+
+
+def _require_none(prevalence: Any, what: str) -> None:
+    if prevalence is not None:
+        raise ValueError(
+            f"target_prevalence is for two classes, and y has {what}. Weigh the classes by sample_weight instead."
+        )
+
+
+def fit_rows(
+    rows: TrainingSet,
+    settings: FitConfig,
+    before: LinearModel | None,
+    rng: np.random.Generator,
+    history: History,
+    *,
+    low_memory: bool,
+) -> FitResult:
+    """Fit rows of two classes; scores speak for the positive class."""
+    source = ArraySource(
+        rows.X,
+        rows.signed_weights,
+        rng,
+        standardizer=rows.checked.statistics,
+        groups=rows.groups,
+        low_memory=low_memory,
+        threads=settings.threads,
+    )
+    return Trainer(settings, history, before).fit(source)
+
+
+def positive_sign(classes: NDArray[Any], pos_label: Any) -> float:
+    """Scores speak for the positive class, scikit-learn's decision function for ``classes_[1]``."""
+    return 1.0 if positive_label(classes, pos_label) == classes[1] else -1.0
+
+
+def fitted_two_classes(result: FitResult, classes: NDArray[Any], pos_label: Any, measure: Measure) -> Fitted:
+    """Turn scores of the positive class into those of ``classes_[1]``."""
+    sign = positive_sign(classes, pos_label)
+    message = constraint_message(measure, result.rates, result.points)
+    return Fitted(classes, result._replace(coef=sign * result.coef, intercept=sign * result.intercept), message)
+
+
+@dataclass(frozen=True)
+class TwoClassFit:
+    """All that a fit of two classes needs, checked."""
+
+    rows: TrainingSet
+    options: FitOptions
+    target_prevalence: float | None
+
+    n_models = 1
+
+    @classmethod
+    def of(
+        cls,
+        checked: CheckedRows,
+        labels: CheckedLabels,
+        sample_weight: Any,
+        options: FitOptions,
+        target_prevalence: float | None,
+    ) -> TwoClassFit:
+        rows = training_set(checked, labels, sample_weight, pos_label=options.pos_label, groups=options.groups)
+        rows = with_mean_weight_one(rows)
+        require_both_classes(rows)
+        fit = cls(rows, options, target_prevalence)
+        options.settings.solver.check(fit.learned_measure(), share_of_positives(rows))
+        return fit
+
+    def learned_measure(self) -> Measure:
+        """Return the measure at the prevalence it is to be good at."""
+        measure, target = self.options.settings.measure, self.target_prevalence
+        if target is None or math.isclose(target, share_of_positives(self.rows), rel_tol=1e-6):
+            return measure
+        return at_prevalence(measure, target)
+
+    def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Fitted:
+        classes, pos_label = self.rows.classes, self.options.pos_label
+        sign = positive_sign(classes, pos_label)
+        model = None if before is None else LinearModel(sign * before.coef[0], sign * float(before.intercept[0]))
+        settings = dataclasses.replace(self.options.settings, measure=self.learned_measure())
+        result = fit_rows(self.rows, settings, model, rng, history, low_memory=self.options.low_memory)
+        if self.target_prevalence is not None:
+            result = result._replace(rates=result.rates._replace(prevalence=self.target_prevalence))
+        return fitted_two_classes(result, classes, pos_label, self.options.settings.measure)
+
+
+@dataclass(frozen=True)
+class MultilabelFit:
+    """All that a fit of several labels needs, checked: one model per label."""
+
+    checked: CheckedRows
+    indicator: NDArray[np.bool_]
+    weights: NDArray[np.float32]
+    groups: NDArray[np.intp] | None
+    options: FitOptions
+
+    @classmethod
+    def of(cls, checked: CheckedRows, y: Any, sample_weight: Any, options: FitOptions) -> MultilabelFit:
+        require_no_positive(options.pos_label, "an indicator matrix of labels")
+        indicator = indicator_array(y, checked.number)
+        numbers = group_numbers(options.groups, checked.number)
+        weights = np.ones(checked.number)
+        if sample_weight is not None:
+            weights = checked_weights(sample_weight, checked.X)
+            kept = weights > 0
+            checked, indicator, weights = checked.where(kept), indicator[kept], weights[kept]
+            numbers = None if numbers is None else numbers[kept]
+        fit = cls(checked, indicator, weights.astype(np.float32), numbers, options)
+        for k in fit.varying():
+            options.settings.solver.check(options.settings.measure, share_of_positives(fit.rows_of(k)))
+        return fit
+
+    @property
+    def n_models(self) -> int:
+        return int(self.indicator.shape[1])
+
+    def varying(self) -> list[int]:
+        """Return the labels that some rows have and some have not."""
+        some, every = self.indicator.any(axis=0), self.indicator.all(axis=0)
+        return np.flatnonzero(some & ~every).tolist()
+
+    def rows_of(self, k: int) -> TrainingSet:
+        signed = np.where(self.indicator[:, k], self.weights, -self.weights)
+        return with_mean_weight_one(TrainingSet(self.checked, signed, np.array([0, 1]), self.groups))
+
+    def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Fitted:
+        varying = self.varying()
+        self._warn_of_constant_labels(varying)
+        histories = [history.branch() for _ in range(self.n_models)]
+        seeds = rng.spawn(self.n_models)
+        settings = self.options.settings
+        alone = dataclasses.replace(settings, threads=1)
+
+        def learned(k: int) -> FitResult:
+            model = None if before is None else LinearModel(before.coef[k], float(before.intercept[k]))
+            rows = self.rows_of(k)
+            return fit_rows(rows, alone, model, seeds[k], histories[k], low_memory=self.options.low_memory)
+
+        found = dict(zip(varying, in_threads(learned, varying, settings.threads), strict=True))
+        for k, one in enumerate(histories):
+            history.join(one, label=float(k))
+        results = [found.get(k) or self._constant(k) for k in range(self.n_models)]
+        message = first_constraint_message(
+            settings.measure,
+            (f"label {k}" for k in varying),
+            (found[k].rates for k in varying),
+            (found[k].points for k in varying),
+        )
+        return Fitted(np.arange(self.n_models), joined(results), message, multilabel=True)
+
+    def _constant(self, k: int) -> FitResult:
+        """Return the model of a label that all rows have, or none."""
+        n_features = self.checked.X.shape[1]
+        always = bool(self.indicator[0, k])
+        return FitResult(
+            np.zeros((1, n_features)),
+            np.array([1.0 if always else -1.0]),
+            np.ones(n_features),
+            Rates(float(always), float(not always), float(always)),
+            (),
+            self.options.settings.solver,
+            (0.0, 0.0),
+        )
+
+    def _warn_of_constant_labels(self, varying: list[int]) -> None:
+        for k in sorted(set(range(self.n_models)) - set(varying)):
+            value = int(self.indicator[0, k])
+            warnings.warn(
+                f"Label {k} is {value} in all training rows, so {value} is predicted for every row.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def joined(results: list[FitResult]) -> FitResult:
+    """Return the models of several fits as one result."""
+    learned = [one for one in results if one.coef.any()] or results
+    return FitResult(
+        np.concatenate([one.coef for one in results]),
+        np.concatenate([one.intercept for one in results]),
+        learned[-1].scale,
+        [one.rates for one in results],
+        tuple(one.stages for one in results),
+        learned[0].solver,
+        [one.points for one in results],
+    )

@@ -1,0 +1,73 @@
+"""What a fitted linear model predicts for new rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..measures import Measure
+from ..solvers.multiclass import ClassRates
+from ._validation import checked_labels, checked_weights, indicator_array, positive_label, validate_rows
+
+
+class LinearPrediction:
+    """Scores, classes and the measure of them, for models of two classes, of many, or of many labels."""
+
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    classes_: NDArray[Any]
+    multilabel_: bool
+    measure_: Measure
+    pos_label: Any
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Signed scores: above 0 for ``classes_[1]``; with more classes, or labels, a column for each."""
+        check_is_fitted(self)
+        X = validate_rows(self, X, reset=False)  # type: ignore[arg-type]
+        if self.coef_.shape[0] == 1:
+            scores: NDArray[np.float64] = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
+            return scores
+        return np.asarray(X @ self.coef_.T) + self.intercept_
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row, or a column of 0 and 1 for each label."""
+        scores = self.decision_function(X)
+        if self.multilabel_:
+            return (scores > 0).astype(np.int64)
+        best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
+        predicted: NDArray[Any] = self.classes_[best]
+        return predicted
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The measure itself, of the predictions for X against y; the macro average of many classes or labels."""
+        predicted = self.predict(X)
+        if self.multilabel_:
+            return macro_of_labels(self.measure_, y, predicted, sample_weight)
+        if self.classes_.size > 2:
+            return macro_of_classes(self.measure_, y, predicted, sample_weight)
+        positive = positive_label(self.classes_, self.pos_label)
+        return self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive)
+
+
+def macro_of_classes(measure: Measure, y: Any, predicted: NDArray[Any], sample_weight: Any) -> float:
+    """Over all classes that occur or are predicted, as scikit-learn's macro averages are."""
+    y, _ = checked_labels(y, predicted.shape[0])
+    weights = np.ones(y.size) if sample_weight is None else checked_weights(sample_weight, y)
+    together, codes = np.unique(np.concatenate([y, predicted]), return_inverse=True)
+    rates = ClassRates.of_predictions(codes[: y.size], codes[y.size :], weights, together.size)
+    return float(np.mean(measure.value(*rates)))
+
+
+def macro_of_labels(measure: Measure, y: Any, predicted: NDArray[Any], sample_weight: Any) -> float:
+    """Over all columns of an indicator matrix."""
+    truth = indicator_array(y, predicted.shape[0])
+    if truth.shape != predicted.shape:
+        raise ValueError(f"y has shape {truth.shape}, but the predictions have {predicted.shape}.")
+    values = [
+        measure.score(truth[:, k], predicted[:, k].astype(bool), sample_weight=sample_weight, pos_label=True)
+        for k in range(truth.shape[1])
+    ]
+    return float(np.mean(values))

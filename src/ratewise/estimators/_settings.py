@@ -1,0 +1,106 @@
+"""The parameters of a classifier, checked, and what its fits have in common."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from functools import cache
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+from ..measures import ConstraintWarning, Measure, Rates, get_measure
+from ..solvers import Sharpen, get_solver
+from ..solvers.constraints import constraint_slack
+from ..training import FitConfig
+
+
+def fit_config(classifier: Any, **more: Any) -> FitConfig:
+    """Return what a classifier's parameters ask of a fit, or raise one sentence on what is wrong with them."""
+    measure = get_measure(classifier.measure)
+    solver = get_solver(classifier.solver, measure)
+    _check(classifier)
+    sharpens = classifier.threshold == "tune" if classifier.sharpen == "auto" else bool(classifier.sharpen)
+    sharpen = classifier.sharpen if isinstance(classifier.sharpen, Sharpen) else Sharpen()
+    share = getattr(classifier, "validation_fraction", "auto")
+    return FitConfig(
+        measure,
+        solver,
+        None if classifier.solver == "auto" else solver,
+        sharpen if sharpens else None,
+        tune=classifier.threshold == "tune",
+        l2=float(classifier.alpha),
+        validation_fraction=None if share == "auto" else float(share),
+        standardize=bool(classifier.standardize),
+        **more,
+    )
+
+
+def threads_of(n_jobs: int | None) -> int:
+    return int(effective_n_jobs(n_jobs))
+
+
+def _check(classifier: Any) -> None:
+    if classifier.threshold not in ("tune", "zero"):
+        raise ValueError(f"threshold must be 'tune' or 'zero'; got {classifier.threshold!r}.")
+    if not isinstance(classifier.sharpen, (bool, Sharpen)) and classifier.sharpen != "auto":
+        raise ValueError(f"sharpen must be 'auto', True, False or a Sharpen; got {classifier.sharpen!r}.")
+    if classifier.threshold == "zero" and classifier.sharpen not in ("auto", False):
+        raise ValueError("threshold='zero' needs sharpen=False: sharpening ends with the choice of a threshold.")
+    if not isinstance(classifier.alpha, Real) or not 0 <= float(classifier.alpha) < np.inf:
+        raise ValueError(f"alpha must be a finite number of 0 or more; got {classifier.alpha!r}.")
+    fraction = getattr(classifier, "validation_fraction", "auto")
+    if fraction != "auto" and not (isinstance(fraction, Real) and 0 < float(fraction) <= 0.5):
+        raise ValueError(f"validation_fraction must be 'auto' or above 0 and at most 0.5; got {fraction!r}.")
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Keep BLAS to one thread.
+
+    A fit asks for thousands of products that take microseconds each: its threads would wait for one another for
+    most of the time. Threads asked for by ``n_jobs`` share larger pieces of work.
+    """
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Finding the libraries takes longer than many a fit: once will do."""
+    return ThreadpoolController()
+
+
+def constraint_message(measure: Measure, rates: Rates, points: tuple[float, float]) -> str | None:
+    """Return one sentence if these rates, taken on so many points of each class, miss a constraint's margin."""
+    if constraint_slack(measure, *rates, points) > -1e-6:  # rates of a mean of folds are rounded
+        return None
+    tpr, tnr, p = rates
+    predicted = p * tpr + (1.0 - p) * (1.0 - tnr)
+    precision = f"{p * tpr / predicted:.3g}" if predicted > 0 else "not defined"
+    wanted = " and ".join(
+        f"{constraint.label} (by {constraint.margin:g} standard errors)" for constraint in measure.constraints(p)
+    )
+    return (
+        f"{measure.label}: no threshold worth having keeps {wanted}. On new rows expect a TPR of {tpr:.3g}, a TNR "
+        f"of {tnr:.4g} and a precision of {precision}. Ask for less, or give the model more rows or columns."
+    )
+
+
+def first_constraint_message(
+    measure: Measure, names: Iterable[str], rates: Iterable[Rates], points: Iterable[tuple[float, float]]
+) -> str | None:
+    """Return the same for several classes or labels: on the first that misses a constraint."""
+    for name, mine, seen_on in zip(names, rates, points, strict=True):
+        message = constraint_message(measure, mine, seen_on)
+        if message is not None:
+            return f"{name}: {message}"
+    return None
+
+
+def warn_of_constraints(message: str | None, stacklevel: int) -> None:
+    if message is not None:
+        warnings.warn(message, ConstraintWarning, stacklevel=stacklevel + 1)

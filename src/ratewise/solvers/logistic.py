@@ -1,0 +1,145 @@
+"""Logistic regression with class weights: a start for any measure, point by point or to the end of its problem."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..measures import Measure
+from ..rewards import Logistic
+from .base import Learn, LearnerRun, Maximize, Run, Solver, Task, leverage_settings, require_number
+from .state import LinearModel, Summary
+
+
+def class_ratio(prevalence: float, exponent: float) -> float:
+    """Return what a positive weighs per unit of a negative: ((1-p)/p)^exponent."""
+    return float(((1.0 - prevalence) / prevalence) ** exponent)
+
+
+@dataclass(frozen=True)
+class WeightedLogistic(Solver):
+    """Plain logistic regression (class-weight exponent 0), the balanced one (1), or what lies between.
+
+    It does not look at the measure, so it suits all; sharpening starts from it unless a solver is named.
+
+    Parameters
+    ----------
+    exponent : float
+        Positives weigh ((1-p)/p)^exponent times as much as negatives.
+    passes : int
+    step : float
+        In units of a point's own leverage 1 / (|x|^2 + 1); falls as 1 / sqrt(1 + passes).
+    """
+
+    exponent: float = 0.5
+    passes: int = 2
+    step: float = 2.0
+
+    name: ClassVar[str] = "logistic"
+    streaming: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_number("passes", self.passes, "WeightedLogistic", low=0, whole=True)
+        require_number("step", self.step, "WeightedLogistic", low=0)
+
+    @property
+    def label(self) -> str:
+        return f"logistic, class-weight exponent {self.exponent:.2g}"
+
+    def check(self, measure: Measure, prevalence: float) -> None:
+        """Any measure will do."""
+
+    def start(self, task: Task) -> WeightedLogisticRun:
+        return WeightedLogisticRun(self, task)
+
+
+class WeightedLogisticRun(LearnerRun):
+    """One fit; its model is the mean of the models of the last pass."""
+
+    def __init__(self, solver: WeightedLogistic, task: Task):
+        super().__init__(task)
+        self._solver = solver
+        self._passes = 0
+        self._started = False
+
+    def request(self, seen: Summary) -> Learn:
+        p = seen.prevalence
+        ratio = class_ratio(p, self._solver.exponent)
+        if not self._started:
+            self._started = True
+            self._learner.restart_steps(seen.points)
+            if self._task.initial is None:
+                log_odds = math.log(ratio * p / (1.0 - p))
+                self._learner.set_model(LinearModel.zeros(self._task.n_features)._replace(intercept=log_odds))
+        self._learner.class_weights = (ratio / max(ratio, 1.0), 1.0 / max(ratio, 1.0))
+        # The logistic reward is to base 2.
+        step = self._solver.step * math.log(2.0)
+        settings = leverage_settings(
+            seen, self._task.n_features, step=step, leverage=seen.leverage, l2=self._task.l2
+        )
+        self._points_seen = seen.points if self._task.endless else (self._passes + 1) * seen.points
+        return Learn(self._learner, settings, Logistic(), passes=1, restart_mean=True)
+
+    def receive(self, answer: Any) -> None:
+        self._passes += 1
+        self.finished = not self._task.endless and self._passes >= self._solver.passes
+        self.record(self._passes, self._points_seen)
+
+
+@dataclass(frozen=True)
+class PenalizedLogistic(Solver):
+    """Logistic regression with class weights and an L2 penalty, solved to the end.
+
+    Where rows are few, a penalty finds models that no number of passes reaches; validation rows tell which.
+
+    Parameters
+    ----------
+    exponent : float
+        Positives weigh ((1-p)/p)^exponent times as much as negatives.
+    C : float
+        The inverse of the penalty, as in scikit-learn.
+    """
+
+    exponent: float = 0.0
+    C: float = 1.0
+    passes: int = 1
+
+    name: ClassVar[str] = "penalized-logistic"
+    streaming: ClassVar[bool] = False
+    sharpenable: ClassVar[bool] = False  # steps without a penalty would lead where the other starts do
+
+    def __post_init__(self) -> None:
+        require_number("C", self.C, "PenalizedLogistic", low=0)
+
+    @property
+    def label(self) -> str:
+        return f"penalized logistic, class-weight exponent {self.exponent:.2g}, C {self.C:g}"
+
+    def check(self, measure: Measure, prevalence: float) -> None:
+        """Any measure will do."""
+
+    def start(self, task: Task) -> PenalizedLogisticRun:
+        return PenalizedLogisticRun(self, task)
+
+
+class PenalizedLogisticRun(Run):
+    """One fit, which is one request."""
+
+    def __init__(self, solver: PenalizedLogistic, task: Task):
+        self._solver = solver
+        self._model = task.initial or LinearModel.zeros(task.n_features)
+
+    def request(self, seen: Summary) -> Maximize:
+        p = seen.prevalence
+        ratio = class_ratio(p, self._solver.exponent)
+        # scikit-learn sums natural log losses; here they are to base 2, weighted and averaged.
+        points = seen.points * (ratio * p + 1.0 - p)
+        l2 = 1.0 / (self._solver.C * points * math.log(2.0))
+        return Maximize(Logistic(), (ratio * p, 1.0 - p), self._model, l2, tolerance=1e-4, iterations=100)
+
+    def receive(self, answer: LinearModel) -> None:
+        self._model, self.finished = answer, True
+
+    def model(self) -> LinearModel:
+        return self._model

@@ -1,0 +1,96 @@
+"""Every default of a fit, and what a fit is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..measures import Measure
+from ..solvers.base import Solver
+from ..solvers.sharpen import Sharpen
+
+# How much is spent on the choice between models. ------------------------------------------------------------------
+
+FEW_ROWS = 20_000
+"""Up to so many rows the whole choice is made. (16 data sets: seven starts in five folds gain 0.004 in the mean.)"""
+
+MANY_ROWS = 100_000
+"""From so many rows on, the least choice is made; in between it shrinks step by step, so that CPU time never jumps."""
+
+VALUES_PER_ROW = 400
+"""Rows of more values than this count as more rows. (mnist, 49,000 rows of 784: the choice would take minutes.)"""
+
+FEW_POINTS = 1_000
+"""With fewer points of the rarer class, and few rows, folds are drawn three times. (mammography: F1 +0.01.)"""
+
+PLENTY_PER_COLUMN = 50
+"""With so many points of the rarer class per column all rows train and choose: a linear model cannot overfit by as
+much as a validation part would be in error. (covtype-5: a held-out half costs 0.01 of F1.)"""
+
+FOLDS = 5
+REPEATS = 3
+
+CLASS_WEIGHT_EXPONENTS = (0.5, 1.0, 0.0)
+"""Of the stochastic starts that few rows choose from."""
+
+PENALIZED_EXPONENTS, PENALIZED_C = (0.0, 1.0), (0.03, 1.0)
+"""Of the penalized starts that few rows choose from. (coil_2000, SMS spam, w8a: +0.01.)"""
+
+# How long a start learns. -----------------------------------------------------------------------------------------
+
+START_POINTS = 800_000
+"""A start of many rows meets about so many points, in 4 to 8 passes."""
+
+START_PASSES = 8
+WHITENED_START_PASSES = 2
+"""Whitened rows need fewer passes. (ijcnn1, covtype: no gain from more.)"""
+
+# Whitening. -------------------------------------------------------------------------------------------------------
+
+WHITENED_ROWS = 20_000
+"""From so many dense rows on, whitening pays: fewer cannot tell signal from noise in all directions."""
+
+WHITENED_COLUMNS = 256
+"""Up to so many columns: multiplying rows by a square matrix costs more than it saves beyond."""
+
+# Files and clusters. ----------------------------------------------------------------------------------------------
+
+IN_MEMORY_ROWS = 100_000
+IN_MEMORY_BYTES = 1 << 25
+"""Files and shards of fewer rows, in no more memory than a sample takes anyway, are read whole and fitted there."""
+
+SAMPLE_BYTES = 1 << 24
+"""Of each class, of a stream: what models are evaluated on between passes."""
+
+CHECKPOINT_ROWS = 20_000_000
+"""Rows between two checkpoints, besides the one after every pass."""
+
+TAIL_REACH = 48.0
+"""Standard deviations that the histogram of a fit's last pass reaches from the mean: bounds lead into the tails."""
+
+# Rows that come one batch at a time. ------------------------------------------------------------------------------
+
+ONLINE_SAMPLE_ROWS = 2_000
+"""Of each class: what ``partial_fit`` chooses its threshold on."""
+
+
+@dataclass(frozen=True)
+class FitConfig:
+    """What a fit is asked to do, whatever its rows lie in."""
+
+    measure: Measure
+    solver: Solver
+    """The solver that the user named, or the one that suits the measure."""
+    start: Solver | None
+    """The solver if the user named one; None lets the library choose where sharpening starts."""
+    sharpen: Sharpen | None
+    """None leaves the solver's plain algorithm."""
+    tune: bool = True
+    """Move the threshold."""
+    l2: float = 0.0
+    validation_fraction: float | None = None
+    """The share of rows each fold holds out; None lets the number of rows decide."""
+    standardize: bool = True
+    passes: int | None = None
+    """Over the rows, to learn from them; None lets their number decide."""
+    threads: int = 1
+    """Runs side by side, for rows in memory; the outcome does not depend on it."""

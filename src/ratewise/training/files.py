@@ -1,0 +1,437 @@
+"""Rows in files as a source: read window by window in bounded memory, resumable between any two windows.
+
+Every pass over the windows is one step of a fit: a :class:`_Job` that takes windows one by one and can be pickled
+in between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds; a
+resumed fit asks the same questions again, gets the kept answers, and goes on where it was.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..kernels import fold_of_each_row, score_rows
+from ..measures import Measure, Rates
+from ..solvers.base import Scores
+from ..solvers.state import LinearModel, Summary
+from ..solvers.threshold import ScoreBins
+from ..streams import Stream, Survey, Window
+from ..transforms import Standardizer, Transform, Whitener, sample_size, standardized_products
+from . import config
+from .checkpoint import Checkpoint
+from .reservoir import Reservoir
+from .rows import ArrayRows, class_totals, squared_rows
+from .source import R, Runner, Statistics
+
+Progress = Callable[[dict[str, Any]], object]
+
+# To transform the rows of a window. One thread reads meanwhile: on two cores, more threads than cores leave neither
+# idle.
+_THREADS = min(os.cpu_count() or 1, 2)
+
+
+class StreamLabels(NamedTuple):
+    """The two classes of a stream, and which is positive."""
+
+    classes: NDArray[Any]
+    positive: Any
+
+    def signed_weights(self, window: Window) -> NDArray[Any]:
+        assert window.labels is not None  # the survey has seen them
+        signs = np.where(window.labels == self.positive, np.float32(1.0), np.float32(-1.0))
+        return signs if window.weights is None else signs * window.weights
+
+
+class _Job(ABC):
+    """One or more passes over the windows, and what comes of them."""
+
+    stage: str
+
+    @abstractmethod
+    def take(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> Rates | None:
+        """Take one window; returns the rates on its rows where they were learned from."""
+
+    @abstractmethod
+    def end_pass(self) -> bool:
+        """All windows of a pass have been taken; whether another pass is needed."""
+
+    def resume(self, fresh: Any) -> None:
+        """Take over from the job that was made anew what a checkpoint does not hold."""
+
+
+class WindowSource:
+    """Rows of two classes in a stream.
+
+    Parameters
+    ----------
+    stream : Stream
+    survey : Survey
+    labels : StreamLabels
+    measure : Measure
+        For progress reports.
+    seed : int
+    checkpoint : Checkpoint, optional
+    checkpoint_rows : int
+    progress : function, optional
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(
+        self,
+        stream: Stream,
+        survey: Survey,
+        labels: StreamLabels,
+        measure: Measure,
+        seed: int,
+        *,
+        standardize: bool = True,
+        checkpoint: Checkpoint | None = None,
+        checkpoint_rows: int | None = None,
+        progress: Progress | None = None,
+    ):
+        self._stream, self._survey, self._labels, self._measure = stream, survey, labels, measure
+        self.seed = seed
+        self._standardize = standardize
+        self._checkpoint, self._progress = checkpoint, progress
+        self._checkpoint_rows = config.CHECKPOINT_ROWS if checkpoint_rows is None else checkpoint_rows
+        kept = checkpoint.load() if checkpoint is not None else None
+        self._state: _Work = kept or _Work()
+        self._asked = 0
+
+    def statistics(self) -> Statistics:
+        found = self._first_pass()
+        positive, negative = found.weight[0] / found.mean_weight, found.weight[1] / found.mean_weight
+        return Statistics(
+            found.rows,
+            found.positive_rows,
+            positive,
+            negative,
+            (float(found.positive_rows), float(found.rows - found.positive_rows)),
+            found.standardizer.mean.size,
+            found.n_values,
+            self._stream.sparse,
+        )
+
+    def _first_pass(self) -> _FirstPass:
+        if self._asked == 0:
+            self._found: _FirstPass = self.run(_FirstPass(self._standardize, self.seed))
+            if min(self._found.weight) == 0:
+                raise ValueError("All rows of one class have weight 0: a classifier needs rows of both classes.")
+        return self._found
+
+    def transform(self, *, standardize: bool, whiten: bool) -> Transform:
+        found = self._first_pass()
+        if not whiten:
+            return found.standardizer
+        sample, weights = found.reservoir.sample()
+        share = np.abs(weights) / np.abs(weights).sum()
+        drawn = self.rng(1).choice(share.size, sample_size(sample.shape[1]), p=share)
+        products = standardized_products(found.standardizer, sample[drawn], np.arange(drawn.size))
+        return Whitener(found.standardizer, products / drawn.size)
+
+    def transformed(
+        self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
+    ) -> WindowTrainingRows:
+        return WindowTrainingRows(self, self._first_pass(), transform, folds, row_limit)
+
+    def rng(self, use: int) -> np.random.Generator:
+        """Return random numbers for one use, the same in a resumed fit."""
+        return np.random.default_rng([self.seed, 2**31 + use])
+
+    def run(self, job: Any) -> Any:
+        """Run a job to its end, or return the finished one that a checkpoint holds."""
+        state = self._state
+        self._asked += 1
+        if self._asked <= len(state.done):
+            return state.done[self._asked - 1]
+        if state.job is None:
+            state.job = job
+        else:
+            state.job.resume(job)
+        self._pass_over_windows(state)
+        finished, state.job = state.job, None
+        state.done.append(finished)
+        return finished
+
+    def _pass_over_windows(self, state: _Work) -> None:
+        kept, since = self._checkpoint, 0
+        with (
+            _interrupts_held_back(kept is not None) as interrupted,
+            self._stream.passes(self._orders()) as windows,
+        ):
+            for window in windows:
+                ended = False
+                if window is None:
+                    state.windows_done = state.rows_done = 0
+                    state.pass_number += 1
+                    ended = not state.job.end_pass()
+                    due = True
+                else:
+                    since += self._take(window, state)
+                    due = since >= self._checkpoint_rows
+                if kept is not None and (due or interrupted()):
+                    kept.save(state)
+                    since = 0
+                if interrupted():
+                    raise KeyboardInterrupt
+                if ended:
+                    return
+
+    def _take(self, window: Window, state: _Work) -> int:
+        state.windows_done += 1
+        state.rows_done += window.X.shape[0]
+        rng = np.random.default_rng([self.seed, state.pass_number, state.windows_done])
+        rates = state.job.take(window.X, self._labels.signed_weights(window), rng)
+        if self._progress is not None:
+            report: dict[str, Any] = {
+                "stage": f"{state.job.stage}, pass {state.pass_number + 1}",
+                "done_rows": state.rows_done,
+                "total_rows": self._survey.rows,
+            }
+            if rates is not None:
+                report |= {"tpr": rates.tpr, "tnr": rates.tnr, "value": float(self._measure.value(*rates))}
+            self._progress(report)
+        return int(window.X.shape[0])
+
+    def _orders(self) -> Iterator[tuple[np.random.Generator, int]]:
+        """For every pass to come: what orders its rows, and how many of its windows have been taken already."""
+        number, skip = self._state.pass_number, self._state.windows_done
+        while True:
+            yield np.random.default_rng([self.seed, number]), skip
+            number, skip = number + 1, 0
+
+
+class _Work:
+    """What a checkpoint holds: the jobs that are done, the one at work, and how far it has come."""
+
+    def __init__(self) -> None:
+        self.done: list[Any] = []
+        self.job: Any = None
+        self.pass_number = self.windows_done = self.rows_done = 0
+
+
+class _FirstPass(_Job):
+    """Column statistics, class weights, and a fair sample of each class to evaluate models with."""
+
+    stage = "statistics"
+
+    def __init__(self, standardize: bool, seed: int):
+        self._standardize, self._seed = standardize, seed
+        self._begun = False
+        self.rows = self.positive_rows = self.n_values = 0
+        self.weight = [0.0, 0.0]
+        self.standardizer: Standardizer
+        self.reservoir: Reservoir
+
+    @property
+    def mean_weight(self) -> float:
+        return sum(self.weight) / self.rows
+
+    def take(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> None:
+        if not self._begun:
+            self._begun = True
+            self.standardizer = Standardizer(X.shape[1], active=self._standardize)
+            per_row = (X.nnz if sparse.issparse(X) else X.size) / X.shape[0] * (8 if sparse.issparse(X) else 4)
+            capacity = max(int(config.SAMPLE_BYTES / max(per_row, 1.0)), 1000)
+            self.reservoir = Reservoir(capacity, np.random.default_rng([self._seed, 2**31]))
+        self.standardizer.update(X)
+        self.reservoir.add(X, signed_weights)
+        self.rows += X.shape[0]
+        self.n_values += int(X.nnz if sparse.issparse(X) else X.size)
+        self.positive_rows += int(np.count_nonzero(signed_weights > 0))
+        for side, weight in enumerate(class_totals(signed_weights)):
+            self.weight[side] += weight
+
+    def end_pass(self) -> bool:
+        return False
+
+
+class WindowTrainingRows:
+    """Windows of a stream, transformed as they come; a row's own bits say which fold it belongs to."""
+
+    whole_steps = False
+
+    def __init__(
+        self,
+        source: WindowSource,
+        found: _FirstPass,
+        transform: Transform,
+        folds: int,
+        row_limit: float | None,
+    ):
+        X, weights = found.reservoir.sample()
+        fold_of_row = fold_of_each_row(X, folds)
+        if not _both_classes_in_all(fold_of_row, weights, folds):
+            folds, fold_of_row = 1, np.zeros(weights.size, dtype=np.uint64)
+        self.n_folds = folds
+        self.points_per_pass = found.rows
+        self._source, self._found, self._row_limit = source, found, row_limit
+        self.transform = transform
+        self._sample = ArrayRows(X, weights, transform, source.rng(2), fold_of_row=fold_of_row, n_folds=folds)
+        shares = np.abs(self._sample.signed_weights)
+        self._squared_row = float(np.average(squared_rows(self._sample.X), weights=shares))
+        self.leverage = self._squared_row + self._sample.summary.entry_square
+
+    def summary(self, fold: int) -> Summary:
+        found, folds = self._found, self.n_folds
+        points = found.rows if folds == 1 else max(found.rows * (folds - 1) // folds, 1)
+        weights = (weight / found.mean_weight for weight in found.weight)
+        return Summary(points, *weights, self._squared_row * points, self._sample.summary.entry_square)
+
+    def train(self, runs: Sequence[tuple[int, R]]) -> list[R]:
+        runners = [Runner(run, fold, self.summary(fold)) for fold, run in runs]
+        trained: _Training = self._source.run(_Training(runners, self))
+        return [runner.run for runner in trained.runners]  # type: ignore[misc]
+
+    def rows_of(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> ArrayRows:
+        """Return the rows of a window, transformed."""
+        weights = np.asarray(signed_weights / self._found.mean_weight, dtype=np.float32)
+        fold_of_row = fold_of_each_row(X, self.n_folds)
+        rows = ArrayRows(
+            X, weights, self.transform, rng, fold_of_row=fold_of_row, n_folds=self.n_folds, threads=_THREADS
+        )
+        if self._row_limit is not None:
+            rows.limit_rows(self._row_limit, self.leverage)
+        return rows
+
+    def training_sample(self, fold: int) -> ArrayRows:
+        return self._sample.without_fold(fold)
+
+    def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
+        parts = [(self._sample.fold(k), model) for k, model in enumerate(models)]
+        values = np.concatenate([rows.scores(*model) for rows, model in parts])
+        return Scores(values, np.concatenate([rows.signed_weights for rows, _ in parts]))
+
+    def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
+        """Count the scores of all rows in one more pass."""
+        sample = self.validation_scores(models)
+        if not sample.finite:
+            return sample
+        shares = np.abs(sample.signed_weights, dtype=np.float64)
+        mean = float(np.average(sample.values, weights=shares))
+        deviation = float(np.sqrt(np.average((sample.values - mean) ** 2, weights=shares)))
+        bins = ScoreBins.around(mean, deviation, config.TAIL_REACH)
+        models = [LinearModel(*self.transform.inverse_coef(*model)) for model in models]
+        counted: _Counting = self._source.run(_Counting(models, self._found.standardizer, bins))
+        found = self._found
+        points = (float(found.positive_rows), float(found.rows - found.positive_rows))
+        return Scores(*bins.as_scores(counted.weights / found.mean_weight), points)
+
+    def own_scores(self, model: LinearModel) -> Scores:
+        return Scores(self._sample.scores(*model), self._sample.signed_weights)
+
+
+class _Training(_Job):
+    """Training runs in lockstep: every window teaches all of them."""
+
+    stage = "learning"
+
+    def __init__(self, runners: list[Runner], rows: WindowTrainingRows):
+        self.runners = runners
+        self._rows: WindowTrainingRows | None = rows
+
+    def resume(self, fresh: _Training) -> None:
+        self._rows = fresh._rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_rows": None}
+
+    def take(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> Rates | None:
+        assert self._rows is not None
+        rows = self._rows.rows_of(X, signed_weights, rng)
+        for runner, own_rng in zip(self.runners, rng.spawn(len(self.runners)), strict=True):
+            mine = rows.without_fold(runner.fold)
+            if mine.n_points and not runner.run.finished:
+                runner.feed(mine.with_rng(own_rng), self._rows.training_sample(runner.fold))
+        return self.runners[0].run.rates_met()
+
+    def end_pass(self) -> bool:
+        assert self._rows is not None
+        for runner in self.runners:
+            runner.end_pass(self._rows.training_sample(runner.fold))
+        return not all(runner.run.finished for runner in self.runners)
+
+
+class _Counting(_Job):
+    """The scores of all rows, each under the model of its fold, counted in bins."""
+
+    stage = "threshold"
+
+    def __init__(self, models: list[LinearModel], standardizer: Standardizer, bins: ScoreBins):
+        self._bins = bins
+        self.weights = bins.empty()
+        # In float32 the centre must be subtracted from the rows: folded into the intercept it would cost digits.
+        scaled = [standardizer.transform_coef(*model) for model in models]
+        self._factors = np.array([weights / standardizer.scale for weights, _ in scaled], dtype=np.float32)
+        self._intercepts = np.array([intercept for _, intercept in scaled], dtype=np.float32)
+        self._centre = standardizer.centre.astype(np.float32)
+
+    def take(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> None:
+        scores = self._scores(X)
+        folds = fold_of_each_row(X, len(scores))
+        own = scores[0] if len(scores) == 1 else scores[folds.astype(np.intp), np.arange(X.shape[0])]
+        self._bins.count(np.ascontiguousarray(own), np.asarray(signed_weights, dtype=np.float32), self.weights)
+
+    def _scores(self, X: Any) -> NDArray[np.float32]:
+        """Return one row of scores per model."""
+        if sparse.issparse(X):
+            return np.asarray(X @ self._factors.T).T + self._intercepts[:, np.newaxis]
+        scores = np.empty((self._factors.shape[0], X.shape[0]), dtype=np.float32)
+        score_rows(
+            np.ascontiguousarray(X, dtype=np.float32), self._centre, self._factors, self._intercepts, scores
+        )
+        return scores
+
+    def end_pass(self) -> bool:
+        return False
+
+
+def _both_classes_in_all(fold_of_row: NDArray[Any], weights: NDArray[Any], folds: int) -> bool:
+    """Equal rows are in one fold, and may be all there is of a class."""
+    return all(np.unique(np.sign(weights[fold_of_row == fold])).size == 2 for fold in range(folds))
+
+
+@contextmanager
+def _interrupts_held_back(wanted: bool) -> Iterator[Callable[[], bool]]:
+    """Hear Ctrl-C between windows, when what has been learned can be kept; a second one at once."""
+    pressed = False
+
+    def press(number: int, frame: Any) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def rows_in_memory(stream: Stream, labels: StreamLabels) -> tuple[Any, NDArray[Any]]:
+    """Read all rows of a small stream: rows and signed weights."""
+    windows = [(window.X, labels.signed_weights(window)) for window in stream.windows()]
+    rows = [X for X, _ in windows]
+    X = sparse.vstack(rows, format="csr") if stream.sparse else np.concatenate(rows)
+    return X, np.concatenate([signed for _, signed in windows])
+
+
+def fits_in_memory(stream: Stream, survey: Survey) -> bool:
+    """Whether all rows are few, and no more than the sample that a fit from a stream keeps anyway."""
+    if survey.rows >= config.IN_MEMORY_ROWS:
+        return False
+    return stream.sparse or survey.rows * len(stream.feature_names) * 4 <= config.IN_MEMORY_BYTES

@@ -1,0 +1,170 @@
+"""Rows in memory as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..measures import Measure
+from ..solvers.base import Scores
+from ..solvers.state import LinearModel, Summary
+from ..solvers.threshold import effective_points
+from ..transforms import Standardizer, Transform, Whitener
+from .rows import ArrayRows, class_totals
+from .source import R, Runner, Statistics
+
+_T = TypeVar("_T")
+_S = TypeVar("_S")
+
+
+class ArraySource:
+    """Rows of two classes in memory.
+
+    Parameters
+    ----------
+    X : array or CSR matrix
+    signed_weights : array
+        The sample weight of each row, negative for a row of the negative class; their mean size is 1.
+    rng : numpy Generator
+    standardizer : Standardizer, optional
+        Has seen the rows already.
+    groups : array of int, optional
+        Rows of one number stay in one fold.
+    low_memory : bool
+        Make no copy of the rows.
+    threads : int
+        Runs side by side; the outcome does not depend on it.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(
+        self,
+        X: Any,
+        signed_weights: NDArray[Any],
+        rng: np.random.Generator,
+        *,
+        standardizer: Standardizer | None = None,
+        groups: NDArray[np.intp] | None = None,
+        low_memory: bool = False,
+        threads: int = 1,
+    ):
+        self._X, self._signed_weights, self._rng = X, signed_weights, rng
+        self._standardizer = standardizer
+        self._groups = groups
+        self._low_memory, self._threads = low_memory, threads
+
+    def statistics(self) -> Statistics:
+        X, weights = self._X, self._signed_weights
+        return Statistics(
+            int(X.shape[0]),
+            int((weights > 0).sum()),
+            *class_totals(weights),
+            effective_points(weights),
+            int(X.shape[1]),
+            int(X.nnz if sparse.issparse(X) else X.size),
+            bool(sparse.issparse(X)),
+            None if self._groups is None else int(self._groups.max()) + 1,
+        )
+
+    def transform(self, *, standardize: bool, whiten: bool) -> Transform:
+        standardizer = self._standardizer
+        if standardizer is None or not standardize:
+            standardizer = Standardizer(self._X.shape[1], active=standardize).update(self._X)
+        return Whitener.of_rows(standardizer, self._X, self._rng) if whiten else standardizer
+
+    def transformed(
+        self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
+    ) -> ArrayTrainingRows:
+        rows = ArrayRows(
+            self._X,
+            self._signed_weights,
+            transform,
+            self._rng,
+            groups=self._groups,
+            low_memory=self._low_memory,
+        )
+        return ArrayTrainingRows(rows, folds, repeats, row_limit, self._rng, self._threads)
+
+
+class ArrayTrainingRows:
+    """Rows in memory, split into folds; several times over where rows are few."""
+
+    whole_steps = False
+
+    def __init__(
+        self,
+        rows: ArrayRows,
+        folds: int = 1,
+        repeats: int = 1,
+        row_limit: float | None = None,
+        rng: np.random.Generator | None = None,
+        threads: int = 1,
+    ):
+        self._limited = row_limit is not None
+        self.leverage = 1.0 if row_limit is None else rows.limit_rows(row_limit)
+        self.n_folds = folds * repeats
+        self.points_per_pass = rows.n_points
+        rng = rows.rng if rng is None else rng
+        self._rows, self._rng, self._threads = rows, rng, threads
+        self._training: list[ArrayRows] = []
+        self._validation: list[ArrayRows] = []
+        if folds == 1:
+            self._training = self._validation = [rows]
+            return
+        for repeat in range(repeats):
+            as_it_is = repeat == 0 or rows.n_groups is not None  # groups are drawn anew in any case
+            split, ranges = (rows if as_it_is else rows.reshuffled(rng)).in_folds(folds, rng)
+            for begin, end in ranges:
+                self._training.append(_with_both_classes(split.part((0, begin), (end, rows.n_points))))
+                self._validation.append(split.part((begin, end)))
+
+    def summary(self, fold: int) -> Summary:
+        return self._training[fold].summary
+
+    def train(self, runs: Sequence[tuple[int, R]]) -> list[R]:
+        # Every run has random numbers of its own: the outcome is the same in any order.
+        seeds = self._rng.spawn(len(runs)) if len(runs) > 1 or self._limited else [self._rng]
+
+        def work(job: tuple[tuple[int, R], np.random.Generator]) -> R:
+            (fold, run), rng = job
+            rows = self._training[fold].with_rng(rng)
+            Runner(run, fold, rows.summary).to_the_end(rows)
+            return run
+
+        return in_threads(work, list(zip(runs, seeds, strict=True)), self._threads)
+
+    def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
+        parts = list(zip(self._validation, models, strict=True))
+        values = np.concatenate([rows.scores(*model) for rows, model in parts])
+        return Scores(values, np.concatenate([rows.signed_weights for rows, _ in parts]))
+
+    def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
+        return self.validation_scores(models)
+
+    def own_scores(self, model: LinearModel) -> Scores:
+        return Scores(self._rows.scores(*model), self._rows.signed_weights)
+
+
+def _with_both_classes(rows: ArrayRows) -> ArrayRows:
+    """Only groups can make a fold lack a class: others have their share of it."""
+    if rows.signed_weights.min() >= 0 or rows.signed_weights.max() <= 0:
+        missing = "negative" if rows.signed_weights.min() >= 0 else "positive"
+        raise ValueError(
+            f"With these groups a fold leaves no row of the {missing} class to learn from, because hardly a group "
+            "has any. Give finer groups, or none."
+        )
+    return rows
+
+
+def in_threads(work: Callable[[_S], _T], jobs: Sequence[_S], threads: int) -> list[_T]:
+    """Return the work done for each job; compiled loops let other threads run."""
+    if threads == 1 or len(jobs) == 1:
+        return [work(job) for job in jobs]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, jobs))

@@ -1,0 +1,396 @@
+"""A fit of many classes to rows in memory: all classes at once, or each against the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measures import Measure
+from ..solvers.base import Solver, Task
+from ..solvers.history import History
+from ..solvers.multiclass import (
+    ClassRates,
+    MulticlassModel,
+    log_odds_line,
+    logistic_pull,
+    macro_pull,
+    soft_counts,
+    softmax,
+)
+from ..solvers.state import LinearModel
+from ..solvers.threshold import half_standard_error
+from .labelled import Batch, LabelledRows
+from .memory import ArrayTrainingRows, in_threads
+from .trainer import trained_with_care
+
+_BATCH = 256
+_FEWEST_BATCHES = 4
+_LARGEST_STEP = 0.2
+_MEMORY = (0.9, 0.999)
+_REMEMBERED_BATCHES = 50
+_STEPS = 2000
+_MOST_PASSES = 64
+_FEWEST_PASSES = 8
+_FEW_ROWS = 5_000
+_VERY_FEW_ROWS = 1_000
+_SAMPLE = 4096
+# Penalties as in scikit-learn, 1 / C: validation rows choose.
+_PENALTIES = (0.05, 2.0)
+_PENALTIES_FOR_FEW = (0.05, 1.0, 20.0)
+_NEVER = -30.0  # the log odds of a class that no row is of
+
+Start = Callable[[LabelledRows, np.random.Generator], MulticlassModel]
+Pull = Callable[[NDArray[Any], Batch], NDArray[Any]]
+
+
+class SelectedMany(NamedTuple):
+    """The outcome: a model of all classes, and the rates to expect of it on new rows."""
+
+    model: MulticlassModel
+    rates: ClassRates
+    stages: tuple[str, ...]
+
+
+def learn_jointly(
+    rows: LabelledRows,
+    measure: Measure,
+    *,
+    start: Start | None = None,
+    initial: MulticlassModel | None = None,
+    passes: int | None = None,
+    l2: float = 0.0,
+    validation_fraction: float | None = None,
+    rng: np.random.Generator,
+    history: History,
+    threads: int = 1,
+) -> SelectedMany:
+    """Learn all classes together; validation rows choose how far to go, then all rows go that far.
+
+    Stages that cannot be told apart are averaged.
+
+    Multinomial logistic regression comes first. From there the macro average itself is climbed, with shares by
+    softmax in the place of calls: rates are then smooth, and the measure's own slopes say what a share is worth.
+    Unlike the likelihood this is bounded, so that rows beyond saving stop pulling.
+
+    Parameters
+    ----------
+    start : function, optional
+        Gives the model to climb from, in the place of logistic regression.
+    initial : MulticlassModel, optional
+        Where logistic regression begins.
+    passes : int, optional
+        Of each stage; the number of rows decides unless given.
+    l2 : float
+        Strength of the penalty; 0 lets validation rows choose.
+    validation_fraction : float, optional
+        One fifth unless given.
+    threads : int
+        Folds and penalties learned side by side; the outcome does not depend on it.
+    """
+    rows, folds = _folds(rows, validation_fraction, rng)
+    strengths = _PENALTIES_FOR_FEW if rows.n_points < _FEW_ROWS else _PENALTIES
+    penalties = [l2] if l2 > 0 else [strength / rows.n_points for strength in strengths]
+    path = _Path(measure, start, initial, passes or passes_over(rows))
+    seeds = rng.spawn(len(folds) * len(penalties) + len(penalties))
+    jobs = [
+        _Job(k * len(folds) + number, fold, penalty, seeds[k * len(folds) + number])
+        for k, penalty in enumerate(penalties)
+        for number, fold in enumerate(folds)
+    ]
+    histories = [history.branch() for _ in jobs]
+    found = in_threads(lambda job: _predictions_of(job, path, rows, histories[job.number]), jobs, threads)
+    for one in histories:
+        history.join(one)
+    stages, rates = _best_stages(found, jobs, rows, measure)
+    last = {penalty: seeds[len(jobs) + k] for k, penalty in enumerate(penalties)}
+    wanted = [penalty for penalty in penalties if any(stage.penalty == penalty for stage in stages)]
+    refitted = in_threads(lambda penalty: _refitted(rows, path, stages, penalty, last[penalty]), wanted, threads)
+    model = _mean([model for several in refitted for model in several])
+    return SelectedMany(model, rates, tuple(f"{stage.name}, L2 {stage.penalty:.2g}" for stage in stages))
+
+
+def passes_over(rows: LabelledRows) -> int:
+    """About as many steps whatever the number of rows, within reason."""
+    wanted = math.ceil(_STEPS * batch_rows(rows) / rows.n_points)
+    most = _MOST_PASSES if rows.n_points >= _VERY_FEW_ROWS else _MOST_PASSES // 2
+    return min(max(wanted, _FEWEST_PASSES), most)
+
+
+class _Stage(NamedTuple):
+    name: str
+    penalty: float
+
+
+class _Job(NamedTuple):
+    """One penalty on the rows that one fold leaves."""
+
+    number: int
+    held_out: tuple[int, int]
+    penalty: float
+    rng: np.random.Generator
+
+
+class _Path(NamedTuple):
+    """The way from a start to the last pass, the same for every fold."""
+
+    measure: Measure
+    start: Start | None
+    initial: MulticlassModel | None
+    passes: int
+
+    def models(
+        self, rows: LabelledRows, penalty: float, rng: np.random.Generator
+    ) -> Iterator[tuple[str, int, MulticlassModel]]:
+        """The models after 1, 2, 4, ... passes of each stage and at its end, each with its stage and passes."""
+        n_classes, n_features = rows.n_classes, rows.n_features
+        model = self.initial or MulticlassModel(np.zeros((n_classes, n_features)), np.zeros(n_classes))
+        done = 0
+        if self.start is None:
+            descent = Descent(rows, model, penalty, rng)
+            for number, model in descent.stage(self.passes, for_the_likelihood):
+                if self._is_candidate(number):
+                    yield f"logistic, {number} passes", number, model
+            done = self.passes
+        else:
+            model = self.start(rows, rng)
+            yield "one against the rest", 0, model
+        pull = ForTheMeasure(self.measure, rows, model)
+        descent = Descent(rows, model, penalty, rng)
+        for number, model in descent.stage(self.passes, pull):
+            if self._is_candidate(number):
+                yield f"macro average, {number} passes", done + number, model
+
+    def _is_candidate(self, number: int) -> bool:
+        return number & (number - 1) == 0 or number == self.passes
+
+
+def _predictions_of(
+    job: _Job, path: _Path, rows: LabelledRows, history: History
+) -> dict[_Stage, NDArray[np.intp]]:
+    """What the models of each stage call the validation rows."""
+    start, stop = job.held_out
+    learned, held_out = rows.part((0, start), (stop, rows.n_points)), rows.part((start, stop))
+    codes, weights = held_out.codes, held_out.weights
+    calls = {}
+    for name, passes, model in path.models(learned, job.penalty, job.rng):
+        called = predicted_classes(model, held_out)
+        rates = ClassRates.of_predictions(codes, called, weights, rows.n_classes)
+        history.record(
+            run=job.number,
+            passes=passes,
+            points=passes * learned.n_points,
+            tpr=float(rates.tpr.mean()),
+            tnr=float(rates.tnr.mean()),
+            value=rates.value(path.measure),
+        )
+        calls[_Stage(name, job.penalty)] = called
+    return calls
+
+
+def _best_stages(
+    found: list[dict[_Stage, NDArray[np.intp]]], jobs: list[_Job], rows: LabelledRows, measure: Measure
+) -> tuple[list[_Stage], ClassRates]:
+    """The stages that do best on the validation rows, as far as these can tell, and the rates of the very best."""
+    pooled: dict[_Stage, ClassRates] = {}
+    for penalty in dict.fromkeys(job.penalty for job in jobs):
+        mine = [(job, calls) for job, calls in zip(jobs, found, strict=True) if job.penalty == penalty]
+        held_out = rows.part(*(job.held_out for job, _ in mine))
+        codes, weights = held_out.codes, held_out.weights
+        for stage in mine[0][1]:
+            called = np.concatenate([calls[stage] for _, calls in mine])
+            pooled[stage] = ClassRates.of_predictions(codes, called, weights, rows.n_classes)
+    values = {stage: rates.value(measure) for stage, rates in pooled.items()}
+    best = max(values, key=lambda stage: values[stage])
+    useless, perfect = np.mean([measure.scale(float(p)) for p in pooled[best].prevalence if p > 0], axis=0)
+    tolerance = half_standard_error(values[best], (float(useless), float(perfect)), codes.size)
+    return [stage for stage, value in values.items() if value >= values[best] - tolerance], pooled[best]
+
+
+def _refitted(
+    rows: LabelledRows, path: _Path, stages: list[_Stage], penalty: float, rng: np.random.Generator
+) -> list[MulticlassModel]:
+    """The models of these stages, learned from all rows, each brought to unit spread of its scores."""
+    wanted = {stage.name for stage in stages if stage.penalty == penalty}
+    models = []
+    for name, _, model in path.models(rows, penalty, rng):
+        if name in wanted:
+            models.append(_to_unit_spread(model, rows))
+            wanted.remove(name)
+        if not wanted:
+            break
+    return models
+
+
+def _to_unit_spread(model: MulticlassModel, rows: LabelledRows) -> MulticlassModel:
+    """Models of different penalties come on different scales; what all classes share has no say."""
+    weights = model.weights - model.weights.mean(axis=0)
+    intercepts = model.intercepts - model.intercepts.mean()
+    sample = rows.part((0, min(rows.n_points, _SAMPLE)))
+    spread = max(float(sample.scores(weights, intercepts).std()), 1e-12)
+    return MulticlassModel(weights / spread, intercepts / spread)
+
+
+def _mean(models: list[MulticlassModel]) -> MulticlassModel:
+    return MulticlassModel(
+        np.mean([one.weights for one in models], axis=0), np.mean([one.intercepts for one in models], axis=0)
+    )
+
+
+def _folds(
+    rows: LabelledRows, validation_fraction: float | None, rng: np.random.Generator
+) -> tuple[LabelledRows, list[tuple[int, int]]]:
+    """The ranges held out: one fifth of many rows, and each fifth of few in turn."""
+    folds = 5 if validation_fraction is None else max(round(1.0 / validation_fraction), 2)
+    folds = min(folds, rows.n_points, rows.n_groups or folds)
+    rows, ranges = rows.in_folds(folds, rng)
+    return rows, ranges if rows.n_points < _FEW_ROWS else ranges[:1]
+
+
+class Descent:
+    """Steps along the gradient of some average over rows, batch by batch, each number at its own pace.
+
+    The steps are Adam's; they fall in a straight line to nothing at the end of a stage. What a stage learns is the
+    mean of the models of its last pass.
+
+    Parameters
+    ----------
+    rows : LabelledRows
+    model : MulticlassModel
+        Where to begin.
+    l2 : float
+        Strength of the penalty on the weights.
+    rng : numpy Generator
+        The order of the batches.
+    """
+
+    def __init__(self, rows: LabelledRows, model: MulticlassModel, l2: float, rng: np.random.Generator):
+        self.rows = rows
+        self.batch_rows = batch_rows(rows)
+        self._l2 = np.float32(l2)
+        self._rng = rng
+        self._step = min(_LARGEST_STEP, rows.leverage() ** -0.8)
+        # Columns down, classes across; the last row holds the intercepts.
+        self._theta = np.vstack([model.weights.T, model.intercepts]).astype(np.float32)
+
+    def stage(self, passes: int, pull: Pull) -> Iterator[tuple[int, MulticlassModel]]:
+        """The mean model of each of so many passes."""
+        theta = self._theta
+        slow, fast = np.zeros_like(theta), np.zeros_like(theta)
+        steps_in_all = passes * max(round(self.rows.n_points / self.batch_rows), 1)
+        done = 0
+        for number in range(1, passes + 1):
+            total, counted = np.zeros(theta.shape), 0
+            for batch in self.rows.batches(self.batch_rows, self._rng):
+                gradient = self._gradient(batch, pull)
+                done += 1
+                slow += (1.0 - _MEMORY[0]) * (gradient - slow)
+                fast += (1.0 - _MEMORY[1]) * (gradient * gradient - fast)
+                share_left = max(1.0 - done / (steps_in_all + 1), 0.02)
+                size = self._step * share_left * math.sqrt(1.0 - _MEMORY[1] ** done) / (1.0 - _MEMORY[0] ** done)
+                theta += np.float32(size) * slow / (np.sqrt(fast) + np.float32(1e-8))
+                total += theta
+                counted += 1
+            mean = total / counted
+            yield number, MulticlassModel(mean[:-1].T.copy(), mean[-1].copy())
+
+    def _gradient(self, batch: Batch, pull: Pull) -> NDArray[np.float32]:
+        theta = self._theta
+        scores = np.asarray(batch.X @ theta[:-1]) + theta[-1]
+        pulls = pull(softmax(scores), batch)
+        gradient = np.empty_like(theta)
+        gradient[:-1] = batch.X.T @ pulls
+        gradient[-1] = pulls.sum(axis=0)
+        gradient /= max(float(batch.weights.sum()), 1e-30)
+        gradient[:-1] -= self._l2 * theta[:-1]
+        return gradient
+
+
+def for_the_likelihood(shares: NDArray[Any], batch: Batch) -> NDArray[Any]:
+    """The pull of multinomial logistic regression."""
+    return logistic_pull(shares, batch.codes, batch.weights)
+
+
+class ForTheMeasure:
+    """The pull of the macro average, at the soft rates of the last batches.
+
+    Parameters
+    ----------
+    measure : Measure
+    rows : LabelledRows
+    model : MulticlassModel
+        The rates begin with its own.
+    """
+
+    def __init__(self, measure: Measure, rows: LabelledRows, model: MulticlassModel):
+        self._measure = measure
+        totals = rows.class_weights()
+        self._prevalence = totals / totals.sum()
+        counts = soft_counts(softmax(rows.scores(*model)), rows.codes, rows.weights)
+        remembered = max(min(_REMEMBERED_BATCHES, rows.n_points // batch_rows(rows)), _FEWEST_BATCHES)
+        self._keep = 1.0 - 1.0 / remembered
+        self._counts = np.array(counts) * (remembered * batch_rows(rows) / rows.n_points)
+
+    def __call__(self, shares: NDArray[Any], batch: Batch) -> NDArray[Any]:
+        self._counts *= self._keep
+        self._counts += soft_counts(shares, batch.codes, batch.weights)
+        met = ClassRates.of_counts(*self._counts)
+        rates = met._replace(prevalence=self._prevalence)
+        return macro_pull(self._measure, rates, shares, batch.codes, batch.weights)
+
+
+def batch_rows(rows: LabelledRows) -> int:
+    """Rows of a batch: as many as make a step worth its while, which are more where rows are wide but empty."""
+    values_a_row = max(rows.n_values / rows.n_points, 1.0)
+    wanted = max(_BATCH, int(rows.n_features / values_a_row))
+    return max(min(wanted, rows.n_points // _FEWEST_BATCHES), 1)
+
+
+def one_against_the_rest(
+    rows: LabelledRows,
+    measure: Measure,
+    solver: Solver,
+    *,
+    calibrate: bool,
+    l2: float,
+    initial: MulticlassModel | None,
+    rng: np.random.Generator,
+    history: History,
+    threads: int = 1,
+) -> MulticlassModel:
+    """A run of the solver for each class; ``calibrate`` makes log odds of its scores, to compare them by.
+
+    ``threads`` classes are learned side by side; the outcome does not depend on it.
+    """
+    histories = [history.branch() for _ in range(rows.n_classes)]
+    seeds = rng.spawn(rows.n_classes)
+    totals = rows.class_weights()
+
+    def learned(k: int) -> LinearModel:
+        if totals[k] == 0 or totals[k] == totals.sum():
+            return LinearModel(np.zeros(rows.n_features), _NEVER if totals[k] == 0 else -_NEVER)
+        mine = rows.against_the_rest(k, seeds[k])
+        before = None if initial is None else LinearModel(initial.weights[k], float(initial.intercepts[k]))
+        task = Task(measure, rows.n_features, mine.dtype, l2=l2, initial=before, history=histories[k])
+        run, scores, _ = trained_with_care(solver, task, ArrayTrainingRows(mine), measure)
+        model = run.model()
+        if not calibrate:
+            return model
+        slope, constant = log_odds_line(scores.values, mine.signed_weights)
+        return LinearModel(slope * model.weights, slope * model.intercept + constant)
+
+    models = in_threads(learned, range(rows.n_classes), threads)
+    for k, one in enumerate(histories):
+        history.join(one, **{"class": float(k)})
+    return MulticlassModel(
+        np.array([one.weights for one in models]), np.array([one.intercept for one in models], dtype=np.float64)
+    )
+
+
+def predicted_classes(model: MulticlassModel, rows: LabelledRows) -> NDArray[np.intp]:
+    """Return the class with the highest score in every row."""
+    found: NDArray[np.intp] = rows.scores(*model).argmax(axis=1)
+    return found

@@ -1,0 +1,573 @@
+"""Rows in memory, transformed and in random order: what runs learn from, wherever the rows came from."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..kernels import (
+    evenly_mixed_order,
+    gather_weights,
+    square_csr_rows,
+    square_dense_rows,
+    weight_moments,
+)
+from ..rewards import Reward
+from ..solvers.state import Chunk, CSRRows, DenseRows, LinearModel, Summary
+from ..transforms import Transform
+
+Ranges = Sequence[tuple[int, int]]
+
+# A kernel call sums models in the width of the data; learners fold that into float64 between calls.
+_LARGEST_CHUNK = 1 << 18
+_SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
+_BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
+_CACHED_BYTES = 1 << 20
+
+
+class ArrayRows:
+    """Rows in memory, transformed and shuffled once, and read pass after pass without end.
+
+    Reading in random order costs a cache miss per row, several times the arithmetic. So the one copy that the
+    transform needs is made in random order, each pass reads it in contiguous blocks, and only the order of the
+    blocks changes from pass to pass. The random order spreads the rarer class evenly, so that any stretch of rows
+    holds its share of it.
+
+    Parameters
+    ----------
+    X : array or CSR matrix
+    signed_weights : array
+        The sample weight of each row, negative for a row of the negative class.
+    transform : Transform
+        Applied to the rows: a Standardizer or a Whitener.
+    rng : numpy Generator
+        Shuffles the rows, then the blocks of every pass.
+    dtype : float32 or float64
+    groups : array of int, optional
+        Numbers from 0: :meth:`in_folds` keeps rows of one number together.
+    fold_of_row, n_folds : array of int, and how many folds
+        Given folds: :meth:`fold` and :meth:`without_fold` tell them apart.
+    low_memory : bool
+        Make no copy: gather the rows of each block anew whenever it is read.
+    threads : int
+        To make the copy in.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        signed_weights: NDArray[Any],
+        transform: Transform,
+        rng: np.random.Generator,
+        dtype: Any = np.float32,
+        *,
+        groups: NDArray[np.intp] | None = None,
+        fold_of_row: NDArray[Any] | None = None,
+        n_folds: int = 1,
+        low_memory: bool = False,
+        threads: int = 1,
+    ):
+        signed_weights = np.asarray(signed_weights)
+        self.fold_ranges = [(0, int(signed_weights.size))]
+        if fold_of_row is None or n_folds == 1:
+            order = evenly_mixed_order(signed_weights > 0, rng)
+        else:
+            order, self.fold_ranges = order_by_fold(
+                fold_of_row, signed_weights > 0, n_folds, rng, evenly_mixed_order
+            )
+        stored = store(X, order, transform, dtype, low_memory=low_memory, threads=threads)
+        self._begin(stored, gather_weights(signed_weights, order), transform.unit_scale, rng)
+        self._groups: NDArray[np.intp] | None = None if groups is None else groups[order]
+
+    @classmethod
+    def of_stored(
+        cls, stored: RowStorage, signed_weights: NDArray[np.float32], unit_scale: bool, rng: np.random.Generator
+    ) -> ArrayRows:
+        """Return rows that are stored already, in random order; nothing is copied."""
+        rows = cls.__new__(cls)
+        rows.fold_ranges = [(0, stored.shape[0])]
+        rows._begin(stored, signed_weights, unit_scale, rng)
+        return rows
+
+    def _begin(
+        self, stored: RowStorage, weights: NDArray[np.float32], unit_scale: bool, rng: np.random.Generator
+    ) -> None:
+        self._stored = stored
+        self._weights = self._pulls = weights
+        self._rng = rng
+        self._groups = None
+        self._ranges: tuple[tuple[int, int], ...] = ((0, stored.shape[0]),)
+        self._unit_scale = unit_scale
+        self._measured: tuple[float, float] | None = None
+        self._restart()
+
+    def _usual_row(self) -> tuple[float, float]:
+        """The mean squared length of a row, and the usual square of an entry."""
+        if self._measured is None:
+            self._measured = self._measure_some_rows()
+        return self._measured
+
+    def _measure_some_rows(self) -> tuple[float, float]:
+        """From the first rows: they are a random sample."""
+        values_per_row = max(self._stored.n_values / max(self._stored.shape[0], 1), 1.0)
+        number = min(self._stored.shape[0], _SAMPLED_ROWS, int(_SAMPLED_VALUES / values_per_row) + 1000)
+        sample = list(self._stored.pieces([(0, number)]))
+        rows = max(sum(piece.shape[0] for piece in sample), 1)
+        squares = sum(sum_of_squares(piece) for piece in sample)
+        if self._unit_scale or squares == 0:
+            return squares / rows, 1.0
+        nonzeros = sum(np.count_nonzero(piece.data if sparse.issparse(piece) else piece) for piece in sample)
+        return squares / rows, squares / nonzeros
+
+    def _restart(self) -> None:
+        """Begin a new pass."""
+        self.signed_weights = _joined([self._weights[start:stop] for start, stop in self._ranges])
+        self.n_points = int(self.signed_weights.size)
+        self._summary: Summary | None = None
+        self._blocks: ShuffledBlocks | None = None
+
+    @property
+    def summary(self) -> Summary:
+        """What the rows come to; summed up when first asked for."""
+        if self._summary is None:
+            squared_row, entry_square = self._usual_row()
+            weights = class_totals(self.signed_weights)
+            self._summary = Summary(self.n_points, *weights, squared_row * self.n_points, entry_square)
+        return self._summary
+
+    def part(self, *ranges: tuple[int, int], rng: np.random.Generator | None = None) -> ArrayRows:
+        """Return these ranges of rows alone, their blocks shuffled by ``rng`` if given; nothing is copied."""
+        self._usual_row()  # the same for all parts
+        other = copy.copy(self)
+        other._ranges = tuple((start, stop) for start, stop in ranges if start < stop)
+        other._rng = self._rng if rng is None else rng
+        other._restart()
+        return other
+
+    def fold(self, number: int) -> ArrayRows:
+        """Return the rows of one of the given folds; all rows if there is one only."""
+        return self.part(self.fold_ranges[number])
+
+    def without_fold(self, number: int) -> ArrayRows:
+        """Return all rows but those of one of the given folds; all rows if there is one only."""
+        if len(self.fold_ranges) == 1:
+            return self
+        return self.part(*self.fold_ranges[:number], *self.fold_ranges[number + 1 :])
+
+    def with_rng(self, rng: np.random.Generator) -> ArrayRows:
+        """Return the same rows, their blocks shuffled by another generator."""
+        return self.part(*self._ranges, rng=rng)
+
+    def first(self, points: int) -> ArrayRows:
+        """Return a random sample of so many rows: the first ones, since their order is random."""
+        if points >= self.n_points:
+            return self
+        ranges = []
+        for start, stop in self._ranges:
+            ranges.append((start, min(stop, start + points)))
+            points -= ranges[-1][1] - start
+        return self.part(*ranges)
+
+    def reshuffled(self, rng: np.random.Generator) -> ArrayRows:
+        """Return a copy in another random order."""
+        return self._reordered(evenly_mixed_order(self._weights > 0, rng), rng)
+
+    @property
+    def n_groups(self) -> int | None:
+        """None if every row is on its own."""
+        return None if self._groups is None else int(self._groups.max()) + 1
+
+    def in_folds(self, folds: int, rng: np.random.Generator) -> tuple[ArrayRows, Ranges]:
+        """Return a range of rows per fold; if there are groups, of a copy in an order that keeps them together."""
+        if self._groups is None:
+            return self, equal_ranges(self.n_points, folds)
+        order, ranges = order_by_group(self._groups, self._weights > 0, folds, rng, evenly_mixed_order)
+        return self._reordered(order, rng), ranges
+
+    def _reordered(self, order: NDArray[np.signedinteger[Any]], rng: np.random.Generator) -> ArrayRows:
+        self._usual_row()  # the same whatever the order
+        other = copy.copy(self)
+        other._stored, other._weights, other._pulls = (
+            self._stored.reordered(order),
+            self._weights[order],
+            self._pulls[order],
+        )
+        other._groups = None if self._groups is None else self._groups[order]
+        other._rng = rng
+        other._restart()
+        return other
+
+    def limit_rows(self, limit: float, mean: float | None = None) -> float:
+        """Let rows of more than ``limit`` mean squared lengths pull in proportion less; returns that mean.
+
+        A row's length counts the intercept as one more entry of the usual size. ``mean`` is that of this stream's
+        own rows unless given.
+        """
+        pieces = self._stored.pieces([(0, self._stored.shape[0])])
+        entry_square = 1.0 if self._unit_scale else self._usual_row()[1]
+        squares = _joined([squared_rows(piece) for piece in pieces])
+        squares += squares.dtype.type(entry_square)
+        if mean is None:
+            mean = float(squares.mean(dtype=np.float64))
+        np.divide(squares.dtype.type(limit * mean), squares, out=squares)
+        np.minimum(squares, 1.0, out=squares)
+        squares *= self._weights
+        self._pulls = squares.astype(np.float32, copy=False)
+        return mean
+
+    @property
+    def X(self) -> Any:
+        """All rows, transformed, in their order here."""
+        pieces = list(self._stored.pieces([(0, self._stored.shape[0])]))
+        if len(pieces) > 1 and sparse.issparse(pieces[0]):
+            return sparse.vstack(pieces, format="csr")
+        return _joined(pieces)
+
+    @property
+    def rng(self) -> np.random.Generator:
+        return self._rng
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._stored.dtype
+
+    @property
+    def n_features(self) -> int:
+        return int(self._stored.shape[1])
+
+    @property
+    def n_values(self) -> int:
+        """Numbers a pass over all rows reads."""
+        return self._stored.n_values
+
+    def take(self, points: int) -> Iterator[Chunk]:
+        """Yield the next points, in as many chunks as it takes; passes follow one another without end."""
+        if self._blocks is None:
+            self._blocks = ShuffledBlocks(self._ranges, self._rng)
+        while points > 0:
+            now = min(points, _LARGEST_CHUNK)
+            yield from self._stored.chunks(self._pulls, *self._blocks.take(now))
+            points -= now
+
+    def scores(self, weights: NDArray[Any], intercept: float) -> NDArray[np.floating[Any]]:
+        """Return the scores of all rows under a model of their columns, in the width of the rows."""
+        narrow = np.asarray(weights, dtype=self.dtype)
+        scores: NDArray[np.floating[Any]] = _joined(
+            [np.asarray(piece @ narrow) for piece in self._stored.pieces(self._ranges)]
+        )
+        scores += self.dtype.type(intercept)
+        return scores
+
+    def weighted_sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the sum of the rows, each times its value: the transpose of :meth:`scores`."""
+        total = np.zeros(self.n_features)
+        done = 0
+        for piece in self._stored.pieces(self._ranges):
+            mine = np.asarray(values[done : done + piece.shape[0]], dtype=self.dtype)
+            total += np.asarray(piece.T @ mine, dtype=np.float64)
+            done += piece.shape[0]
+        return total
+
+
+class ShuffledBlocks:
+    """The rows of some ranges, block after block, without end; every pass has an order of its own."""
+
+    def __init__(self, ranges: Ranges, rng: np.random.Generator):
+        self._rows = sum(stop - start for start, stop in ranges)
+        length = min(max(self._rows // _BLOCKS, 1), _LONGEST_BLOCK)
+        edges = [np.append(np.arange(start, stop, length), stop) for start, stop in ranges]
+        self._starts = np.concatenate([these[:-1] for these in edges])
+        self._stops = np.concatenate([these[1:] for these in edges])
+        self._rng = rng
+        self._ahead = self._starts[:0], self._stops[:0]  # the blocks to come in this pass
+        self._rows_ahead = 0
+
+    def take(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The starts and the stops of the next so many rows."""
+        parts = []
+        while rows > 0:
+            if self._rows_ahead == 0:
+                order = self._rng.permutation(self._starts.size)
+                self._ahead, self._rows_ahead = (self._starts[order], self._stops[order]), self._rows
+            taken = min(rows, self._rows_ahead)
+            parts.append(self._take_from_pass(taken))
+            rows -= taken
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate([starts for starts, _ in parts]), np.concatenate([stops for _, stops in parts])
+
+    def _take_from_pass(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        starts, stops = self._ahead
+        self._rows_ahead -= rows
+        if self._rows_ahead == 0:
+            return starts, stops
+        ends = (stops - starts).cumsum()
+        last = int(ends.searchsorted(rows))  # the block that the last of these rows lies in
+        taken, ahead = (starts[: last + 1], stops[: last + 1].copy()), (starts[last:].copy(), stops[last:])
+        ahead[0][0] = taken[1][-1] = stops[last] - (ends[last] - rows)
+        self._ahead = ahead
+        return taken
+
+
+class RowStorage(ABC):
+    """Rows, transformed, in random order."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    n_values: int
+    """Numbers a pass over all rows reads."""
+
+    @abstractmethod
+    def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
+        """The rows of these ranges, one matrix after another."""
+
+    @abstractmethod
+    def chunks(
+        self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> Iterator[Chunk]:
+        """The rows of these ranges, for a kernel, with the weights of the rows."""
+
+    @abstractmethod
+    def reordered(self, order: NDArray[np.signedinteger[Any]]) -> RowStorage:
+        """The same rows in another order."""
+
+
+class MaterializedRows(RowStorage):
+    """A transformed copy of the rows: a pass reads it from end to end."""
+
+    def __init__(self, matrix: Any):
+        self.matrix = matrix
+        self.shape = matrix.shape
+        self.dtype = matrix.dtype
+        self.n_values = int(matrix.nnz if sparse.issparse(matrix) else matrix.size)
+
+    def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
+        for start, stop in ranges:
+            yield _row_range(self.matrix, start, stop)
+
+    def chunks(
+        self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> Iterator[Chunk]:
+        yield Chunk(_kernel_rows(self.matrix), signed_weights, starts, stops)
+
+    def reordered(self, order: NDArray[np.signedinteger[Any]]) -> MaterializedRows:
+        return MaterializedRows(self.matrix[order])
+
+
+class LazyRows(RowStorage):
+    """The user's own rows, transformed as they are read, as many at a time as fit in cache.
+
+    Reading takes a few times as long as from a copy; only the order is kept.
+    """
+
+    def __init__(self, X: Any, order: NDArray[np.signedinteger[Any]], transform: Transform, dtype: Any):
+        self._X, self._order, self._transform = X, order, transform
+        self.shape = X.shape
+        self.dtype = np.dtype(dtype)
+        self.n_values = int(X.nnz if sparse.issparse(X) else X.size)
+        row_bytes = self.n_values / max(X.shape[0], 1) * self.dtype.itemsize
+        self._at_once = max(int(_CACHED_BYTES / max(row_bytes, 1.0)), 64)
+
+    def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
+        for start, stop in ranges:
+            for begin in range(start, stop, self._at_once):
+                yield self._gathered(self._order[begin : min(begin + self._at_once, stop)])
+
+    def chunks(
+        self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> Iterator[Chunk]:
+        for group in _groups(zip(starts.tolist(), stops.tolist(), strict=True), self._at_once):
+            rows = self._gathered(np.concatenate([self._order[start:stop] for start, stop in group]))
+            weights = np.concatenate([signed_weights[start:stop] for start, stop in group])
+            yield Chunk(_kernel_rows(rows), weights, np.zeros(1, np.int64), np.array([weights.size]))
+
+    def reordered(self, order: NDArray[np.signedinteger[Any]]) -> LazyRows:
+        return LazyRows(self._X, self._order[order], self._transform, self.dtype)
+
+    def _gathered(self, which: NDArray[np.signedinteger[Any]]) -> Any:
+        return self._transform.transform(self._X, which, self.dtype)
+
+
+def store(
+    X: Any,
+    order: NDArray[np.signedinteger[Any]],
+    transform: Transform,
+    dtype: Any,
+    *,
+    low_memory: bool,
+    threads: int = 1,
+) -> RowStorage:
+    """Store rows in this order, transformed; ``low_memory`` makes no copy of them."""
+    if low_memory:
+        return LazyRows(X, order, transform, dtype)
+    return MaterializedRows(transform.transform(X, order, dtype, threads))
+
+
+def _groups(ranges: Iterable[tuple[int, int]], rows: int) -> Iterator[list[tuple[int, int]]]:
+    """The ranges in order, cut and put together into groups of so many rows."""
+    group: list[tuple[int, int]] = []
+    room = rows
+    for start, stop in ranges:
+        while start < stop:
+            end = min(stop, start + room)
+            group.append((start, end))
+            room -= end - start
+            start = end
+            if room == 0:
+                yield group
+                group, room = [], rows
+    if group:
+        yield group
+
+
+def _row_range(X: Any, start: int, stop: int) -> Any:
+    """Rows start to stop, not copied; slicing a CSR matrix would copy them."""
+    if not sparse.issparse(X):
+        return X[start:stop]
+    first, last = X.indptr[start], X.indptr[stop]
+    rows = sparse.csr_matrix((stop - start, X.shape[1]), dtype=X.dtype)
+    # Given to the constructor, slices of larger arrays would be copied.
+    rows.data, rows.indices = X.data[first:last], X.indices[first:last]
+    rows.indptr = X.indptr[start : stop + 1] - first
+    return rows
+
+
+def equal_ranges(n_rows: int, folds: int) -> list[tuple[int, int]]:
+    """A range of rows for each fold."""
+    return list(pairwise(n_rows * fold // folds for fold in range(folds + 1)))
+
+
+def order_by_group(
+    groups: NDArray[np.intp], codes: NDArray[Any], folds: int, rng: np.random.Generator, mixed: Callable[..., Any]
+) -> tuple[NDArray[np.intp], list[tuple[int, int]]]:
+    """Return an order of rows and the range of each fold in it, no group in two of them.
+
+    ``codes`` are the classes of the rows, and ``mixed`` gives the order within a fold.
+    """
+    fold_of_row = _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups]
+    return order_by_fold(fold_of_row, codes, folds, rng, mixed)
+
+
+def order_by_fold(
+    fold_of_row: NDArray[Any], codes: NDArray[Any], folds: int, rng: np.random.Generator, mixed: Callable[..., Any]
+) -> tuple[NDArray[np.intp], list[tuple[int, int]]]:
+    """Return an order of rows in which each fold is a range, and the ranges."""
+    parts = []
+    for fold in range(folds):
+        mine = np.flatnonzero(fold_of_row == fold)
+        parts.append(mine[mixed(codes[mine], rng)])
+    edges = np.cumsum([0, *(part.size for part in parts)]).tolist()
+    return np.concatenate(parts), list(pairwise(edges))
+
+
+def _folds_of_groups(
+    groups: NDArray[np.intp], codes: NDArray[np.intp], folds: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """A fold for every group, each with about its share of every class.
+
+    The groups that hold most of some class come first; each goes where it makes the folds least uneven.
+    """
+    n_groups, n_classes = int(groups.max()) + 1, int(codes.max()) + 1
+    counts = np.bincount(groups * n_classes + codes, minlength=n_groups * n_classes).reshape(n_groups, n_classes)
+    shares = counts / np.maximum(counts.sum(axis=0), 1)
+    loads = np.zeros((folds, n_classes))
+    found = np.empty(n_groups, dtype=np.intp)
+    shuffled = rng.permutation(n_groups)
+    for group in shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]:
+        unevenness = (loads * shares[group]).sum(axis=1)
+        found[group] = np.argmin(unevenness)
+        loads[found[group]] += shares[group]
+    return found
+
+
+class WeightedReward:
+    """Minus a weighted mean of the two classes' rewards, as a function of (weights, intercept), and its gradient.
+
+    ``class_weights`` are what the mean rewards of the positives and of the negatives weigh; only their proportion
+    matters.
+    """
+
+    def __init__(self, rows: ArrayRows, reward: Reward, class_weights: tuple[float, float]):
+        on_positives, on_negatives = class_weights
+        weights = np.abs(rows.signed_weights, dtype=np.float64)
+        self._signs = np.sign(rows.signed_weights).astype(np.float64)
+        positive = self._signs > 0
+        per_point = np.where(
+            positive,
+            on_positives / max(weights[positive].sum(), 1e-300),
+            on_negatives / max(weights[~positive].sum(), 1e-300),
+        )
+        self._weights = weights * per_point / max(on_positives + on_negatives, 1e-300)
+        self._rows = rows
+        self._reward = reward
+
+    def __call__(self, model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        margins = self._signs * self._rows.scores(model[:-1], model[-1])
+        loss = -float(self._weights @ self._reward.value(margins))
+        pull = -self._weights * self._signs * self._reward.slope(margins)
+        return loss, np.append(self._rows.weighted_sum(pull), pull.sum())
+
+
+def reward_sums(
+    scores: NDArray[Any], signed_weights: NDArray[Any], reward: Reward
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the sums of the rewards of positives and negatives, and those of their weights."""
+    weights = np.abs(signed_weights, dtype=np.float64)
+    rewards = weights * reward.value(np.sign(signed_weights) * scores)
+    sides = (signed_weights > 0, signed_weights < 0)
+    return np.array([rewards[mine].sum() for mine in sides]), np.array([weights[mine].sum() for mine in sides])
+
+
+def chunk_scores(chunk: Chunk, model: LinearModel) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    """Return the scores of a chunk's points, and their signed weights."""
+    rows, ranges = chunk.rows, list(zip(chunk.starts, chunk.stops, strict=True))
+    matrix = (
+        rows if isinstance(rows, np.ndarray) else sparse.csr_matrix(rows, (rows[2].size - 1, model.weights.size))
+    )
+    narrow = np.asarray(model.weights, dtype=matrix.dtype)
+    scores = np.concatenate([matrix[start:stop] @ narrow for start, stop in ranges])
+    weights = np.concatenate([chunk.signed_weights[start:stop] for start, stop in ranges])
+    return scores + matrix.dtype.type(model.intercept), weights
+
+
+def class_totals(signed_weights: NDArray[Any]) -> tuple[float, float]:
+    """Return the weight of all positives and of all negatives."""
+    positive, negative, _, _ = weight_moments(signed_weights)
+    return positive, negative
+
+
+def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
+    """Return the squared length of every row."""
+    squared: NDArray[np.floating[Any]] = np.empty(X.shape[0], dtype=X.dtype)
+    if sparse.issparse(X):
+        square_csr_rows(X.data, X.indptr, squared)
+    else:
+        square_dense_rows(X, squared)
+    return squared
+
+
+def sum_of_squares(X: Any) -> float:
+    """Return the squared lengths of all rows together."""
+    values = X.data if sparse.issparse(X) else X.reshape(-1)
+    return float(np.dot(values, values))
+
+
+def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
+    """Count points, class weights and squared row lengths."""
+    return Summary(int(X.shape[0]), *class_totals(signed_weights), sum_of_squares(X))
+
+
+def _kernel_rows(X: Any) -> DenseRows | CSRRows:
+    """Return the rows of a matrix in the form kernels take."""
+    return (X.data, X.indices, X.indptr) if sparse.issparse(X) else X
+
+
+def _joined(pieces: list[NDArray[Any]]) -> NDArray[Any]:
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)

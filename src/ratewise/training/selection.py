@@ -1,0 +1,189 @@
+"""The choice: how many folds and starts to spend on it, and which candidates to average."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..measures import Measure, Rates
+from ..solvers.base import Scores, Solver
+from ..solvers.logistic import PenalizedLogistic, WeightedLogistic
+from ..solvers.state import LinearModel, mean_model
+from ..solvers.threshold import best_threshold, half_standard_error, quick_threshold, rates_at
+from . import config
+from .source import Statistics
+
+NOTHING_LEARNED = (
+    "No model could be learned: numbers beyond the range of float32 arose in every training run. Bring the columns "
+    "of X to a common scale (standardize=True does)."
+)
+
+
+class SelectionPlan(NamedTuple):
+    """How much to spend on the choice: less, the more rows there are."""
+
+    folds: int
+    """1: all rows both train and choose."""
+    repeats: int
+    starts: int
+    small: bool
+    """Few enough rows to evaluate a start pass by pass, and to try penalized ones."""
+
+    @property
+    def models(self) -> int:
+        """Of each stage."""
+        return self.folds * self.repeats
+
+    @classmethod
+    def of(cls, statistics: Statistics, measure: Measure, validation_fraction: float | None) -> SelectionPlan:
+        rarer = statistics.rarer_rows
+        plenty = rarer >= config.PLENTY_PER_COLUMN * (statistics.n_features + 1)
+        constrained = bool(measure.constraints(0.5))
+        # A bound is a matter of level, so the folds' models must be about as good as the whole.
+        few = config.FOLDS if constrained else 2
+        folds, starts = _within_budget(_effort(statistics), 1 if plenty else few, 3 if constrained else 1)
+        if validation_fraction is not None:
+            folds = round(1.0 / validation_fraction)
+        if statistics.n_groups is not None:
+            # Rows of a group are dependent, so that however many there are, they tell less of other groups.
+            folds = min(folds if validation_fraction is not None else config.FOLDS, statistics.n_groups)
+        few_rows = statistics.rows < config.FEW_ROWS and rarer < config.FEW_POINTS
+        repeats = config.REPEATS if few_rows else 1
+        return cls(max(min(folds, rarer), 1), repeats, starts, _effort(statistics) > 0)
+
+
+def _effort(statistics: Statistics) -> float:
+    """Return how much of the whole choice is made: 1 up to few rows, 0 from many on."""
+    size = max(statistics.rows, statistics.n_values / config.VALUES_PER_ROW)
+    left = math.log(config.MANY_ROWS / size) / math.log(config.MANY_ROWS / config.FEW_ROWS)
+    return min(max(left, 0.0), 1.0)
+
+
+def _within_budget(effort: float, least_folds: int, least_starts: int) -> tuple[int, int]:
+    """Return folds and starts whose number of runs falls from all to the least in proportion, on a log scale."""
+    all_starts = len(config.CLASS_WEIGHT_EXPONENTS) + len(config.PENALIZED_EXPONENTS) * len(config.PENALIZED_C)
+    least, most = least_folds * least_starts, config.FOLDS * all_starts
+    budget = least * (most / least) ** effort + 1e-9
+    ladder = [
+        *((config.FOLDS, starts) for starts in range(all_starts, 2, -1)),
+        *((folds, starts) for folds, starts in ((4, 3), (3, 3), (3, 2), (2, 2), (2, 1), (1, 1))),
+    ]
+    return next(
+        (
+            (folds, starts)
+            for folds, starts in ladder
+            if folds >= least_folds and starts >= least_starts and folds * starts <= budget
+        ),
+        (least_folds, least_starts),
+    )
+
+
+def starts_for(
+    measure: Measure, prevalence: float, points: int, plan: SelectionPlan, *, whitened: bool
+) -> list[Solver]:
+    """Return logistic regression with the class weights that suit the measure; with a choice of weights and of L2
+    strengths where rows are few.
+
+    Balanced class weights need half the passes, because the rarer class counts from the start; whitened rows need
+    one or two passes, others up to eight, fewer the more rows there are.
+    """
+    if not plan.small or plan.starts == 1:
+        if measure.constraints(0.5):  # slopes tell nothing of where the cut will be
+            return [_start_with(exponent, points, whitened=whitened) for exponent in (0.0, 0.5, 1.0)]
+        return [_start_with(natural_exponent(measure, prevalence), points, whitened=whitened)]
+    passes = config.WHITENED_START_PASSES if whitened else config.START_PASSES
+    natural = 0.5 if measure.constraints(0.5) else natural_exponent(measure, prevalence)
+    stochastic = [WeightedLogistic(exponent, passes) for exponent in config.CLASS_WEIGHT_EXPONENTS]
+    penalized = [PenalizedLogistic(e, C) for e in config.PENALIZED_EXPONENTS for C in config.PENALIZED_C]
+    everything: list[Solver] = [*stochastic, *penalized]
+    if plan.starts >= len(everything):
+        return everything
+    near = sorted(stochastic, key=lambda start: abs(start.exponent - natural))
+    alike = sorted(penalized, key=lambda start: (abs(start.exponent - natural), -start.C))
+    by_worth = [near[0], alike[0], near[1], alike[1], near[2], *alike[2:]]
+    if measure.constraints(0.5):
+        by_worth = [*stochastic, *alike]
+    return list(by_worth[: plan.starts])
+
+
+def _start_with(exponent: float, points: int, *, whitened: bool) -> WeightedLogistic:
+    passes = config.WHITENED_START_PASSES
+    if not whitened:
+        passes = min(max(round(config.START_POINTS / points), config.START_PASSES // 2), config.START_PASSES)
+    return WeightedLogistic(exponent, passes // 2 if exponent > 0.5 else passes)
+
+
+def natural_exponent(measure: Measure, prevalence: float) -> float:
+    """Return the class weights that suit a measure, as a power of (1-p)/p: about 0 for F1, 1 for G-mean.
+
+    Read off its slopes at rates a fair model might reach: 70% of the positives found, as many false alarms as
+    misses.
+    """
+    skew = (1.0 - prevalence) / prevalence
+    if 1 / 1.5 < skew < 1.5:
+        return 0.5
+    tpr = 0.7
+    tnr = max(1.0 - (1.0 - tpr) / skew, 0.0)
+    on_tpr, on_tnr = measure.slopes(tpr, tnr, prevalence)
+    ratio = skew * max(on_tpr, 1e-6) / max(on_tnr, 1e-6)
+    return min(max(math.log(ratio) / math.log(skew), 0.0), 1.0)
+
+
+class Validated(NamedTuple):
+    """A stage: the model of each fold, and the out-of-fold scores of all rows."""
+
+    stage: str
+    models: list[LinearModel]
+    scores: Scores
+
+
+class Selected(NamedTuple):
+    """The stages that do about as well as the best: their mean model of each fold."""
+
+    models: list[LinearModel]
+    stages: tuple[str, ...]
+    best: str
+    """The very best of them."""
+    tolerance: float
+    """Values closer than this cannot be told apart."""
+
+
+def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -> Selected:
+    """Average all stages whose out-of-fold value is within half a standard error of the best."""
+    if not candidates:
+        raise ValueError(NOTHING_LEARNED)
+    caution = math.sqrt(repeats)  # a row scored three times over tells no more than once
+    values = [
+        quick_threshold(
+            one.scores.values, one.scores.signed_weights, measure, caution=caution, points=one.scores.points
+        ).value
+        for one in candidates
+    ]
+    best = max(values)
+    prevalence, rarer = _prevalence_and_rarer(candidates[0].scores)
+    tolerance = half_standard_error(best, measure.scale(prevalence), rarer / repeats)
+    chosen = [k for k, value in enumerate(values) if value >= best - tolerance]
+    models = [
+        mean_model([candidates[k].models[fold] for k in chosen]) for fold in range(len(candidates[0].models))
+    ]
+    stages = tuple(candidates[k].stage for k in chosen)
+    return Selected(models, stages, candidates[values.index(best)].stage, tolerance)
+
+
+def _prevalence_and_rarer(scores: Scores) -> tuple[float, float]:
+    weights = scores.signed_weights
+    prevalence = float(weights[weights > 0].sum() / np.abs(weights).sum())
+    if scores.points is not None:
+        return prevalence, min(scores.points)
+    return prevalence, float(min((weights > 0).sum(), (weights < 0).sum()))
+
+
+def choose_threshold(scores: Scores, measure: Measure, *, tune: bool) -> tuple[float, Rates]:
+    """Return the best threshold and the rates at it, or those at 0."""
+    if not tune:
+        return 0.0, rates_at(scores.values, scores.signed_weights)
+    best = best_threshold(scores.values, scores.signed_weights, measure, points=scores.points)
+    return best.threshold, best.rates

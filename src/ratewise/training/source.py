@@ -1,0 +1,215 @@
+"""The one interface between a fit and its rows, wherever they lie: memory, files or the shards of a cluster.
+
+A source answers four questions: what the rows come to (:meth:`RowSource.statistics`), how their columns are to be
+transformed (:meth:`RowSource.transform`), what training runs learn from them (:meth:`TrainingRows.train`), and how
+models score the rows they have not learned from (:meth:`TrainingRows.validation_scores`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measures import Measure, Rates
+from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
+from ..solvers.batch import maximize
+from ..solvers.state import LinearModel, Summary
+from ..solvers.threshold import rates_at
+from ..transforms import Transform
+from .rows import ArrayRows, WeightedReward, chunk_scores, reward_sums
+
+R = TypeVar("R", bound=Run)
+
+
+class Statistics(NamedTuple):
+    """What the rows come to, before anything is learned."""
+
+    rows: int
+    positive_rows: int
+    positive_weight: float
+    """Of all positives, where the mean weight of a row is 1."""
+    negative_weight: float
+    points: tuple[float, float]
+    """Effective points of the positive and of the negative class."""
+    n_features: int
+    n_values: int
+    """Numbers that a pass reads."""
+    sparse: bool
+    n_groups: int | None = None
+
+    @property
+    def rarer_rows(self) -> int:
+        return min(self.positive_rows, self.rows - self.positive_rows)
+
+    @property
+    def prevalence(self) -> float:
+        return self.positive_weight / (self.positive_weight + self.negative_weight)
+
+
+class TrainingRows(Protocol):
+    """Transformed rows, split into folds: fold k trains on all rows but its own, and is validated by those."""
+
+    n_folds: int
+    leverage: float
+    """The mean squared length of a row, with the intercept's entry."""
+    points_per_pass: int
+    """Points that one model meets in a pass over all rows."""
+    whole_steps: bool
+    """A pass is a few steps on all rows at once, not a step per point."""
+
+    def summary(self, fold: int) -> Summary:
+        """Sum up the rows that one pass of a run of this fold learns from."""
+
+    def train(self, runs: Sequence[tuple[int, R]]) -> list[R]:
+        """Bring runs, each with its fold, to their end."""
+
+    def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
+        """Score the validation rows of every fold by its own model."""
+
+    def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
+        """Do the same for the choice of the threshold: of all rows, as exactly as the rows allow."""
+
+    def own_scores(self, model: LinearModel) -> Scores:
+        """Score all rows, or a fair sample of them, by one model."""
+
+
+class RowSource(Protocol):
+    """Rows of two classes."""
+
+    dtype: Any
+
+    def statistics(self) -> Statistics:
+        """Count rows, classes and weights."""
+
+    def transform(self, *, standardize: bool, whiten: bool) -> Transform:
+        """Return the transform that rows are learned in."""
+
+    def transformed(
+        self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
+    ) -> TrainingRows:
+        """Transform the rows and split them; rows longer than ``row_limit`` mean squared lengths pull less."""
+
+
+class FitResult(NamedTuple):
+    """What a fit came to: linear models of the user's columns, one row per model."""
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    """What each column was divided by."""
+    rates: Any
+    """``Rates``; with several models a list of them."""
+    stages: Any
+    solver: Solver
+    """What made the model."""
+    points: Any
+    """Effective points of both classes that the rates were taken on; with several models a list."""
+
+    @classmethod
+    def of_model(
+        cls,
+        transform: Transform,
+        model: LinearModel,
+        threshold: float,
+        rates: Rates,
+        solver: Solver,
+        points: tuple[float, float],
+        stages: tuple[str, ...] = (),
+    ) -> FitResult:
+        coef, intercept = transform.inverse_coef(*model)
+        intercepts = np.array([intercept - threshold])
+        return cls(coef[np.newaxis, :], intercepts, transform.scale, rates, stages, solver, points)
+
+
+def answer(rows: ArrayRows, request: Request) -> Any:
+    """Answer any request but :class:`Learn` from rows in memory."""
+    match request:
+        case Evaluate(model):
+            return Scores(rows.scores(*model), rows.signed_weights)
+        case CountRates(model, number):
+            sample = rows if number is None else rows.first(number)
+            return rates_at(sample.scores(*model), sample.signed_weights)
+        case MeanRewards(model, reward, points):
+            if points is None:
+                parts = [(rows.scores(*model), rows.signed_weights)]
+            else:
+                parts = [chunk_scores(chunk, model) for chunk in rows.take(points)]
+            sums = [reward_sums(*part, reward) for part in parts]
+            rewards, weights = (np.sum([one[k] for one in sums], axis=0) for k in (0, 1))
+            return tuple((rewards / np.maximum(weights, 1e-300)).tolist())
+        case Maximize(reward, class_weights):
+            return maximize(WeightedReward(rows, reward, class_weights), request)
+    raise TypeError(f"{type(request).__name__} is no request that rows in memory can answer.")
+
+
+def learn(request: Learn, rows: ArrayRows, points: int) -> None:
+    """Learn from the next points: the only place where rows meet a learner."""
+    for chunk in rows.take(points):
+        request.learner.learn(chunk, request.settings, request.reward, request.measure)
+
+
+class Runner:
+    """A run with the rows it learns from, and how far its present request has come. Can be pickled in between."""
+
+    def __init__(self, run: Run, fold: int, seen: Summary):
+        self.run, self.fold, self.seen = run, fold, seen
+        self._begun = False
+        self._points = self._passes = 0
+
+    def to_the_end(self, rows: ArrayRows) -> None:
+        """Answer all requests from rows that can be read without end."""
+        while not self.run.finished:
+            self._feed(rows, rows, math.inf)
+
+    def feed(self, rows: ArrayRows, sample: ArrayRows) -> None:
+        """Learn from these rows once; other requests are answered from a sample."""
+        self._feed(rows, sample, rows.n_points)
+
+    def _feed(self, rows: ArrayRows, sample: ArrayRows, left: float) -> None:
+        whole = left == math.inf
+        while left > 0 and not self.run.finished:
+            request = self.run.request(self.seen)
+            if isinstance(request, MeanRewards) and request.points is not None:
+                points = int(min(request.points, left))
+                left -= points
+                self._receive(answer(rows, MeanRewards(request.model, request.reward, points)))
+            elif not isinstance(request, Learn):
+                self._receive(answer(sample, request))
+            else:
+                self._begin(request)
+                wanted = math.inf if request.points is None else request.points - self._points
+                if whole and request.passes is not None:
+                    wanted = request.passes * rows.n_points
+                points = int(min(wanted, left))
+                learn(request, rows, points)
+                self._points += points
+                left -= points
+                if points == wanted:
+                    self._receive(None)
+
+    def end_pass(self, sample: ArrayRows) -> None:
+        """All rows of a pass have been fed."""
+        if self.run.finished:
+            return
+        request = self.run.request(self.seen)
+        if isinstance(request, Learn) and request.passes is not None:
+            self._passes += 1
+            if self._passes >= request.passes:
+                self._receive(None)
+        while not self.run.finished and not isinstance(request := self.run.request(self.seen), Learn):
+            self._receive(answer(sample, request))
+
+    def _begin(self, request: Learn) -> None:
+        if not self._begun and request.restart_mean:
+            request.learner.restart_mean()
+            request.learner.restart_rates()
+        self._begun = True
+
+    def _receive(self, found: Any) -> None:
+        self._begun = False
+        self._points = self._passes = 0
+        self.run.receive(found)

@@ -1,0 +1,201 @@
+"""THE fit: statistics, transform, training runs, selection, threshold; the same wherever the rows lie."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+from ..measures import Measure, Rates
+from ..solvers.base import Run, Scores, Solver, Task
+from ..solvers.history import History
+from ..solvers.sharpen import SharpenedRun
+from ..solvers.state import LinearModel, mean_model
+from ..solvers.threshold import beside_tied_rows, rates_at, smoothed_threshold
+from ..transforms import Transform
+from . import config
+from .config import FitConfig
+from .selection import NOTHING_LEARNED, SelectionPlan, Validated, choose_threshold, select, starts_for
+from .source import FitResult, RowSource, Statistics, TrainingRows
+
+_DIVERGED_TRIES = 5
+
+
+class Trainer:
+    """A fit of two classes.
+
+    Parameters
+    ----------
+    config : FitConfig
+    history : History
+    before : LinearModel, optional
+        Where to begin, in the user's columns.
+    """
+
+    def __init__(self, config: FitConfig, history: History, before: LinearModel | None = None):
+        self._config, self._history, self._before = config, history, before
+
+    def fit(self, source: RowSource) -> FitResult:
+        statistics = source.statistics()
+        if self._config.sharpen is None:
+            return self._fit_plain(source, statistics)
+        return self._fit_sharpened(source, statistics)
+
+    def _fit_plain(self, source: RowSource, statistics: Statistics) -> FitResult:
+        """The solver's own algorithm, and the best threshold on the scores of its training rows."""
+        settings = self._config
+        transform = source.transform(standardize=settings.standardize, whiten=False)
+        rows = source.transformed(transform)
+        solver = _with_passes(settings.solver, settings.passes)
+        trained = trained_with_care(solver, self._task(source, statistics, transform), rows, settings.measure)
+        self._history.join(trained.run.history)
+        threshold, rates = choose_threshold(trained.scores, settings.measure, tune=settings.tune)
+        return FitResult.of_model(
+            transform, trained.run.model(), threshold, rates, trained.solver, statistics.points
+        )
+
+    def _fit_sharpened(self, source: RowSource, statistics: Statistics) -> FitResult:
+        """Starts, sharpening, and the choice between all stages by validation rows."""
+        settings = self._config
+        sharpen = settings.sharpen
+        assert sharpen is not None
+        whitened = settings.standardize and may_whiten(statistics)
+        transform = source.transform(standardize=settings.standardize, whiten=whitened)
+        plan = SelectionPlan.of(statistics, settings.measure, settings.validation_fraction)
+        rows = source.transformed(transform, plan.folds, plan.repeats, sharpen.row_limit)
+        points = rows.points_per_pass
+        starts = (
+            [settings.start]
+            if settings.start is not None
+            else starts_for(settings.measure, statistics.prevalence, points, plan, whitened=whitened)
+        )
+        passes = sharpen.passes_over(points)
+        if settings.passes is not None:
+            longest = max(start.passes for start in starts)
+            to_start = max(min(longest, settings.passes // 2), 1)
+            starts = [_with_passes(start, min(start.passes, to_start)) for start in starts]
+            passes = settings.passes - to_start
+        runs = [
+            (
+                fold,
+                SharpenedRun(
+                    start,
+                    self._task(source, statistics, transform),
+                    sharpen,
+                    passes=passes,
+                    leverage=rows.leverage,
+                    number=fold * len(starts) + number,
+                    whole_start=plan.small,
+                    in_sample=rows.n_folds == 1,
+                    damped=rows.whole_steps,
+                ),
+            )
+            for fold in range(rows.n_folds)
+            for number, start in enumerate(starts)
+        ]
+        trained = rows.train(runs)
+        for run in trained:
+            self._history.join(run.history)
+        makers = {candidate.stage: run.start for run in trained for candidate in run.candidates}
+        if rows.n_folds == 1:
+            model, stage = _best_of(trained)
+            threshold, rates = choose_threshold(
+                rows.threshold_scores([model], settings.measure), settings.measure, tune=True
+            )
+            stages: tuple[str, ...] = (stage,)
+        else:
+            model, threshold, rates, stages, stage = self._mean_of_the_best(trained, rows, plan)
+        return FitResult.of_model(transform, model, threshold, rates, makers[stage], statistics.points, stages)
+
+    def _mean_of_the_best(
+        self, runs: list[SharpenedRun], rows: TrainingRows, plan: SelectionPlan
+    ) -> tuple[LinearModel, float, Rates, tuple[str, ...], str]:
+        """Average all stages that do about as well as the best one, and cut where out-of-fold scores say."""
+        measure = self._config.measure
+        by_stage: dict[str, list[LinearModel]] = {}
+        for run in runs:
+            for candidate in run.candidates:
+                # Models of different folds come on different scales.
+                model = candidate.model.divided(candidate.deviation, candidate.mean)
+                by_stage.setdefault(candidate.stage, []).append(model)
+        # A stage that was skipped in some fold, because its steps were too long, is no candidate.
+        validated = [
+            Validated(stage, models, rows.validation_scores(models))
+            for stage, models in by_stage.items()
+            if len(models) == rows.n_folds
+        ]
+        repeats = rows.n_folds // plan.folds
+        selected = select(validated, measure, repeats=repeats)
+        del validated
+        scores = rows.threshold_scores(selected.models, measure)
+        threshold = smoothed_threshold(
+            scores.values,
+            scores.signed_weights,
+            measure,
+            selected.tolerance,
+            caution=math.sqrt(repeats),
+            points=scores.points,
+        )
+        model = mean_model(selected.models)
+        own = rows.own_scores(model)
+        threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, selected.tolerance)
+        rates = rates_at(scores.values, scores.signed_weights, threshold)
+        return model, threshold, rates, selected.stages, selected.best
+
+    def _task(self, source: RowSource, statistics: Statistics, transform: Transform) -> Task:
+        initial = None if self._before is None else LinearModel(*transform.transform_coef(*self._before))
+        return Task(
+            self._config.measure,
+            statistics.n_features,
+            source.dtype,
+            l2=self._config.l2,
+            initial=initial,
+            history=self._history.branch(),
+        )
+
+
+class Trained(NamedTuple):
+    """A finished run, the scores of its model, and the solver that it took."""
+
+    run: Run
+    scores: Scores
+    solver: Solver
+
+
+def trained_with_care(solver: Solver, task: Task, rows: TrainingRows, measure: Measure) -> Trained:
+    """Train a solver; if its steps were so long that the model diverged, train it with shorter ones."""
+    for _ in range(_DIVERGED_TRIES):
+        (run,) = rows.train([(0, solver.start(task))])
+        scores = rows.threshold_scores([run.model()], measure)
+        if scores.finite:
+            return Trained(run, scores, solver)
+        shorter = solver.with_shorter_steps()
+        if shorter is None:
+            break
+        solver = shorter
+    raise ValueError(
+        f"{solver.label} could not learn a model: numbers beyond the range of float32 arose however short its "
+        "steps were. Bring the columns of X to a common scale (standardize=True does)."
+    )
+
+
+def may_whiten(statistics: Statistics) -> bool:
+    """Whether whitening pays: dense rows, many enough to tell signal from noise, of not too many columns."""
+    return (
+        not statistics.sparse
+        and statistics.rows >= config.WHITENED_ROWS
+        and statistics.n_features <= config.WHITENED_COLUMNS
+    )
+
+
+def _best_of(runs: list[SharpenedRun]) -> tuple[LinearModel, str]:
+    """Return the best stage on the training rows themselves."""
+    candidates = [candidate for run in runs for candidate in run.candidates]
+    if not candidates:
+        raise ValueError(NOTHING_LEARNED)
+    chosen = max(candidates, key=lambda candidate: candidate.value)
+    return chosen.model, chosen.stage
+
+
+def _with_passes(solver: Solver, passes: int | None) -> Solver:
+    return solver if passes is None else dataclasses.replace(solver, passes=passes)  # type: ignore[type-var]

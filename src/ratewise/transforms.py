@@ -1,0 +1,249 @@
+"""Columns brought to one scale or whitened, and models carried back to the user's columns."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from .kernels import (
+    add_column_moments,
+    gather_scaled,
+    gather_standardized,
+    gather_whitened,
+    merge_column_moments,
+    padded_triangle,
+)
+
+_SAMPLE_ROWS = 20_000  # for a covariance
+_WHITENING_RIDGE = 0.01
+_FEWEST_ROWS_PER_THREAD = 8192
+_PARTS_PER_THREAD = 4  # so that a thread that is held up does not hold up the others for long
+
+
+class Transform(Protocol):
+    """What rows are learned in: a linear map of the user's columns."""
+
+    @property
+    def unit_scale(self) -> bool:
+        """Whether transformed entries are about 1 in size."""
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """How much each of the user's columns varies."""
+
+    def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
+        """Return the rows of X in this order, transformed."""
+
+    def inverse_coef(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
+        """Return a model of transformed columns as the same model of the user's columns."""
+
+    def transform_coef(self, coef: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
+        """Return a model of the user's columns as one of transformed columns."""
+
+
+class Standardizer:
+    """Running column statistics, and the standardisation they make.
+
+    Dense columns are centred and divided by their standard deviation. Columns of a sparse matrix are not centred,
+    which would fill it. Divided by their standard deviation, rare words would outweigh all else; by the size of
+    their entries alone, they would hardly count: what they are divided by lies midway.
+    """
+
+    def __init__(self, n_features: int, *, active: bool = True):
+        self.active = active
+        self.count = 0.0
+        self.mean = np.zeros(n_features)
+        self.squares = np.zeros(n_features)  # dense: of the deviations from the mean; sparse: of the entries
+        self.nonzeros: NDArray[np.float64] | None = None  # of the columns of sparse rows
+        self._narrow = True  # all rows so far were float32
+
+    def update(self, X: Any) -> Standardizer:
+        """Take in more rows."""
+        if not self.active or X.shape[0] == 0:
+            return self
+        self._narrow = self._narrow and X.dtype == np.float32
+        if sparse.issparse(X):
+            self._update_sparse(X)
+        else:
+            self.count = merge_column_moments(np.ascontiguousarray(X), self.count, self.mean, self.squares)
+        return self
+
+    def _update_sparse(self, X: Any) -> None:
+        if self.nonzeros is None:
+            self.nonzeros = np.zeros(self.mean.size)
+        add_column_moments(X.data, X.indices, self.nonzeros, self.squares)
+        self.count += X.shape[0]
+
+    def merge(self, other: Standardizer) -> Standardizer:
+        """The statistics of both: as if all rows had been seen by one."""
+        if (self.nonzeros is None) != (other.nonzeros is None) and self.count and other.count:
+            raise ValueError("Some rows are dense and others sparse: the two are scaled differently.")
+        merged = self.snapshot() if self.count else other.snapshot()
+        if not self.count or not other.count:
+            return merged
+        merged._narrow = self._narrow and other._narrow
+        merged.count = self.count + other.count
+        merged.squares = self.squares + other.squares
+        if self.nonzeros is not None and other.nonzeros is not None:
+            merged.nonzeros = self.nonzeros + other.nonzeros
+            return merged
+        gap = other.mean - self.mean
+        merged.mean = self.mean + gap * (other.count / merged.count)
+        merged.squares += gap * gap * (self.count * other.count / merged.count)
+        return merged
+
+    @property
+    def centre(self) -> NDArray[np.float64]:
+        """What is subtracted from each column: its mean, as a float32 if the rows are, so that it is exact."""
+        if self.nonzeros is not None or not self.active:
+            return np.zeros_like(self.mean)
+        return self.mean.astype(np.float32).astype(np.float64) if self._narrow else self.mean
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """What each column is divided by; 1 for a column that does not vary."""
+        if not self.active or self.count == 0:
+            return np.ones_like(self.mean)
+        if self.nonzeros is not None:
+            # The geometric mean of the root mean square over all rows and that over the non-zeros.
+            spread = np.sqrt(self.squares / np.sqrt(self.count * np.maximum(self.nonzeros, 1.0)))
+            return np.where(spread > 0, spread, 1.0)
+        spread = np.sqrt(self.squares / self.count)
+        # Rounding leaves a constant column a spread of about 1e-16 of its size.
+        return np.where(spread > 1e-12 * np.abs(self.mean), spread, 1.0)
+
+    @property
+    def unit_scale(self) -> bool:
+        return self.active
+
+    def snapshot(self) -> Standardizer:
+        """A copy that later updates leave alone."""
+        return copy.deepcopy(self)
+
+    def inverse_coef(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
+        """Return a model of standardised columns as the same model of the user's columns."""
+        coef = np.asarray(weights, dtype=np.float64) / self.scale
+        return coef, float(intercept - coef @ self.centre)
+
+    def transform_coef(self, coef: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
+        """Return a model of the user's columns as one of standardised columns."""
+        coef = np.asarray(coef, dtype=np.float64)
+        return coef * self.scale, float(intercept + coef @ self.centre)
+
+    def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
+        """The rows of X in this order, standardised: one copy, made in one pass over the rows."""
+        if sparse.issparse(X):
+            return gather_scaled(X, order, 1.0 / self.scale, dtype)
+        out = np.empty((order.size, X.shape[1]), dtype=dtype)
+        shift, factor = self.shift_and_factor(X.dtype)
+        X = np.ascontiguousarray(X)
+        _fill_in_threads(lambda mine, rows: gather_standardized(X, mine, shift, factor, rows), order, out, threads)
+        return out
+
+    def shift_and_factor(self, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """What to subtract from each column and what to multiply it by then, in the width of the rows.
+
+        Subtracting the centre first loses nothing, since it is a float32 if the rows are.
+        """
+        return self.centre.astype(dtype), (1.0 / self.scale).astype(dtype)
+
+
+class Whitener:
+    """Standardised columns, whitened so that no two are correlated.
+
+    A method that takes one step for all directions learns the strong ones first and the weak ones never.
+    Whitening makes all directions equally strong: a few passes then do what took a hundred. It costs one
+    multiplication of the rows by a square matrix, so it pays where columns are few.
+
+    The covariance is taken from a sample of rows, which may miss a rare column altogether: no column is taken
+    to vary less than standardising says it does.
+
+    Parameters
+    ----------
+    standardizer : Standardizer
+        Has seen all rows.
+    covariance : array
+        Of standardised columns.
+    ridge : float
+        Added to the variances, so that directions in which rows hardly differ are not blown up.
+    """
+
+    def __init__(
+        self, standardizer: Standardizer, covariance: NDArray[np.float64], *, ridge: float = _WHITENING_RIDGE
+    ):
+        self._standardizer = standardizer
+        self._triangle = _triangle_of(covariance, ridge)
+
+    @classmethod
+    def of_rows(cls, standardizer: Standardizer, X: Any, rng: np.random.Generator) -> Whitener:
+        """Take the covariance from a random sample of rows in memory."""
+        size = min(X.shape[0], sample_size(X.shape[1]))
+        drawn = X[rng.choice(X.shape[0], size, replace=False)]
+        return cls(standardizer, standardized_products(standardizer, drawn, np.arange(size)) / size)
+
+    unit_scale = True
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        return self._standardizer.scale
+
+    def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
+        out = np.empty((order.size, X.shape[1]), dtype=dtype)
+        triangle = padded_triangle(self._triangle, dtype)
+        shift, factor = self._standardizer.shift_and_factor(X.dtype)
+        X = np.ascontiguousarray(X)
+        _fill_in_threads(
+            lambda mine, rows: gather_whitened(X, mine, shift, factor, triangle, rows), order, out, threads
+        )
+        return out
+
+    def inverse_coef(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
+        return self._standardizer.inverse_coef(self._triangle @ weights, intercept)
+
+    def transform_coef(self, coef: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
+        weights, intercept = self._standardizer.transform_coef(coef, intercept)
+        return linalg.solve_triangular(self._triangle, weights), intercept
+
+
+def standardized_products(
+    standardizer: Standardizer, X: Any, rows: NDArray[np.signedinteger[Any]]
+) -> NDArray[np.float64]:
+    """Return the sum of the outer products of these rows, standardised; of several parts of the rows they add up."""
+    sample = standardizer.transform(X, rows, np.float32)
+    return (sample.T @ sample).astype(np.float64)
+
+
+def sample_size(n_features: int) -> int:
+    """Return how many rows are enough to take a covariance from."""
+    return max(_SAMPLE_ROWS, 50 * n_features)
+
+
+def _triangle_of(covariance: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
+    covariance = covariance.copy()
+    diagonal = np.diag_indices_from(covariance)
+    covariance[diagonal] = np.maximum(covariance[diagonal], 1.0) + ridge
+    lower = np.linalg.cholesky(covariance)
+    triangle: NDArray[np.float64] = linalg.solve_triangular(lower, np.eye(covariance.shape[0]), lower=True).T
+    return triangle
+
+
+def _fill_in_threads(
+    fill: Callable[[NDArray[np.signedinteger[Any]], NDArray[Any]], object],
+    order: NDArray[np.signedinteger[Any]],
+    out: NDArray[Any],
+    threads: int,
+) -> None:
+    """Call ``fill(order, out)`` for all parts of the two; the outcome does not depend on the number of threads."""
+    if threads == 1 or order.size < 2 * _FEWEST_ROWS_PER_THREAD:
+        fill(order, out)
+        return
+    rows = max(-(-order.size // (threads * _PARTS_PER_THREAD)), _FEWEST_ROWS_PER_THREAD)
+    parts = [slice(start, start + rows) for start in range(0, order.size, rows)]
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda part: fill(order[part], out[part]), parts))
