@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..kernels import evenly_mixed_order, gather_weights
 from .blocks import ShuffledBlocks
 from .chunk import Chunk, CSRRows, DenseRows, Summary, rows_for_kernels
-from .gather import gather_weights
 from .grouping import Ranges, equal_ranges, order_by_group
 from .holding import Holding, hold
-from .mixing import evenly_mixed_order
 from .sums import class_weights, squared_rows, sum_of_squares
 from .units import Units
 

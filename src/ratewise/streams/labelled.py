@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..kernels import evenly_mixed_classes
 from .arrays import ArrayStream
 from .grouping import equal_ranges, order_by_group
 from .holding import CopiedRows, hold
-from .mixing import evenly_mixed_classes
 from .sums import sum_of_squares, sums_by_class
 from .units import Units
 

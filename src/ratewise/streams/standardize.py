@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .gather import gather_scaled, gather_standardized
-from .moments import add_column_moments, merge_column_moments
+from ..kernels import add_column_moments, gather_scaled, gather_standardized, merge_column_moments
 from .side_by_side import fill_side_by_side
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..kernels import square_csr_rows, square_dense_rows, weight_moments
 from .chunk import Summary
-from .moments import square_csr_rows, square_dense_rows, weight_moments
 
 
 def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from ..kernels import gather_whitened, padded_triangle
 from .side_by_side import fill_side_by_side
 from .standardize import Standardizer
-from .turning import gather_turned, padded_triangle
 
 _SAMPLE_ROWS = 20_000
 
@@ -66,7 +66,7 @@ class Whitener:
         shift, factor = self._standardizer.shift_and_factor(X.dtype)
         X = np.ascontiguousarray(X)
         fill_side_by_side(
-            lambda mine, rows: gather_turned(X, mine, shift, factor, triangle, rows), order, out, threads
+            lambda mine, rows: gather_whitened(X, mine, shift, factor, triangle, rows), order, out, threads
         )
         return out
 

@@ -1,4 +1,4 @@
-"""Column sums in one pass over the rows, which numpy would make several of."""
+"""Sums over columns, rows and weights in one pass, where numpy would make several."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_column_moments(data: Any, indices: Any, nonzeros: Any, squares: Any) -> 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def square_dense_rows(X: Any, squares: Any) -> None:
-    """The squared length of every row."""
+    """Set the squared length of every row."""
     for i in range(X.shape[0]):
         total = squares.dtype.type(0.0)
         for j in range(X.shape[1]):
@@ -33,7 +33,7 @@ def square_dense_rows(X: Any, squares: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def square_csr_rows(data: Any, indptr: Any, out: Any) -> None:
-    """The squared length of every sparse row."""
+    """Set the squared length of every sparse row."""
     for i in range(out.size):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
@@ -43,7 +43,7 @@ def square_csr_rows(data: Any, indptr: Any, out: Any) -> None:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
 def weight_moments(signed_weights: Any) -> tuple[float, float, float, float]:
-    """The weight of all positives and of all negatives, and the squares of the weights of both."""
+    """Return the weight of all positives and of all negatives, and the squares of the weights of both."""
     positive, negative, positive_squares, negative_squares = 0.0, 0.0, 0.0, 0.0
     for i in range(signed_weights.size):
         weight = np.float64(signed_weights[i])
@@ -57,7 +57,7 @@ def weight_moments(signed_weights: Any) -> tuple[float, float, float, float]:
 
 @njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
 def merge_column_moments(X: Any, count: float, mean: Any, squares: Any) -> float:
-    """Take dense rows into the mean and the squared deviations of ``count`` rows so far; returns the new count.
+    """Take dense rows into the mean and the squared deviations of ``count`` rows so far; return the new count.
 
     Deviations are taken from the mean so far, and folded in after every few rows, so that neither a large mean nor
     a long column costs digits.

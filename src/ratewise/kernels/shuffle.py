@@ -17,7 +17,7 @@ _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 @njit(nogil=True)
 def _below(number: int, state: Any) -> Any:
-    """A random whole number below ``number``, and the next state of splitmix64."""
+    """Return a random whole number below ``number``, and the next state of splitmix64."""
     state += _GOLDEN
     z = state
     z = (z ^ (z >> _30)) * _FIRST
@@ -29,7 +29,7 @@ def _below(number: int, state: Any) -> Any:
 
 @njit(nogil=True)
 def _shuffle(values: Any, state: Any, spare: Any) -> Any:
-    """Shuffle in place, with as much spare room; returns the next state."""
+    """Shuffle in place, with as much spare room; return the next state."""
     if values.size <= _IN_CACHE:
         return _shuffle_in_cache(values, state)
     # Swaps all over the memory would wait for it. So the values are dealt out at random into piles that fit into
@@ -56,7 +56,7 @@ def _shuffle(values: Any, state: Any, spare: Any) -> Any:
 
 @njit(nogil=True)
 def _shuffle_in_cache(values: Any, state: Any) -> Any:
-    """Fisher and Yates' shuffle, in place; returns the next state."""
+    """Shuffle in place by Fisher and Yates' method; return the next state."""
     for i in range(values.size - 1, 0, -1):
         j, state = _below(i + 1, state)
         values[i], values[j] = values[j], values[i]
@@ -97,7 +97,7 @@ def mix_evenly(positive: Any, positives: int, seed: Any, pool: Any, order: Any) 
 
 
 def evenly_mixed_order(positive: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.signedinteger[Any]]:
-    """A random order in which every stretch of rows has its share of both classes."""
+    """Return a random order in which every stretch of rows has its share of both classes."""
     whole: Any = np.int32 if positive.size <= np.iinfo(np.int32).max else np.int64
     pool, order = np.empty(positive.size, dtype=whole), np.empty(positive.size, dtype=whole)
     mix_evenly(positive, int(np.count_nonzero(positive)), rng.integers(2**63, dtype=np.uint64), pool, order)
@@ -105,7 +105,7 @@ def evenly_mixed_order(positive: NDArray[np.bool_], rng: np.random.Generator) ->
 
 
 def evenly_mixed_classes(codes: NDArray[np.integer[Any]], rng: np.random.Generator) -> NDArray[np.intp]:
-    """A random order in which every stretch of rows has its share of each of many classes.
+    """Return a random order in which every stretch of rows has its share of each of many classes.
 
     The k-th row of a class of m, in random order, goes to a random place in the k-th of m equal stretches.
     """
