@@ -12,15 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ratewise.kernels import Steps, bin_scores, count_called
-from ratewise.kernels.hashes import hash_dense_rows
+from ratewise.kernels import (
+    Steps,
+    add_column_moments,
+    bin_scores,
+    count_called,
+    evenly_mixed_order,
+    gather_standardized,
+    hash_dense_rows,
+    merge_column_moments,
+)
 from ratewise.measures import get_measure
 from ratewise.rewards import Hinge, Logistic, Reward, Sigmoid
 from ratewise.solvers.learner import Learner, LearnSettings
 from ratewise.streams import ArrayStream, Chunk, Standardizer
-from ratewise.streams.arrays import evenly_mixed_order
-from ratewise.streams.gather import gather_standardized
-from ratewise.streams.moments import add_column_moments, merge_column_moments
 
 from .callgrind import Callgrind
 from .points import SHARE_OF_POSITIVES, made_up_dense, made_up_sparse, stream_of

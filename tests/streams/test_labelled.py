@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ratewise.streams import LabelledRows, Standardizer, labelled
 from ratewise.streams.grouping import equal_ranges, order_by_group
-from ratewise.streams.mixing import evenly_mixed_classes
+from ratewise.kernels import evenly_mixed_classes
 
 
 def rows_of(X, codes, weights=None, **more):

@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..kernels.rows import FASTMATH, add_rows, row_dot
+from ..kernels import FASTMATH, add_rows, row_dot
 
 RATIO, MIN, QMEAN, GMEAN, HMEAN = range(5)
 

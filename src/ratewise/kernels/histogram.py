@@ -1,4 +1,4 @@
-"""Counting scores: the loops behind rates and thresholds."""
+"""Counts and histograms of scores: the loops behind rates and thresholds."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numba import njit
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
 def count_called(scores: Any, signed_weights: Any, threshold: float) -> tuple[float, float, float, float]:
-    """The weight of all positives, of those above the threshold, of all negatives, and of those not above it."""
+    """Return the weight of all positives, of those above the threshold, of all negatives, and of those not above it."""
     positives, hits, negatives, passes = 0.0, 0.0, 0.0, 0.0
     for i in range(scores.size):
         weight = np.float64(signed_weights[i])
-        called = 1.0 if np.float64(scores[i]) > threshold else 0.0  # as a number: a branch would be guessed wrong
+        called = 1.0 if np.float64(scores[i]) > threshold else 0.0  # a branch would be guessed wrong
         positive, negative = max(weight, 0.0), max(-weight, 0.0)
         positives += positive
         negatives += negative
@@ -26,7 +26,7 @@ def count_called(scores: Any, signed_weights: Any, threshold: float) -> tuple[fl
 
 @njit(nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def sum_rewards(scores: Any, signed_weights: Any, reward: Any) -> tuple[float, float]:
-    """The sums of the rewards of positives and of negatives, each times its weight."""
+    """Return the sums of the rewards of positives and of negatives, each times its weight."""
     on_positives, on_negatives = 0.0, 0.0
     for i in range(scores.size):
         weight = np.float64(signed_weights[i])
@@ -58,7 +58,7 @@ def bin_scores(scores: Any, signed_weights: Any, low: float, width: float, weigh
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def score_rows(X: Any, centre: Any, models: Any, intercepts: Any, scores: Any) -> None:
-    """``scores[k] = (X - centre) @ models[k] + intercepts[k]``, of all models in one pass over the rows."""
+    """Set ``scores[k] = (X - centre) @ models[k] + intercepts[k]``, of all models in one pass over the rows."""
     for i in range(X.shape[0]):
         for k in range(models.shape[0]):
             total = X.dtype.type(intercepts[k])
@@ -71,8 +71,8 @@ def score_rows(X: Any, centre: Any, models: Any, intercepts: Any, scores: Any) -
 def bin_bent_scores(scores: Any, signed_weights: Any, weights: Any) -> None:
     """Add each point's weight to the bin of its score: ``weights[0]`` for negatives, ``weights[1]`` for positives.
 
-    The bins are of equal width in score / (1 + |score|), which lies between -1 and 1: fine near 0, and without an
-    end. What is not a number counts as lowest.
+    The bins are of equal width in score / (1 + |score|), which lies between -1 and 1: fine near 0, and unbounded.
+    NaN counts as lowest.
     """
     last = weights.shape[1] - 1
     half = 0.5 * weights.shape[1]
@@ -86,7 +86,7 @@ def bin_bent_scores(scores: Any, signed_weights: Any, weights: Any) -> None:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
 def mean_and_spread(scores: Any) -> tuple[float, float]:
-    """The mean and the standard deviation."""
+    """Return the mean and the standard deviation."""
     origin = np.float64(scores[0])
     total, squares = 0.0, 0.0
     for i in range(scores.size):

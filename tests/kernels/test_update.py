@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from ratewise.kernels import STATE, Steps, learn, model_places
-from ratewise.kernels.learn import NEGLIGIBLE_SLOPE
+from ratewise.kernels.update import NEGLIGIBLE_SLOPE
 from ratewise.measures import ConcaveMeasure, GMean, HMean, MinRate, QMean
 from ratewise.rewards import Hinge, Logistic, Sigmoid
 

@@ -5,8 +5,8 @@ measure becomes a numba type of its own, named after its class and a digest of a
 The methods are inlined at full speed, a second process finds the compiled loop on disk, and an edited method
 gives another digest, hence another type, hence a new compilation: never a stale one.
 
-The digest covers the source of this package's kernels too, because numba itself stamps a cached loop with the
-time of its own file only and would miss an edit to a function it calls in another.
+The digest covers the fingerprint of the kernels too, because numba itself would miss an edit to a function that
+a loop calls in another file.
 
 A value of such a type is the dataclass's number fields as a C struct. Everything else about the class
 (methods, class constants) is known when the loop is compiled.
@@ -20,7 +20,6 @@ import inspect
 import types as python_types
 from functools import cache
 from numbers import Real
-from pathlib import Path
 from typing import Any, ClassVar
 
 from numba.core import cgutils, types
@@ -38,6 +37,7 @@ from numba.extending import (
 
 from ..measures import Measure
 from ..rewards import Reward
+from ._operations import fingerprint
 
 
 class ScalarObjectType(types.Type):
@@ -144,7 +144,7 @@ def _lower_attribute(context: Any, builder: Any, numba_type: ScalarObjectType, v
 
 
 def _methods(cls: type) -> dict[str, python_types.FunctionType]:
-    """The plain methods of a class, inherited ones included, up to the measure and reward base classes."""
+    """Return the plain methods of a class, inherited ones included, up to the measure and reward base classes."""
     return {
         name: member
         for base in reversed(cls.__mro__)
@@ -154,9 +154,9 @@ def _methods(cls: type) -> dict[str, python_types.FunctionType]:
 
 
 def _digest(cls: type) -> str:
-    """A name for the behaviour of a class in compiled code: equal exactly if nothing it can reach changed."""
+    """Return a name for what a class does in compiled code: equal exactly if nothing it can reach changed."""
     seen: set[int] = set()
-    parts: list[Any] = [_kernel_sources()]
+    parts: list[Any] = [fingerprint()]
     for name, method in sorted(_methods(cls).items()):
         parts.append((name, _describe(method, seen)))
     for name in sorted(dir(cls)):
@@ -166,16 +166,8 @@ def _digest(cls: type) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]
 
 
-@cache
-def _kernel_sources() -> str:
-    content = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        content.update(path.read_bytes())
-    return content.hexdigest()
-
-
 def _describe(thing: Any, seen: set[int]) -> Any:
-    """What compiled code would make of a value a method refers to, as nested tuples with a stable repr."""
+    """Return what compiled code makes of a value that a method refers to, as nested tuples with a stable repr."""
     thing = getattr(thing, "py_func", thing)  # a numba-compiled helper stands for its Python function
     if isinstance(thing, python_types.FunctionType):
         if id(thing) in seen:
@@ -214,7 +206,7 @@ def _describe_code(code: python_types.CodeType) -> tuple[Any, ...]:
 
 
 def _stable(constant: Any) -> str:
-    """repr, but for sets, whose order changes from process to process."""
+    """Return the repr, sorted for sets, whose order changes from process to process."""
     if isinstance(constant, frozenset):
         return repr(sorted(map(repr, constant)))
     return repr(constant)

@@ -1,4 +1,4 @@
-"""Numbers that tell rows apart."""
+"""Hashes of rows, and the folds they make."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.kernels import hash_csr_rows, hash_dense_rows
+from ratewise.kernels import fold_of_each_row, hash_csr_rows, hash_dense_rows
 
 quick = settings(deadline=None, max_examples=40)
 MOST = 2**64
@@ -94,3 +94,20 @@ def test_the_bit_that_halves_go_by_is_fair_and_knows_nothing_of_the_entries(hash
     for column in X.T:
         large = column > column.mean()
         assert half[large].mean() == pytest.approx(half[~large].mean(), abs=0.05)
+
+
+@pytest.mark.parametrize("folds", [2, 5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_fold_of_a_row_is_its_hash_modulo_the_number_of_folds(folds, dtype):
+    X = np.random.default_rng(1).normal(size=(300, 4)).astype(dtype)
+    X[X < 0] = 0.0
+    dense, csr = fold_of_each_row(X, folds), fold_of_each_row(sparse.csr_matrix(X), folds)
+    assert np.array_equal(dense, dense_hashes(X) % np.uint64(folds))
+    assert np.array_equal(csr, csr_hashes(X) % np.uint64(folds))
+    assert set(dense) == set(csr) == set(range(folds))
+    assert np.array_equal(fold_of_each_row(X[100:200], folds), dense[100:200])  # whatever rows come before
+
+
+def test_rows_that_are_not_contiguous_have_the_same_folds():
+    X = some_rows()
+    assert np.array_equal(fold_of_each_row(np.asfortranarray(X), 3), fold_of_each_row(X, 3))

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from ratewise.streams.mixing import _IN_CACHE, _shuffle, evenly_mixed_order
+from ratewise.kernels import evenly_mixed_order
+from ratewise.kernels.shuffle import _IN_CACHE, _shuffle
 
 
 @settings(deadline=None, max_examples=60)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.streams.moments import add_column_moments, merge_column_moments, weight_moments
+from ratewise.kernels import add_column_moments, merge_column_moments, weight_moments
 
 quick = settings(deadline=None, max_examples=40)
 

@@ -1,4 +1,4 @@
-"""Rows in another order, standardised on the way."""
+"""Rows in another order, standardised or whitened on the way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba.core.errors import TypingError
 from scipy import sparse
 
-from ratewise.streams.gather import gather_scaled, gather_standardized
+from ratewise.kernels import gather_scaled, gather_standardized, gather_whitened, padded_triangle
 
 quick = settings(deadline=None, max_examples=40)
 
@@ -48,6 +48,29 @@ def test_rows_of_a_larger_matrix_are_found():
     out = np.empty((3, 4))
     gather_standardized(large[2:8], np.array([5, 0, 3]), np.zeros(4), np.ones(4), out)
     assert np.array_equal(out, large[[7, 2, 5]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("whole", [np.int32, np.int64])
+@quick
+@given(rows=st.integers(1, 60), taken=st.integers(0, 90), d=st.integers(1, 40), seed=st.integers(0, 999))
+def test_rows_are_standardised_and_then_whitened(dtype, whole, rows, taken, d, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-64, 64, size=(rows, d)).astype(dtype)
+    centre, inverse = rng.integers(-8, 8, size=d).astype(dtype), (2.0 ** rng.integers(-3, 3, size=d)).astype(dtype)
+    triangle = np.triu(rng.integers(-9, 9, size=(d, d))).astype(dtype)
+    order = rng.integers(0, rows, size=taken).astype(whole)
+    out = np.empty((taken, d), dtype=dtype)
+    gather_whitened(X, order, centre, inverse, padded_triangle(triangle, dtype), out)
+    assert np.array_equal(out, ((X[order] - centre) * inverse) @ triangle)  # whole numbers: no rounding
+
+
+def test_wide_rows_can_be_whitened_into_narrow_ones():
+    X = np.array([[1e8 + 1.0, 2.0], [1e8, 4.0]])
+    out = np.empty((2, 2), dtype=np.float32)
+    triangle = padded_triangle(np.array([[2.0, 1.0], [0.0, 1.0]]), np.float32)
+    gather_whitened(X, np.array([1, 0]), np.array([1e8, 0.0]), np.array([0.5, 1.0]), triangle, out)
+    assert out.tolist() == [[0.0, 4.0], [1.0, 2.5]]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

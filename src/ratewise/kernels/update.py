@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from .counts import count_called, sum_rewards
-from .rows import BLOCK, FASTMATH, add_rows, count_values, look_ahead, meets_blocks, row_dot, squared_row
+from ._operations import add_rows, count_values, learned_in_blocks, look_ahead, row_dot, squared_row
+from .histogram import count_called, sum_rewards
+from .rows import BLOCK, FASTMATH
 
 STATE = np.dtype(
     [
@@ -148,7 +149,7 @@ def learn(
             learned = 0
             for first in range(begin, begin + length, BLOCK):
                 count = min(BLOCK, begin + length - first)
-                if meets_blocks(rows) and count == BLOCK and radius is None:
+                if learned_in_blocks(rows) and count == BLOCK and radius is None:
                     # The scores of all four at once; what learning from one adds to those of the next is told by
                     # the products of their rows.
                     d0, d1, d2, d3, p01, p02, p12, p03, p13, p23 = look_ahead(rows, first, direction)
