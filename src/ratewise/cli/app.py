@@ -14,7 +14,6 @@ from .fit import fit
 from .inspect import inspect
 from .measures import measures
 from .predict import predict
-from .reproduce import reproduce
 from .warmup import warmup
 
 
@@ -32,5 +31,5 @@ def app() -> None:
     """
 
 
-for command in (fit, evaluate, predict, inspect, measures, convert, warmup, demo, export, reproduce):
+for command in (fit, evaluate, predict, inspect, measures, convert, warmup, demo, export):
     app.add_command(command)
