@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from ratewise.cli.progress import Meter
+from ratewise.cli._output import Meter
 
 
 def drawn(reports):

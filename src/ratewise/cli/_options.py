@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 FORMATS = ("parquet", "feather", "csv", "svmlight", "npy", "npz")
 
-
-def sources_argument(command: F) -> F:
-    """Files, folders or globs of rows."""
-    return click.argument("sources", nargs=-1, required=True, metavar="DATA...")(command)
-
-
-def format_option(command: F) -> F:
-    return click.option(
-        "--format",
-        "file_format",
-        type=click.Choice(FORMATS),
-        help="Format of the data, if its name does not tell.",
-    )(command)
-
-
-def json_option(command: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")(command)
-
-
-def quiet_option(command: F) -> F:
-    return click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary.")(command)
-
-
-def seed_option(command: F) -> F:
-    return click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)(command)
+sources_argument = click.argument("sources", nargs=-1, required=True, metavar="DATA...")
+format_option = click.option(
+    "--format", "file_format", type=click.Choice(FORMATS), help="Format of the data, if its name does not tell."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary.")
+seed_option = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 
 
 class Columns(click.ParamType):  # type: ignore[type-arg]
@@ -53,7 +32,7 @@ class Columns(click.ParamType):  # type: ignore[type-arg]
 
 
 class NewFile(click.ParamType):  # type: ignore[type-arg]
-    """A file to be written, or - for standard output. Refused before hours of work if it cannot be."""
+    """A file to be written, or - for standard output. Refused before hours of work if it cannot be written."""
 
     name = "file"
 
