@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,20 +27,30 @@ from .problems import RADIUS, RESOLUTION, Affine, Disc, Population
 from .results import Series
 
 
-class Panel(Protocol):
-    """One theorem, measured."""
+class Panel(ABC):
+    """One theorem, measured: a panel of the theory figure."""
 
     name: str
     """As in the file."""
+    title: str
+    x_label: str
+    y_label: str
+    by_rounds: bool = False
+    """Whether x counts rounds; else its axis is logarithmic and curves are labelled with their slopes."""
+    reference_slopes: tuple[tuple[float, str], ...] = ()
+    """Lines to compare with: each a slope and its label."""
 
+    @abstractmethod
     def measure(self, *, quick: bool) -> list[Series]:
         """Run what the theorem is about."""
 
 
-class SpadeExcess:
+class SpadeExcess(Panel):
     """Theorems 5 and 6: SPADE's excess against the points it has seen."""
 
     name = "spade"
+    title, x_label, y_label = "SPADE: excess against points", "points T", "excess of the surrogate"
+    reference_slopes = ((-0.5, "slope -1/2"), (-0.25, "slope -1/4"))
     measures: ClassVar[dict[str, ConcaveMeasure]] = {
         "Min": MinRate(),
         "H-mean": HMean(),
@@ -68,13 +79,15 @@ class SpadeExcess:
         return Series(self.name, name, lengths.astype(float), np.array(excess), np.full(lengths.size, np.nan))
 
 
-class StampSamples:
+class StampSamples(Panel):
     """Theorem 9: the points STAMP needs to come within epsilon of the best, against 1 / epsilon^2.
 
     Epochs grow by 1 / eta^2 as in the theorem, and levels are taken on fresh points.
     """
 
     name = "stamp"
+    title, x_label, y_label = "STAMP: points against 1 / excess²", "1 / excess²", "points"
+    reference_slopes = ((1.0, "slope 1"),)
     measures: ClassVar[dict[str, PseudoLinearMeasure]] = {"F1": FBeta(1.0), "Jaccard": Jaccard()}
     first_epoch = 100
 
@@ -122,10 +135,12 @@ def _models_after(
     return models
 
 
-class AmpRate:
+class AmpRate(Panel):
     """Theorem 8 and Table 2: AMP's excess falls by eta(m) or more in every round."""
 
     name = "amp"
+    title, x_label, y_label = "AMP: excess against rounds\n(dashed: Table 2's rate)", "rounds", "excess"
+    by_rounds = True
     measures: ClassVar[dict[str, PseudoLinearMeasure]] = {
         "F1": FBeta(1.0),
         "F2": FBeta(2.0),
@@ -150,7 +165,7 @@ class AmpRate:
         return Series(self.name, name, rounds, excess, bound)
 
 
-class NoisyAmp:
+class NoisyAmp(Panel):
     """The appendix on noisy AMP: the excess under added errors, against its bound.
 
     F1 at a prevalence of one half, rewards in [0, 1]. Each round's model is epsilon_t short of the best valuation,
@@ -159,6 +174,9 @@ class NoisyAmp:
     """
 
     name = "noisy"
+    title = "Noisy AMP: worst excess of all runs\n(dashed: the appendix's bound)"
+    x_label, y_label = "rounds", "excess"
+    by_rounds = True
     m = 1.0
     eta, eta_prime = 2 * m / (2 + m), 2 * m / (2 - m)
     rounds = 12

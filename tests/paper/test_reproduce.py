@@ -21,6 +21,7 @@ from paper.methods import METHODS
 from paper.report import Heading, Paragraph, Table, as_html, as_markdown
 from paper.reproduce import reproduce
 from paper.results import Series
+from paper.theorems import AmpRate
 
 
 @pytest.fixture(autouse=True)
@@ -29,9 +30,7 @@ def quick_methods(monkeypatch):
     monkeypatch.setattr(protocol, "METHODS", chosen)
 
 
-class QuickPanel:
-    name = "amp"
-
+class QuickPanel(AmpRate):
     def measure(self, *, quick):
         return [Series("amp", "F1", np.arange(3.0), np.array([0.5, 0.1, 0.01]), np.array([0.5, 0.3, 0.2]))]
 

@@ -8,16 +8,9 @@ import numpy as np
 
 from ..base import Figure, Reproduction
 from ..results import Series
-from ..theorems import PANELS
+from ..theorems import PANELS, Panel
 
 _COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00")
-_TITLES = {
-    "spade": ("SPADE: excess against points", "points T", "excess of the surrogate"),
-    "amp": ("AMP: excess against rounds\n(dashed: Table 2's rate)", "rounds", "excess"),
-    "stamp": ("STAMP: points against 1 / excess²", "1 / excess²", "points"),
-    "noisy": ("Noisy AMP: worst excess of all runs\n(dashed: the appendix's bound)", "rounds", "excess"),
-}
-_REFERENCES = {"spade": ((-0.5, "slope -1/2"), (-0.25, "slope -1/4")), "stamp": ((1.0, "slope 1"),)}
 
 
 class TheoryFigure(Figure):
@@ -41,26 +34,24 @@ class TheoryFigure(Figure):
         measured = [panel for panel in PANELS if reproduction.theory.of(panel.name)]
         canvas, axes = self.blank(1, len(measured), width=3.5, height=3.4)
         for axis, panel in zip(axes, measured, strict=True):
-            _draw_panel(axis, panel.name, reproduction.theory.of(panel.name))
+            _draw_panel(axis, panel, reproduction.theory.of(panel.name))
         return canvas
 
 
-def _draw_panel(axis: Any, name: str, series: list[Series]) -> None:
-    title, x_label, y_label = _TITLES[name]
-    by_rounds = name in ("amp", "noisy")
+def _draw_panel(axis: Any, panel: Panel, series: list[Series]) -> None:
     for one, colour in zip(series, _COLOURS, strict=False):
-        label = one.name if by_rounds else f"{one.name}: slope {one.slope:.2f}"
+        label = one.name if panel.by_rounds else f"{one.name}: slope {one.slope:.2f}"
         axis.plot(one.x, one.y, color=colour, marker="o", markersize=3, linewidth=1.5, label=label)
         if np.isfinite(one.bound).all():
             axis.plot(one.x, one.bound, color=colour, linestyle="--", linewidth=1.0)
-    for (slope, label), style in zip(_REFERENCES.get(name, ()), ("--", ":"), strict=False):
+    for (slope, label), style in zip(panel.reference_slopes, ("--", ":"), strict=False):
         x = np.array([min(one.x[0] for one in series), max(one.x[-1] for one in series)])
         first = max(one.y[0] for one in series)
         axis.plot(x, first * (x / x[0]) ** slope, color="#777777", linestyle=style, linewidth=1.2, label=label)
     axis.set_yscale("log")
-    if not by_rounds:
+    if not panel.by_rounds:
         axis.set_xscale("log")
-    axis.set_title(title, fontsize=9)
-    axis.set_xlabel(x_label, fontsize=9)
-    axis.set_ylabel(y_label, fontsize=9)
+    axis.set_title(panel.title, fontsize=9)
+    axis.set_xlabel(panel.x_label, fontsize=9)
+    axis.set_ylabel(panel.y_label, fontsize=9)
     axis.legend(fontsize=7, frameon=False)
