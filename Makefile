@@ -45,7 +45,7 @@ figures: .venv/made
 # The paper's figures and a verdict on each of its claims; what the folder's results.csv holds is not run again.
 DATA ?= ../shared/data
 reproduce: .venv/made
-	$(ONE_THREAD) $(BIN)/ratewise reproduce --data $(DATA) $(ARGS)
+	$(ONE_THREAD) $(BIN)/python benchmarks/paper --data $(DATA) $(ARGS)
 
 # docs/reproduction.md and its figures, from what `make reproduce` left in reproduction/.
 reproduction-page:
@@ -55,7 +55,7 @@ reproduction-page:
 
 # Minutes: two data sets and two splits.
 reproduce-quick: .venv/made
-	$(ONE_THREAD) $(BIN)/ratewise reproduce --quick --data $(DATA) $(ARGS)
+	$(ONE_THREAD) $(BIN)/python benchmarks/paper --quick --data $(DATA) $(ARGS)
 
 .venv/made: pyproject.toml
 	$(PYTHON) -m venv .venv

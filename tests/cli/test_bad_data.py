@@ -84,9 +84,9 @@ def test_fit_refuses(run, tmp_path, what):
     source = make(tmp_path)
     before = sorted(os.listdir(tmp_path))
     target = [] if source.suffix == ".svm" else ["--target", "label"]
-    told = one_sentence(run("fit", source, *target, "-o", tmp_path / "model.skops"))
+    message = one_sentence(run("fit", source, *target, "-o", tmp_path / "model.skops"))
     for word in words:
-        assert word in told
+        assert word in message
     assert sorted(os.listdir(tmp_path)) == before
 
 
@@ -106,29 +106,29 @@ def test_other_commands_refuse_what_cannot_be_read(run, files, tmp_path, command
 @pytest.mark.parametrize("command", ["evaluate", "predict"])
 def test_data_that_lack_a_column_of_the_model_are_refused_by_name(run, files, rows_to_test, tmp_path, command):
     rows_to_test.drop(columns="height").to_csv(tmp_path / "rows.csv", index=False)
-    told = one_sentence(run(command, files / "model.skops", tmp_path / "rows.csv"))
-    assert "rows.csv" in told
-    assert "height" in told
+    message = one_sentence(run(command, files / "model.skops", tmp_path / "rows.csv"))
+    assert "rows.csv" in message
+    assert "height" in message
 
 
 def test_a_label_that_the_model_does_not_know_is_refused(run, files, rows_to_test, tmp_path):
     rows_to_test.assign(label=rows_to_test["label"] + 5).to_csv(tmp_path / "rows.csv", index=False)
-    told = one_sentence(run("evaluate", files / "model.skops", tmp_path / "rows.csv"))
-    assert "rows.csv" in told
-    assert "unknown to the model" in told
+    message = one_sentence(run("evaluate", files / "model.skops", tmp_path / "rows.csv"))
+    assert "rows.csv" in message
+    assert "unknown to the model" in message
 
 
 def test_evaluating_on_one_class_only_is_refused(run, files, rows_to_test, tmp_path):
     rows_to_test.assign(label=0).to_csv(tmp_path / "rows.csv", index=False)
-    told = one_sentence(run("evaluate", files / "model.skops", tmp_path / "rows.csv"))
-    assert "no positive row" in told
+    message = one_sentence(run("evaluate", files / "model.skops", tmp_path / "rows.csv"))
+    assert "no positive row" in message
 
 
 def test_text_where_the_model_learned_numbers_is_refused(run, files, rows_to_test, tmp_path):
     rows_to_test.assign(age="old").to_csv(tmp_path / "rows.csv", index=False)
-    told = one_sentence(run("predict", files / "model.skops", tmp_path / "rows.csv"))
-    assert "rows.csv" in told
-    assert "age" in told
+    message = one_sentence(run("predict", files / "model.skops", tmp_path / "rows.csv"))
+    assert "rows.csv" in message
+    assert "age" in message
 
 
 @pytest.mark.parametrize("command", ["evaluate", "predict", "inspect", "export"])
@@ -136,8 +136,8 @@ def test_text_where_the_model_learned_numbers_is_refused(run, files, rows_to_tes
 def test_a_file_that_is_no_model_is_refused(run, files, tmp_path, command, content):
     (tmp_path / "model.skops").write_bytes(content)
     more = {"inspect": [], "export": [tmp_path / "model.onnx"]}.get(command, [files / "test.csv"])
-    told = one_sentence(run(command, tmp_path / "model.skops", *more))
-    assert "model.skops is not a model file" in told
+    message = one_sentence(run(command, tmp_path / "model.skops", *more))
+    assert "model.skops is not a model file" in message
     assert os.listdir(tmp_path) == ["model.skops"]
 
 
@@ -166,8 +166,8 @@ def test_a_full_disk_leaves_nothing_behind(run, files, tmp_path, monkeypatch):
         ["convert", files / "train.csv", "-o", tmp_path / "train.feather"],
         ["export", files / "model.skops", tmp_path / "model.onnx"],
     ):
-        told = one_sentence(run(*words))
-        assert f"{words[-1]}: No space left on device" in told
+        message = one_sentence(run(*words))
+        assert f"{words[-1]}: No space left on device" in message
         assert os.listdir(tmp_path) == []
 
 
@@ -184,6 +184,6 @@ def test_a_full_device_is_one_sentence(run, files):
 
 def test_a_missing_package_gives_the_pip_line(run, files, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    told = one_sentence(run("export", files / "model.skops", tmp_path / "model.onnx"))
-    assert 'pip install "ratewise[onnx]"' in told
+    message = one_sentence(run("export", files / "model.skops", tmp_path / "model.onnx"))
+    assert 'pip install "ratewise[onnx]"' in message
     assert os.listdir(tmp_path) == []

@@ -32,11 +32,11 @@ def test_fit_and_evaluate_as_in_the_handbook(run, files, tmp_path):
     assert fitted.exit_code == 0, fitted.output
     assert "saved in" in fitted.stdout
     assert os.listdir(tmp_path) == ["model.skops"]
-    told = run("evaluate", model, files / "test.parquet")
-    assert told.exit_code == 0, told.output
+    result = run("evaluate", model, files / "test.parquet")
+    assert result.exit_code == 0, result.output
     for word in ("called 1", "is 0", "TPR", "TNR", "f1 *", "95%", *measure_names()):
-        assert word in told.stdout
-    assert told.stderr == ""
+        assert word in result.stdout
+    assert result.stderr == ""
 
 
 def test_evaluate_tells_the_counts_and_the_measures_of_the_predictions(run, files, rows_to_test):
@@ -108,8 +108,8 @@ def test_a_model_goes_to_standard_output_and_comes_from_standard_input(run, file
         load_model(io.BytesIO(fitted.stdout_bytes)).coef_, load_model(files / "model.skops").coef_
     )
     assert "saved in standard output" in fitted.stderr
-    told = run("evaluate", "-", files / "test.csv", "--json", input=fitted.stdout_bytes)
-    assert told.stdout == run("evaluate", files / "model.skops", files / "test.csv", "--json").stdout
+    result = run("evaluate", "-", files / "test.csv", "--json", input=fitted.stdout_bytes)
+    assert result.stdout == run("evaluate", files / "model.skops", files / "test.csv", "--json").stdout
 
 
 def test_rows_to_learn_from_may_come_from_standard_input(run, files, tmp_path):

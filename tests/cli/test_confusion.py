@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratewise.cli.confusion import Confusion, Tally, interval, resampled, values_of
+from ratewise.cli._data import Confusion, Tally, interval, resampled, values_of
 from ratewise.measures import FunctionMeasure, get_measure, measure_names, rates_from_labels
 
 quick = settings(deadline=None, max_examples=50)

@@ -125,9 +125,9 @@ def test_a_fit_of_bad_data_says_where_and_leaves_nothing_behind(make, run, tmp_p
     source = make(tmp_path)
     before = sorted(os.listdir(tmp_path))
     target = [] if source.suffix == ".svm" else ["--target", "label"]
-    told = one_sentence(run("fit", source, *target, "-o", tmp_path / "model.skops"))
+    message = one_sentence(run("fit", source, *target, "-o", tmp_path / "model.skops"))
     for words in ERRORS[make]:
-        assert words in told
+        assert words in message
     assert sorted(os.listdir(tmp_path)) == before
 
 
@@ -145,8 +145,8 @@ def fitted(tmp_path_factory, run):
 @pytest.mark.parametrize("command", ["evaluate", "predict"])
 def test_a_model_applied_to_data_that_lack_one_of_its_columns(command, run, fitted, tmp_path):
     pq.write_table(table(100).drop_columns("height"), tmp_path / "new.parquet")
-    told = one_sentence(run(command, fitted / "model.skops", tmp_path / "new.parquet"))
-    assert "new.parquet: there is no column 'height', which the model was trained on" in told
+    message = one_sentence(run(command, fitted / "model.skops", tmp_path / "new.parquet"))
+    assert "new.parquet: there is no column 'height', which the model was trained on" in message
     assert os.listdir(tmp_path) == ["new.parquet"]
 
 
@@ -187,6 +187,7 @@ def run_with_room_for(largest_file, *words):
 )
 def test_a_disk_that_is_full_half_way_through(words, output, room, full, fitted, tmp_path):
     named = [fitted / word if "." in word else word for word in words]
-    told = one_sentence(run_with_room_for(room, *named, "-o", tmp_path / output))
-    assert f"Error: {tmp_path / full}: File too large" in told  # what the system says of a file beyond the limit
+    message = one_sentence(run_with_room_for(room, *named, "-o", tmp_path / output))
+    # What the system says of a file beyond the limit.
+    assert f"Error: {tmp_path / full}: File too large" in message
     assert os.listdir(tmp_path) == []

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from ratewise.cli.progress import Meter, Steps
+from ratewise.cli._output import Meter
 
 
 def drawn(reports):
@@ -33,18 +33,4 @@ def test_a_terminal_sees_the_stage_the_rows_the_measure_and_the_rates():
 def test_nothing_is_drawn_where_stderr_is_no_terminal(capsys):
     with Meter() as meter:
         meter({"stage": "pass 1", "done_rows": 10, "total_rows": 20})
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_terminal_sees_how_many_runs_of_how_many_are_done():
-    out = io.StringIO()
-    with Steps(console=Console(file=out, force_terminal=True, width=80, color_system=None)) as steps:
-        steps({"stage": "ijcnn1 f1 STAMP", "done": 3, "total": 14})
-    assert "ijcnn1 f1 STAMP" in out.getvalue()
-    assert "3/14" in out.getvalue()
-
-
-def test_runs_are_not_drawn_where_stderr_is_no_terminal(capsys):
-    with Steps() as steps:
-        steps({"stage": "ijcnn1 f1 STAMP", "done": 3, "total": 14})
     assert capsys.readouterr() == ("", "")

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ratewise
 from ratewise import MeasureClassifier, save_model
-from ratewise.cli import progress
-from ratewise.cli.errors import sentence
+from ratewise.cli._output import sentence
+
+SOURCE = str(Path(ratewise.__file__).parents[1])
 
 BAD_USAGE = [
     (["fit", "{f}/train.csv", "--target", "label"], "Missing option '-o'"),
@@ -42,11 +44,11 @@ BAD_USAGE = [
 ]
 
 
-@pytest.mark.parametrize(("words", "told"), BAD_USAGE, ids=[told for _, told in BAD_USAGE])
-def test_bad_usage_ends_with_2_and_a_sentence(run, files, tmp_path, words, told):
+@pytest.mark.parametrize(("words", "message"), BAD_USAGE, ids=[message for _, message in BAD_USAGE])
+def test_bad_usage_ends_with_2_and_a_sentence(run, files, tmp_path, words, message):
     result = run(*(word.format(f=files, t=tmp_path) for word in words))
     assert result.exit_code == 2
-    assert told in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
     assert result.stdout == ""
     assert os.listdir(tmp_path) == []
 
@@ -73,7 +75,7 @@ def test_commands_for_two_classes_say_so_of_a_model_of_three(run, files, tmp_pat
 
 
 def python(*words, **kwargs):
-    environment = {**os.environ, "PYTHONPATH": str(Path(progress.__file__).parents[2]), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": SOURCE, "OMP_NUM_THREADS": "1"}
     return subprocess.run([sys.executable, *words], capture_output=True, env=environment, timeout=120, **kwargs)
 
 
@@ -84,32 +86,32 @@ def test_help_imports_nothing_heavy():
 
 
 def test_python_dash_m_shows_the_help_and_the_version():
-    told = python("-m", "ratewise", "--help")
-    assert told.returncode == 0
-    assert b"ratewise fit train.parquet" in told.stdout
+    ended = python("-m", "ratewise", "--help")
+    assert ended.returncode == 0
+    assert b"ratewise fit train.parquet" in ended.stdout
     assert b"0.1.0" in python("-m", "ratewise", "--version").stdout
 
 
-def test_without_click_the_pip_line_is_told():
+def test_without_click_the_pip_line_is_shown():
     code = "import sys; sys.modules['click'] = None; from ratewise.cli import main; main()"
-    told = python("-c", code)
-    assert told.returncode == 1
-    assert told.stderr.decode().strip() == 'The command line needs click and rich: pip install "ratewise[cli]"'
+    ended = python("-c", code)
+    assert ended.returncode == 1
+    assert ended.stderr.decode().strip() == 'The command line needs click and rich: pip install "ratewise[cli]"'
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 def test_a_full_standard_output_is_one_sentence(files):
     with open("/dev/full", "w") as full:
-        environment = {**os.environ, "PYTHONPATH": str(Path(progress.__file__).parents[2])}
+        environment = {**os.environ, "PYTHONPATH": SOURCE}
         words = [sys.executable, "-m", "ratewise", "predict", files / "model.skops", files / "new.csv"]
-        told = subprocess.run(
+        ended = subprocess.run(
             words, stdout=full, stderr=subprocess.PIPE, env=environment, timeout=120, check=False
         )
-    assert told.returncode == 1
-    assert told.stderr.decode().strip() == "Error: No space left on device"
+    assert ended.returncode == 1
+    assert ended.stderr.decode().strip() == "Error: No space left on device"
 
 
-def test_ctrl_c_tells_where_the_checkpoint_is_and_how_to_go_on(run, files, tmp_path, monkeypatch):
+def test_ctrl_c_says_where_the_checkpoint_is_and_how_to_go_on(run, files, tmp_path, monkeypatch):
     def interrupted(self, stream, passes, *, checkpoint, checkpoint_every, progress):
         checkpoint.write_bytes(b"work in progress")
         raise KeyboardInterrupt

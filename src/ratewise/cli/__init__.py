@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """What `ratewise` and `python -m ratewise` run."""
+    """Run the command line, for `ratewise` and `python -m ratewise`."""
     try:
         import click  # noqa: F401
     except ModuleNotFoundError:

@@ -6,15 +6,8 @@ from typing import Any
 
 import click
 
-from .options import (
-    Columns,
-    NewFile,
-    format_option,
-    json_option,
-    quiet_option,
-    seed_option,
-    sources_argument,
-)
+from ._options import Columns, NewFile, format_option, json_option, quiet_option, seed_option, sources_argument
+from ._output import Meter, print_json
 
 _MOST_COLUMNS = 4096
 
@@ -49,9 +42,7 @@ def convert(
     """
     import numpy as np
 
-    from .data import open_sources
-    from .progress import Meter
-    from .standard import written
+    from ._data import open_sources, written
 
     if as_json and output == "-":
         raise click.UsageError("--json and -o - both want standard output.")
@@ -60,15 +51,13 @@ def convert(
     with Meter(quiet=quiet) as meter, written(output) as file:
         rows = _write(stream, rng, file, compression, meter)
     if as_json:
-        from .output import print_json
-
         print_json({"rows": rows, "output": output})
     elif not quiet:
         click.echo(f"{rows:,} rows in {output}.", err=output == "-")
 
 
-def _write(stream: Any, rng: Any, file: Any, compression: str, meter: Any) -> int:
-    """Window by window; the first decides on the types of the columns."""
+def _write(stream: Any, rng: Any, file: Any, compression: str, meter: Meter) -> int:
+    """Write the rows window by window; the first window decides the types of the columns."""
     import pyarrow as pa
 
     from ..streams.files.raw import raw_windows

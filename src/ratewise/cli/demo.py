@@ -31,8 +31,8 @@ def demo(ctx: click.Context, keep: str | None) -> None:
         ):
             click.echo(f"\n$ {shlex.join(['ratewise', *line])}")
             command = commands.commands[line[0]]
-            with command.make_context(line[0], line[1:], parent=ctx.parent) as inner:
-                command.invoke(inner)
+            with command.make_context(line[0], line[1:], parent=ctx.parent) as context:
+                command.invoke(context)
 
 
 @contextlib.contextmanager

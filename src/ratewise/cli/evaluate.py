@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from .options import format_option, json_option, quiet_option, seed_option, sources_argument
+from ._options import format_option, json_option, quiet_option, seed_option, sources_argument
+from ._output import Meter, print_json, print_table
 
 
 @click.command()
@@ -32,33 +33,35 @@ def evaluate(
 
     MODEL is a file that `ratewise fit` wrote; DATA are rows with labels. Either may be - for standard input.
     """
-    from .data import labels_column, stream_for
-    from .progress import Meter
-    from .standard import load_two_class
+    from ._data import load_two_class, stream_for
 
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
     classifier = load_two_class(model)
-    target = labels_column(classifier, target)
+    target = _labels_column(classifier, target)
     stream = stream_for(classifier, sources, target=target, file_format=file_format, weight=weight)
     with Meter(quiet=quiet) as meter:
         tally = _count(classifier, stream, meter, weighted=weight is not None)
     report = _report(classifier, tally, seed)
     if as_json:
-        from .output import print_json
-
         print_json(report)
     else:
         _print(classifier, report)
 
 
-def _count(classifier: Any, stream: Any, meter: Any, *, weighted: bool) -> Any:
-    from ..estimators.labels import positive_label
-    from .confusion import Tally
-    from .data import scores_of, windows_with_progress
+def _labels_column(classifier: Any, given: str | None) -> str | None:
+    """Return the target as the user or the model names it; files without names carry their own labels."""
+    encoder = getattr(classifier, "encoder_", None)
+    if given is not None or encoder is None or not encoder.named:
+        return given
+    return getattr(classifier, "target_", None)
 
-    positive = positive_label(classifier.classes_, classifier.pos_label)
-    speaks_for_positive = positive == classifier.classes_[1]
+
+def _count(classifier: Any, stream: Any, meter: Meter, *, weighted: bool) -> Any:
+    from ._data import Tally, positive_class, scores_of, windows_with_progress
+
+    positive = positive_class(classifier)
+    second_is_positive = positive == classifier.classes_[1]
     tally = Tally(weighted=weighted)
 
     def so_far() -> dict[str, float]:
@@ -68,7 +71,7 @@ def _count(classifier: Any, stream: Any, meter: Any, *, weighted: bool) -> Any:
     for window in windows_with_progress(stream, meter, "evaluating", so_far):
         _check_labels(window, classifier.classes_)
         above = scores_of(classifier, window) > 0
-        tally.add(window.labels == positive, above == speaks_for_positive, window.weights)
+        tally.add(window.labels == positive, above == second_is_positive, window.weights)
     _require_both_classes(tally, classifier)
     return tally
 
@@ -78,9 +81,9 @@ def _check_labels(window: Any, classes: Any) -> None:
 
     if window.labels is None:
         raise ValueError("There are no labels to compare with: name their column with --target.")
-    strange = ~np.isin(window.labels, classes)
-    if strange.any():
-        label = window.labels[strange][:1].tolist()[0]
+    unknown = ~np.isin(window.labels, classes)
+    if unknown.any():
+        label = window.labels[unknown][:1].tolist()[0]
         raise ValueError(
             f"{window.where}: the label {label!r} is unknown to the model, whose classes are {classes.tolist()}."
         )
@@ -90,22 +93,20 @@ def _require_both_classes(tally: Any, classifier: Any) -> None:
     if tally.rows == 0:
         raise ValueError("There are no rows to evaluate on.")
     counts = tally.confusion
-    positives, negatives = (
-        counts.true_positives + counts.false_negatives,
-        counts.false_positives + counts.true_negatives,
-    )
+    positives = counts.true_positives + counts.false_negatives
+    negatives = counts.false_positives + counts.true_negatives
     if positives == 0 or negatives == 0:
         missing = "positive" if positives == 0 else "negative"
         weight = "" if tally.squares is None else " with a weight above 0"
         raise ValueError(
             f"The labels are all of one class (there is no {missing} row{weight}), so that TPR and TNR cannot "
-            f"both be told. The model's classes are {classifier.classes_.tolist()}."
+            f"both be computed. The model's classes are {classifier.classes_.tolist()}."
         )
 
 
 def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
     from ..measures import get_measure, measure_names
-    from .confusion import interval, resampled, values_of
+    from ._data import interval, resampled, values_of
 
     rates, draws = tally.confusion.rates, resampled(tally.confusion, seed, tally.squares)
     measures = {name: get_measure(name) for name in measure_names()}
@@ -113,7 +114,7 @@ def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
         measures = {classifier.measure_.label: classifier.measure_} | measures
 
     def entry(value: Any, drawn: Any) -> dict[str, float]:
-        return {"value": float(value)} | interval(drawn)._asdict()
+        return dict(zip(("value", "low", "high"), (float(value), *interval(drawn)), strict=True))
 
     return {
         "rows": tally.rows,
@@ -130,11 +131,10 @@ def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
 
 
 def _print(classifier: Any, report: dict[str, Any]) -> None:
-    from ..estimators.labels import positive_label
-    from .output import print_table
+    from ._data import positive_class
 
     counts = report["confusion"]
-    positive = positive_label(classifier.classes_, classifier.pos_label)
+    positive = positive_class(classifier)
     negative = next(label for label in classifier.classes_ if label != positive)
     print_table(
         ("", f"called {positive}", f"called {negative}"),

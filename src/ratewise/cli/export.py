@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .options import NewFile
+from ._options import NewFile
 
 
 @click.command()
@@ -13,7 +13,7 @@ from .options import NewFile
 def export(model: str, output: str) -> None:
     """Write MODEL as an ONNX graph to OUTPUT: rows of doubles in, labels and scores out."""
     from ..onnx import export_onnx
-    from .standard import load, written
+    from ._data import load, written
 
     classifier = load(model)
     encoder = getattr(classifier, "encoder_", None)

@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from .errors import INTERRUPTED
-from .options import (
+from ._options import (
     Columns,
     MeasureName,
     NewFile,
@@ -22,6 +21,7 @@ from .options import (
     seed_option,
     sources_argument,
 )
+from ._output import INTERRUPTED, Meter, print_json, print_table
 
 
 class Passes(click.ParamType):  # type: ignore[type-arg]
@@ -78,8 +78,9 @@ def fit(
 
     Ctrl-C keeps what was learned in the checkpoint; the same command goes on from there.
     """
-    from ..persistence import require_skops
-    from .data import is_table, open_sources
+    from ..estimators.checkpoint import remove_checkpoint
+    from ..persistence import require_skops, save_model
+    from ._data import is_table, open_sources
 
     if as_json and output == "-":
         raise click.UsageError("--json and -o - both want standard output.")
@@ -92,22 +93,25 @@ def fit(
     classifier = _classifier(measure, solver, sharpen, seed, _typed(positive, again))
     place = _checkpoint_place(checkpoint, output, stream)
     if place is not None and not resume:
-        _remove(place)
+        remove_checkpoint(place)
     began = time.perf_counter()
     try:
-        _learn(classifier, stream, passes, place, checkpoint_every, quiet)
+        with Meter(quiet=quiet) as meter:
+            classifier.fit_stream(
+                stream, passes, checkpoint=place, checkpoint_every=checkpoint_every, progress=meter
+            )
     except KeyboardInterrupt:
         _say_how_to_resume(place)
         sys.exit(INTERRUPTED)
-    _save(classifier, output)
+    save_model(classifier, sys.stdout.buffer if output == "-" else output)
     if place is not None:
-        _remove(place)
+        remove_checkpoint(place)
     if not quiet:
         _report(classifier, output, time.perf_counter() - began, as_json)
 
 
 def _classifier(measure: str, solver: str, sharpen: bool, seed: int, positive: Any) -> Any:
-    from ..estimators import MeasureClassifier
+    from .. import MeasureClassifier
     from ..measures import get_measure
     from ..solvers import get_solver
 
@@ -122,7 +126,7 @@ def _classifier(measure: str, solver: str, sharpen: bool, seed: int, positive: A
 
 
 def _typed(text: str | None, rows: Any) -> Any:
-    """The label that is written so. Only the labels themselves tell whether a 1 is a number or a text."""
+    """Return the label of this text. Only the labels themselves show whether a 1 is a number or a text."""
     if text is None or (rows is not None and _label_kind(rows) in ("U", "O")):
         return text
     if text.lower() in ("true", "false"):
@@ -139,7 +143,7 @@ def _label_kind(rows: Any) -> str | None:
 
 
 def _checkpoint_place(checkpoint: str | None, output: str, stream: Any) -> Path | None:
-    """Beside the model unless given; a stream that cannot be read again cannot be gone on with."""
+    """Return the file: beside the model unless given, none for a stream that cannot be read again."""
     if checkpoint == "-":
         raise click.UsageError("--checkpoint needs a file.")
     if not stream.repeatable:
@@ -148,27 +152,6 @@ def _checkpoint_place(checkpoint: str | None, output: str, stream: Any) -> Path 
         return Path(checkpoint)
     regular = output != "-" and (Path(output).is_file() or not Path(output).exists())
     return Path(f"{output}.checkpoint") if regular else None
-
-
-def _learn(
-    classifier: Any, stream: Any, passes: int | str, place: Path | None, every: int | None, quiet: bool
-) -> None:
-    from .progress import Meter
-
-    with Meter(quiet=quiet) as meter:
-        classifier.fit_stream(stream, passes, checkpoint=place, checkpoint_every=every, progress=meter)
-
-
-def _remove(checkpoint: Path) -> None:
-    from ..estimators.checkpoint import remove_checkpoint
-
-    remove_checkpoint(checkpoint)
-
-
-def _save(classifier: Any, output: str) -> None:
-    from ..persistence import save_model
-
-    save_model(classifier, sys.stdout.buffer if output == "-" else output)
 
 
 def _say_how_to_resume(place: Path | None) -> None:
@@ -182,8 +165,6 @@ def _say_how_to_resume(place: Path | None) -> None:
 
 
 def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None:
-    from .output import print_json, print_line, print_table
-
     rates = classifier.rates_
     value = float(classifier.measure_.value(*rates))
     survey = getattr(classifier, "survey_", None)
@@ -193,18 +174,18 @@ def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None
         more = {"features": classifier.n_features_in_, "rows": rows, "seconds": seconds, "model": output}
         print_json(found | more)
         return
-    aside = output == "-"
+    to_stderr = output == "-"
     print_table(
         ("measure", "value", "TPR", "TNR", "positives"),
         [(classifier.measure_.label, value, rates.tpr, rates.tnr, rates.prevalence)],
-        to_stderr=aside,
+        to_stderr=to_stderr,
     )
     if survey is not None:
         _warn(survey)
     counted = f"{rows:,} rows, " if rows is not None else ""
-    where = "standard output" if aside else output
-    told = f"Learned from {counted}{classifier.n_features_in_:,} columns in {seconds:.1f} s; saved in {where}."
-    print_line(told, to_stderr=aside)
+    where = "standard output" if to_stderr else output
+    columns = f"{classifier.n_features_in_:,} columns"
+    click.echo(f"Learned from {counted}{columns} in {seconds:.1f} s; saved in {where}.", err=to_stderr)
 
 
 def _warn(survey: Any) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from .options import json_option
+from ._options import json_option
+from ._output import print_json, print_table, shown
 
 _SHOWN = 6
 
@@ -19,8 +20,7 @@ _SHOWN = 6
 @json_option
 def inspect(model: str, top: int, as_json: bool) -> None:
     """Show a model's measure, rates, threshold and largest coefficients by name."""
-    from .output import print_json, print_table
-    from .standard import load_two_class
+    from ._data import load_two_class
 
     classifier = load_two_class(model)
     report = _report(classifier, top)
@@ -36,10 +36,10 @@ def inspect(model: str, top: int, as_json: bool) -> None:
 
 
 def _report(classifier: Any, top: int) -> dict[str, Any]:
-    from ..estimators.labels import positive_label
+    from ._data import positive_class
 
     survey = getattr(classifier, "survey_", None)
-    positive = positive_label(classifier.classes_, classifier.pos_label)
+    positive = positive_class(classifier)
     return {
         "measure": classifier.measure_.label,
         "value": float(classifier.measure_.value(*classifier.rates_)),
@@ -66,7 +66,7 @@ def _raw_columns(classifier: Any) -> list[str] | None:
 
 
 def _largest(classifier: Any, top: int) -> list[dict[str, Any]]:
-    """The largest coefficients: by what a standard deviation of the column does, where that is known."""
+    """Return the largest coefficients: per standard deviation of the column, where that is known."""
     import numpy as np
 
     coef = classifier.coef_[0]
@@ -82,8 +82,6 @@ def _largest(classifier: Any, top: int) -> list[dict[str, Any]]:
 
 
 def _words(value: Any) -> str:
-    from .output import shown
-
     if not isinstance(value, list):
         return shown(value)
     more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""

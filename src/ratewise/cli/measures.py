@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from .options import json_option
+from ._options import json_option
+from ._output import print_json, print_table
 
 
 @click.command()
@@ -14,7 +15,6 @@ from .options import json_option
 def measures(as_json: bool) -> None:
     """List the measures that can be maximised, by name."""
     from ..measures import get_measure, measure_names
-    from .output import print_json, print_table
 
     found = {name: _facts(get_measure(name)) for name in measure_names()}
     if as_json:

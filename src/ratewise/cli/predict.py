@@ -10,7 +10,8 @@ from typing import Any, BinaryIO
 
 import click
 
-from .options import NewFile, format_option, quiet_option, sources_argument
+from ._options import NewFile, format_option, quiet_option, sources_argument
+from ._output import Meter
 
 _SUFFIXES = {".csv": "csv", ".feather": "feather", ".arrow": "feather", ".parquet": "parquet"}
 
@@ -32,9 +33,7 @@ def predict(model: str, sources: tuple[str, ...], output: str, file_format: str 
 
     A score above 0 speaks for the second class in sorted order. Rows need no labels.
     """
-    from .data import stream_for
-    from .progress import Meter
-    from .standard import load_two_class, written
+    from ._data import load_two_class, stream_for, written
 
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
@@ -53,10 +52,10 @@ def predict(model: str, sources: tuple[str, ...], output: str, file_format: str 
             _write_arrow(predictions, file, classifier, kind)
 
 
-def _predictions(classifier: Any, stream: Any, meter: Any) -> Iterator[tuple[Any, Any]]:
+def _predictions(classifier: Any, stream: Any, meter: Meter) -> Iterator[tuple[Any, Any]]:
     import numpy as np
 
-    from .data import scores_of, windows_with_progress
+    from ._data import scores_of, windows_with_progress
 
     for window in windows_with_progress(stream, meter, "predicting"):
         scores = scores_of(classifier, window)

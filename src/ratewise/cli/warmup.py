@@ -6,7 +6,10 @@ from typing import Any
 
 import click
 
-from .options import quiet_option
+from ._options import quiet_option
+from ._output import Meter
+
+_MANY_ROWS = 50_000  # whitened, and read from streams window by window
 
 
 @click.command()
@@ -17,8 +20,6 @@ def warmup(quiet: bool) -> None:
     Worth it once after installing, for instance when a container image is built.
     """
     from ..measures import measure_names
-    from ..solvers import MANY_ROWS
-    from .progress import Meter
 
     X, y = _some_rows()
     jobs = [(name, rows, sharpen) for rows in X for name in measure_names() for sharpen in (False, "auto")]
@@ -27,7 +28,7 @@ def warmup(quiet: bool) -> None:
             meter({"stage": f"compiling {name}", "done_rows": done, "total_rows": len(jobs)})
             _fit(name, rows, y, sharpen)
         meter({"stage": "compiling the loops of files", "done_rows": len(jobs), "total_rows": len(jobs)})
-        _fit_large(*_some_rows(MANY_ROWS))
+        _fit_large(*_some_rows(_MANY_ROWS))
         _read_svmlight()
     if not quiet:
         click.echo(f"Ready: {len(measure_names())} measures, dense and sparse rows.")
@@ -45,8 +46,7 @@ def _some_rows(rows: int = 60) -> tuple[list[Any], Any]:
 def _fit(name: str, X: Any, y: Any, sharpen: bool | str) -> None:
     import warnings
 
-    from ..estimators import MeasureClassifier
-    from ..measures import ConstraintWarning
+    from .. import ConstraintWarning, MeasureClassifier
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstraintWarning)  # nobody will use these models
@@ -54,9 +54,8 @@ def _fit(name: str, X: Any, y: Any, sharpen: bool | str) -> None:
 
 
 def _fit_large(X: list[Any], y: Any) -> None:
-    """Many rows are whitened, and streams of them are learned from window by window."""
-    from ..estimators import MeasureClassifier
-    from ..streams import open_stream
+    """Compile what only fits of many rows call, in memory and from streams."""
+    from .. import MeasureClassifier, open_stream
 
     for rows in X:
         MeasureClassifier(random_state=0).fit(rows, y)
@@ -64,12 +63,14 @@ def _fit_large(X: list[Any], y: Any) -> None:
 
 
 def _read_svmlight() -> None:
-    """The parser of text."""
-    import io
+    """Compile the parser of text."""
+    import tempfile
+    from pathlib import Path
 
-    from ..streams.formats.svmlight import load_svmlight, read_svmlight
+    from .. import open_stream
 
-    text = b"+1 1:0.5 2:1e3 # comment\n-1 qid:1 2:1\n"
-    for chunk in read_svmlight(io.BytesIO(text)):
-        assert chunk.y.size
-    load_svmlight(io.BytesIO(text))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.svm"
+        path.write_text("+1 1:0.5 2:1e3 # comment\n-1 qid:1 2:1\n")
+        for window in open_stream(path).windows():
+            assert window.X.shape[0]

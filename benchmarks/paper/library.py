@@ -1,0 +1,91 @@
+"""All that the harness uses of ratewise below its public names, in one place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ratewise.baselines.checkpoints import Stopwatch
+from ratewise.baselines.linear import split
+from ratewise.estimators import MeasureClassifier
+from ratewise.estimators.training_set import training_set
+from ratewise.estimators.validation import Columns, checked_labels
+from ratewise.measures import Measure, PseudoLinearMeasure
+from ratewise.solvers import Amp, History, LinearModel, StreamingRun, Task, best_threshold
+from ratewise.streams import ArrayStream, Standardizer
+from ratewise.whole_file import whole_file
+
+__all__ = [
+    "ArrayStream",
+    "LinearModel",
+    "OnlineRun",
+    "SplitRows",
+    "Stopwatch",
+    "amp_levels",
+    "best_threshold",
+    "plain_rows",
+    "write_whole",
+]
+
+
+class SplitRows:
+    """Rows checked as every estimator checks them, standardised and shuffled: a learning and a validation part."""
+
+    def __init__(self, X: NDArray[Any], positive: NDArray[np.bool_], validation_fraction: float, seed: int):
+        checked, _ = Columns.of(X, MeasureClassifier())
+        rows = training_set(checked, checked_labels(positive, checked.number), None, pos_label=True)
+        self._standardizer = rows.checked.standardizer()
+        stream = ArrayStream(rows.X, rows.signed_weights, self._standardizer, np.random.default_rng(seed))
+        self.learning, self._validation = split(stream, validation_fraction)
+
+    def validation_value(self, model: LinearModel, measure: Measure) -> float:
+        """Return the measure on the validation part at its best threshold; minus infinity if scores overflow."""
+        scores = self._validation.scores(*model)
+        if not np.isfinite(scores).all():
+            return -np.inf
+        return best_threshold(scores, self._validation.signed_weights, measure).value
+
+    def with_threshold(self, model: LinearModel, measure: Measure) -> tuple[NDArray[np.float64], float]:
+        """Return coefficients and intercept for the original columns, at the validation part's best threshold."""
+        scores = self._validation.scores(*model)
+        threshold = best_threshold(scores, self._validation.signed_weights, measure).threshold
+        coef, intercept = self._standardizer.to_user_units(*model)
+        return coef, intercept - threshold
+
+
+def plain_rows(X: NDArray[np.float64], signs: NDArray[np.float64], seed: int) -> ArrayStream:
+    """Return an endless stream of these rows, shuffled and not standardised, in double precision."""
+    identity = Standardizer(X.shape[1], active=False)
+    return ArrayStream(X, signs, identity, np.random.default_rng(seed), np.float64)
+
+
+class OnlineRun:
+    """A streaming solver at work on rows in memory, fed as many points as wanted."""
+
+    def __init__(self, solver: Any, measure: Measure, rows: ArrayStream):
+        self._run: StreamingRun = solver.start(Task(measure, rows.n_features, rows.X.dtype))
+        self._rows = rows
+
+    def learn(self, points: int) -> None:
+        """Learn from the next points."""
+        self._run.feed(self._rows, points, self._rows.summary)
+
+    def model(self) -> LinearModel:
+        """Return the model as it stands, for the rows as the solver sees them."""
+        return self._run.model()
+
+
+def amp_levels(solver: Amp, measure: PseudoLinearMeasure, rows: ArrayStream) -> NDArray[np.float64]:
+    """Return AMP's challenge level after each round."""
+    history = History()
+    solver.start(Task(measure, rows.n_features, rows.X.dtype, history=history)).solve(rows)
+    return np.asarray(history.table()["level"], dtype=np.float64)
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file that is there whole or not at all."""
+    with whole_file(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)

@@ -1,0 +1,215 @@
+"""Rows and models, from files and standard input and to files and standard output; and counts of predictions."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measures import Measure, Rates
+from ..whole_file import whole_file
+from ._output import Meter, sentence
+
+_SVMLIGHT = ("svmlight", "svm", "libsvm", "txt")
+_TABLES = ("csv", "parquet", "feather", "arrow")
+_DRAWS = 2000
+
+
+def open_sources(sources: tuple[str, ...], file_format: str | None, **columns: Any) -> Any:
+    """Open a stream over these files. What is seen to be wrong without reading them is bad usage."""
+    from ..streams import DataError, open_stream
+
+    if "-" in sources and len(sources) > 1:
+        raise click.UsageError("Standard input (-) cannot be mixed with files.")
+    source = sources[0] if len(sources) == 1 else list(sources)
+    try:
+        return open_stream(source, format=file_format, **_typed(_kind_of(sources, file_format), columns))
+    except DataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise click.UsageError(sentence(ValueError(str(error)))) from error
+
+
+def _kind_of(sources: tuple[str, ...], file_format: str | None) -> str:
+    """Return the format, as far as names show it."""
+    name = sources[0].removesuffix(".gz").removesuffix(".bz2")
+    return file_format or Path(name).suffix.removeprefix(".").lower()
+
+
+def is_table(sources: tuple[str, ...], file_format: str | None) -> bool:
+    """Return whether columns surely have names, so that the target has to be named."""
+    return _kind_of(sources, file_format) in _TABLES
+
+
+def _typed(kind: str, columns: dict[str, Any]) -> dict[str, Any]:
+    """Return columns as open_stream takes them: by name; by number for npy and npz; for svmlight only how many."""
+    if kind in ("npy", "npz"):
+        return {option: _numbered(value) for option, value in columns.items()}
+    features = columns.get("features")
+    if kind in _SVMLIGHT and features is not None:
+        if len(features) != 1 or not features[0].isdecimal():
+            raise click.UsageError("svmlight: --features takes the number of columns.")
+        return columns | {"features": int(features[0])}
+    return columns
+
+
+def _numbered(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_numbered(one) for one in value]
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+def stream_for(
+    model: Any, sources: tuple[str, ...], *, target: str | None, file_format: str | None, weight: str | None = None
+) -> Any:
+    """Open a stream over these files, with the columns of the model found by name."""
+    encoder = getattr(model, "encoder_", None)
+    names = getattr(model, "feature_names_in_", None)
+    known: dict[str, Any] = {"encoder": encoder} if encoder is not None else {}
+    if encoder is None and names is not None and is_table(sources, file_format):
+        known = {"features": names.tolist()}
+    return open_sources(sources, file_format, target=target, weight=weight, **known)
+
+
+def scores_of(model: Any, window: Any) -> Any:
+    """Return the decision function. Columns were found by name when they were read, and are a bare matrix now."""
+    if window.X.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"{window.where}: {window.X.shape[1]:,} columns, where the model has {model.n_features_in_:,}."
+        )
+    return np.asarray(window.X @ model.coef_[0]) + model.intercept_[0]
+
+
+def windows_with_progress(
+    stream: Any, meter: Meter, stage: str, so_far: Callable[[], dict[str, Any]] = dict
+) -> Iterator[Any]:
+    """Yield the windows of one pass in the order of the files, and report progress and what ``so_far`` returns."""
+    done = 0
+    for window in stream.windows():
+        yield window
+        done += window.X.shape[0]
+        meter({"stage": stage, "done_rows": done, "total_rows": stream.n_rows, **so_far()})
+
+
+def load(path: str) -> Any:
+    """Return the model of a file, or of standard input."""
+    from ..persistence import load_model
+
+    return load_model(io.BytesIO(sys.stdin.buffer.read()) if path == "-" else path)
+
+
+def load_two_class(path: str) -> Any:
+    """Return a model for commands that need one positive class."""
+    model = load(path)
+    if model.multilabel_ or model.classes_.size > 2:
+        what = f"{model.coef_.shape[0]} {'labels' if model.multilabel_ else 'classes'}"
+        raise click.UsageError(
+            f"{path} is a model of {what}, and this command is for two classes. In Python: "
+            "ratewise.load_model(...), then predict or score; or `ratewise export`."
+        )
+    return model
+
+
+def positive_class(model: Any) -> Any:
+    """Return the label of the positive class."""
+    return model.classes_[1] if model.pos_label is None else model.pos_label
+
+
+@contextlib.contextmanager
+def written(path: str) -> Iterator[BinaryIO]:
+    """Open a file that is there whole or not at all, or standard output."""
+    if path != "-":
+        with whole_file(path) as file:
+            yield file
+        return
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+class Confusion(NamedTuple):
+    """How often each class was predicted as what; with sample weights, the weight of those rows."""
+
+    true_positives: float = 0
+    false_negatives: float = 0
+    false_positives: float = 0
+    true_negatives: float = 0
+
+    def plus(
+        self, positive: NDArray[np.bool_], predicted: NDArray[np.bool_], weights: NDArray[Any] | None = None
+    ) -> Confusion:
+        """Return these counts with some more rows in them."""
+        more = np.bincount(2 * ~positive + ~predicted, weights, minlength=4).tolist()
+        return Confusion(*(mine + new for mine, new in zip(self, more, strict=True)))
+
+    @property
+    def total(self) -> float:
+        return sum(self)
+
+    @property
+    def rates(self) -> Rates:
+        return Rates(*map(float, _rates(np.array(self))))
+
+
+class Tally:
+    """The rows counted so far; of weighted rows also the squared weights, for the intervals."""
+
+    def __init__(self, *, weighted: bool):
+        self.rows = 0
+        self.confusion = Confusion()
+        self.squares = Confusion() if weighted else None
+
+    def add(
+        self, positive: NDArray[np.bool_], predicted: NDArray[np.bool_], weights: NDArray[Any] | None = None
+    ) -> None:
+        """Count some more rows; they have weights if the tally is a weighted one."""
+        self.rows += positive.size
+        self.confusion = self.confusion.plus(positive, predicted, weights)
+        if self.squares is not None and weights is not None:
+            self.squares = self.squares.plus(positive, predicted, weights**2)
+
+
+def resampled(confusion: Confusion, seed: int, squares: Confusion | None = None, draws: int = _DRAWS) -> Any:
+    """Return the Rates, as arrays, of that many bootstrap samples of the rows.
+
+    For a fixed classifier, drawing rows with replacement draws the four counts from a multinomial distribution:
+    exact, and as quick for a billion rows as for ten. With weighted rows, ``squares`` are the sums of squared
+    weights: the weight in each cell is drawn with the mean and the variance that drawing rows would give it, as
+    the count of an effective number of rows of equal weight.
+    """
+    rng = np.random.default_rng(seed)
+    counts = np.array(confusion, dtype=np.float64)
+    if squares is None:
+        return _rates(rng.multinomial(int(confusion.total), counts / counts.sum(), size=draws))
+    row_weight = np.array(squares) / np.maximum(counts, 1e-300)
+    effective_rows = counts / np.maximum(row_weight, 1e-300)
+    return _rates(rng.poisson(effective_rows, size=(draws, 4)) * row_weight)
+
+
+def interval(values: Any, share: float = 0.95) -> tuple[float, float]:
+    """Return the ends of the middle share of the values."""
+    tail = 50.0 * (1.0 - share)
+    low, high = np.percentile(np.asarray(values, dtype=np.float64), [tail, 100.0 - tail])
+    return float(low), float(high)
+
+
+def values_of(measure: Measure, rates: Any) -> NDArray[np.float64]:
+    """Return a measure at many rates; one by one if it is written for single numbers."""
+    try:
+        return np.asarray(measure.value(*rates), dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array([float(measure.value(*one)) for one in np.transpose(rates)])
+
+
+def _rates(counts: NDArray[Any]) -> Any:
+    """Return the Rates of the four counts, or of many rows of them; a class without rows has rate 0."""
+    hits, misses, alarms, quiet = counts.T.astype(np.float64)
+    positives, negatives = hits + misses, alarms + quiet
+    tpr, tnr = hits / np.maximum(positives, 1e-300), quiet / np.maximum(negatives, 1e-300)
+    return Rates(tpr, tnr, positives / np.maximum(positives + negatives, 1e-300))

@@ -1,0 +1,64 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+FORMATS = ("parquet", "feather", "csv", "svmlight", "npy", "npz")
+
+sources_argument = click.argument("sources", nargs=-1, required=True, metavar="DATA...")
+format_option = click.option(
+    "--format", "file_format", type=click.Choice(FORMATS), help="Format of the data, if its name does not tell."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary.")
+seed_option = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
+
+
+class Columns(click.ParamType):  # type: ignore[type-arg]
+    """Names with commas between them."""
+
+    name = "a,b,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+        names = [name.strip() for name in str(value).split(",")]
+        if not all(names):
+            self.fail("Give column names with commas between them.", param, ctx)
+        return names
+
+
+class NewFile(click.ParamType):  # type: ignore[type-arg]
+    """A file to be written, or - for standard output. Refused before hours of work if it cannot be written."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        path = Path(value)
+        if str(value) == "-":
+            return "-"
+        if path.is_dir():
+            self.fail(f"{value} is a folder.", param, ctx)
+        if not path.absolute().parent.is_dir():
+            self.fail(f"The folder {path.parent} does not exist.", param, ctx)
+        if not path.exists() and not os.access(path.absolute().parent, os.W_OK):
+            self.fail(f"The folder {path.parent} cannot be written to.", param, ctx)
+        return str(value)
+
+
+class MeasureName(click.ParamType):  # type: ignore[type-arg]
+    """A measure of the registry."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from ..measures import get_measure
+
+        try:
+            get_measure(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
