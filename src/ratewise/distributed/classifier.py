@@ -29,8 +29,8 @@ from .source import ShardSource
 class DaskMeasureClassifier(FittedOnCluster):
     """A :class:`~ratewise.MeasureClassifier` for data that are spread over machines.
 
-    Rows stay on the workers that hold them; what travels are models, sums and counts. (Fewer than 100,000 rows that
-    take less than 32 MB are gathered, and fitted as one machine does.) Levels and thresholds are exact over all
+    Rows stay on the workers that hold them; what travels are models, sums and counts. (Rows
+    that take less than 32 MB in all are gathered, and fitted as one machine does.) Levels and thresholds are exact over all
     partitions. The same ``random_state`` and the same partitions give the same model, bit for
     bit, whatever workers there are and whichever of them die on the way.
 

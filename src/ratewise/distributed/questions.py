@@ -28,7 +28,7 @@ Scored = tuple[int, LinearModel]
 """A fold, and the model that scores its validation rows."""
 
 
-# Counting labels. -------------------------------------------------------------------------------------------------
+# Counting labels.
 
 
 class LabelCount(NamedTuple):
@@ -122,7 +122,7 @@ def _check(rows: ReadRows, shard: int) -> None:
         )
 
 
-# Rows with signs, and their column statistics. --------------------------------------------------------------------
+# Rows with signs, and their column statistics.
 
 
 class SignedRows(NamedTuple):
@@ -242,7 +242,7 @@ class CountFolds(Question[Summaries]):
         return Summaries(tuple(Summary(one.size, *class_totals(one), 0.0) for one in mine))
 
 
-# Transformed rows: learning and scoring. --------------------------------------------------------------------------
+# Transformed rows: learning and scoring.
 
 
 class ReadyRows:

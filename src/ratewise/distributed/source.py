@@ -1,8 +1,8 @@
 """The shards of a cluster as a source: rows stay where they are; models, sums and counts travel.
 
-A pass is answered in one of two ways. Where shards have plenty of both classes and resemble one another, each learns
-apart for a pass, and all go on from the mean of their models. Elsewhere one model moves by the gradients of all rows:
-it does not matter how rows are spread then. Solvers do not know which of the two it is.
+A pass is answered in one of two ways. Where shards have plenty of both classes and resemble one another, each
+learns apart for a pass, and all go on from the mean of their models. Elsewhere one model moves by the gradients of
+all rows, and it does not matter how rows are spread. Solvers do not know which of the two it is.
 """
 
 from __future__ import annotations
@@ -120,8 +120,7 @@ class ShardSource:
     def fits_in_memory(self) -> bool:
         """Whether rows are so few that one machine fits them better, and as fast."""
         number_bytes = 8 if self.counts.sparse else 4
-        few = self._rows < config.IN_MEMORY_ROWS
-        return few and self.counts.n_values * number_bytes <= config.IN_MEMORY_BYTES
+        return self.counts.n_values * number_bytes <= config.IN_MEMORY_BYTES
 
     def fetch(self) -> tuple[Any, NDArray[np.float32]]:
         """Return all rows and their signed weights."""

@@ -14,7 +14,7 @@ from ..solvers.history import History
 from ..streams import DataError, Stream, Survey, Window
 from ..training import ArraySource, FitConfig, FitResult, Trainer
 from ..training.checkpoint import Checkpoint
-from ..training.files import Progress, StreamLabels, WindowSource, fits_in_memory, rows_in_memory
+from ..training.files import Progress, StreamLabels, WindowSource, rows_in_memory
 from ._fits import fitted_two_classes
 from ._settings import fit_config, one_blas_thread, warn_of_constraints
 from ._validation import check_stream_arguments, positive_label, require_once_enough
@@ -73,14 +73,13 @@ class StreamFitting:
         history = History(verbose=bool(self.verbose))
         trainer = Trainer(settings, history)
         with one_blas_thread():
-            if checkpoint is None and fits_in_memory(stream, survey):
-                X, signed_weights = rows_in_memory(stream, labels)
+            in_memory = rows_in_memory(stream, survey, labels) if checkpoint is None else None
+            if in_memory is not None:
+                X, signed_weights = in_memory
                 weights = signed_weights / np.abs(signed_weights).mean()
                 result = trainer.fit(ArraySource(X, weights, np.random.default_rng(seed)))
             else:
-                kept = (
-                    None if checkpoint is None else stream_checkpoint(checkpoint, stream, survey, settings, seed)
-                )
+                kept = checkpoint and stream_checkpoint(checkpoint, stream, survey, settings, seed)
                 source = WindowSource(
                     stream,
                     survey,

@@ -8,13 +8,13 @@ from ..measures import Measure
 from ..solvers.base import Solver
 from ..solvers.sharpen import Sharpen
 
-# How much is spent on the choice between models. ------------------------------------------------------------------
+# How much is spent on the choice between models.
 
 FEW_ROWS = 20_000
-"""Up to so many rows the whole choice is made. (16 data sets: seven starts in five folds gain 0.004 in the mean.)"""
+"""Up to so many rows the whole choice is made: seven starts, five folds."""
 
 MANY_ROWS = 100_000
-"""From so many rows on, the least choice is made; in between it shrinks step by step, so that CPU time never jumps."""
+"""From so many rows on the least choice is made; in between it shrinks step by step, and CPU time never jumps."""
 
 VALUES_PER_ROW = 400
 """Rows of more values than this count as more rows. (mnist, 49,000 rows of 784: the choice would take minutes.)"""
@@ -35,7 +35,7 @@ CLASS_WEIGHT_EXPONENTS = (0.5, 1.0, 0.0)
 PENALIZED_EXPONENTS, PENALIZED_C = (0.0, 1.0), (0.03, 1.0)
 """Of the penalized starts that few rows choose from. (coil_2000, SMS spam, w8a: +0.01.)"""
 
-# How long a start learns. -----------------------------------------------------------------------------------------
+# How long a start learns.
 
 START_POINTS = 800_000
 """A start of many rows meets about so many points, in 4 to 8 passes."""
@@ -44,7 +44,7 @@ START_PASSES = 8
 WHITENED_START_PASSES = 2
 """Whitened rows need fewer passes. (ijcnn1, covtype: no gain from more.)"""
 
-# Whitening. -------------------------------------------------------------------------------------------------------
+# Whitening.
 
 WHITENED_ROWS = 20_000
 """From so many dense rows on, whitening pays: fewer cannot tell signal from noise in all directions."""
@@ -52,11 +52,10 @@ WHITENED_ROWS = 20_000
 WHITENED_COLUMNS = 256
 """Up to so many columns: multiplying rows by a square matrix costs more than it saves beyond."""
 
-# Files and clusters. ----------------------------------------------------------------------------------------------
+# Files and clusters.
 
-IN_MEMORY_ROWS = 100_000
 IN_MEMORY_BYTES = 1 << 25
-"""Files and shards of fewer rows, in no more memory than a sample takes anyway, are read whole and fitted there."""
+"""Files and shards of no more bytes are read whole and fitted in memory: a sample takes as much anyway."""
 
 SAMPLE_BYTES = 1 << 24
 """Of each class, of a stream: what models are evaluated on between passes."""
@@ -65,9 +64,9 @@ CHECKPOINT_ROWS = 20_000_000
 """Rows between two checkpoints, besides the one after every pass."""
 
 TAIL_REACH = 48.0
-"""Standard deviations that the histogram of a fit's last pass reaches from the mean: bounds lead into the tails."""
+"""How many standard deviations the histogram of a last pass reaches from the mean: bounds lead into the tails."""
 
-# Rows that come one batch at a time. ------------------------------------------------------------------------------
+# Rows that come one batch at a time.
 
 ONLINE_SAMPLE_ROWS = 2_000
 """Of each class: what ``partial_fit`` chooses its threshold on."""

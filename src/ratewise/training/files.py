@@ -34,8 +34,7 @@ from .source import R, Runner, Statistics
 
 Progress = Callable[[dict[str, Any]], object]
 
-# To transform the rows of a window. One thread reads meanwhile: on two cores, more threads than cores leave neither
-# idle.
+# To transform the rows of a window. One thread reads meanwhile: on two cores, more threads leave neither idle.
 _THREADS = min(os.cpu_count() or 1, 2)
 
 
@@ -64,7 +63,7 @@ class _Job(ABC):
     def end_pass(self) -> bool:
         """All windows of a pass have been taken; whether another pass is needed."""
 
-    def resume(self, fresh: Any) -> None:
+    def resume(self, fresh: Any) -> None:  # noqa: B027 - most jobs are whole in a checkpoint
         """Take over from the job that was made anew what a checkpoint does not hold."""
 
 
@@ -422,16 +421,16 @@ def _interrupts_held_back(wanted: bool) -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def rows_in_memory(stream: Stream, labels: StreamLabels) -> tuple[Any, NDArray[Any]]:
-    """Read all rows of a small stream: rows and signed weights."""
-    windows = [(window.X, labels.signed_weights(window)) for window in stream.windows()]
-    rows = [X for X, _ in windows]
+def rows_in_memory(stream: Stream, survey: Survey, labels: StreamLabels) -> tuple[Any, NDArray[Any]] | None:
+    """Return all rows of a small stream and their signed weights; None if they take more than a sample would."""
+    if not stream.sparse and survey.rows * len(stream.feature_names) * 4 > config.IN_MEMORY_BYTES:
+        return None
+    rows, weights, values = [], [], 0
+    for window in stream.windows():
+        rows.append(window.X)
+        weights.append(labels.signed_weights(window))
+        values += int(window.X.nnz if stream.sparse else 0)
+        if values * 8 > config.IN_MEMORY_BYTES:
+            return None
     X = sparse.vstack(rows, format="csr") if stream.sparse else np.concatenate(rows)
-    return X, np.concatenate([signed for _, signed in windows])
-
-
-def fits_in_memory(stream: Stream, survey: Survey) -> bool:
-    """Whether all rows are few, and no more than the sample that a fit from a stream keeps anyway."""
-    if survey.rows >= config.IN_MEMORY_ROWS:
-        return False
-    return stream.sparse or survey.rows * len(stream.feature_names) * 4 <= config.IN_MEMORY_BYTES
+    return X, np.concatenate(weights)
