@@ -1,15 +1,14 @@
-"""Where points come from."""
+"""Streams of rows from files and batches."""
 
 from .arrays import ArrayStream
 from .chunk import NOTHING_SEEN, Chunk, CSRRows, DenseRows, Summary
-from .files.encode import Encoder
-from .files.errors import DataError
-from .files.file_stream import FileStream
-from .files.opening import open_stream
-from .files.source import Stream, Survey, Window
+from .encode import Encoder
+from .errors import DataError
 from .labelled import Batch, LabelledRows
+from .open import open_stream
 from .reservoir import Reservoir
 from .standardize import Standardizer
+from .stream import FileStream, Stream, Survey, Window
 from .sums import class_weights, effective_points, squared_rows, summarize, sums_by_class
 from .units import Units
 from .whiten import Whitener, sample_size

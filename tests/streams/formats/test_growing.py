@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratewise.streams.formats.growing import GrowingArray
+from ratewise.streams.formats.svmlight import GrowingArray
 
 
 @settings(deadline=None)

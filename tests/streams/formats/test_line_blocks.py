@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ratewise.streams import DataError
-from ratewise.streams.formats import line_blocks as line_blocks_module
-from ratewise.streams.formats.line_blocks import LineBlocks
+from ratewise.streams.formats import svmlight as svmlight_module
+from ratewise.streams.formats.svmlight import LineBlocks
 
 
 def blocks_of(lines):
@@ -39,7 +39,7 @@ def test_blocks_are_as_large_as_asked_for_but_for_lines_that_do_not_fit():
 
 
 def test_an_endless_line_is_refused(monkeypatch):
-    monkeypatch.setattr(line_blocks_module, "_LONGEST_LINE", 64)
+    monkeypatch.setattr(svmlight_module, "_LONGEST_LINE", 64)
     lines = LineBlocks(io.BytesIO(b"a\nb\n" + b"c" * 500), 16)
     with pytest.raises(DataError, match="line 3: this line has more than 64 bytes"):
         blocks_of(lines)

@@ -1,1 +1,252 @@
-"""How each format is read: one reader a format, each giving rows piece by piece."""
+"""The formats of files: their registry, and what their readers have in common.
+
+To add a format, write a module here with a function ``open_files(paths, request)`` that returns an ``Opened``, and
+add a line to ``FORMATS``. A text format's function takes an open binary file too, in place of the paths. Only the
+modules of formats that are read are imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+import mmap
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ..errors import DataError, Place
+
+if TYPE_CHECKING:
+    from ..encode import Encoder
+
+PIECE_BYTES = 4 << 20
+_MOST_FILES_KEPT_OPEN = 64
+_RELEASE_AFTER = 16 << 20
+_COMPRESSED_ENDINGS = (".gz", ".bz2", ".zst")
+
+
+class Format(NamedTuple):
+    """A format, by the name of its module and the endings of its files."""
+
+    module: str
+    endings: tuple[str, ...]
+    is_text: bool = False
+    """Files may be compressed, and rows may come from standard input."""
+
+    @property
+    def open_files(self) -> Callable[..., Opened]:
+        """The function that opens files of this format."""
+        opener: Callable[..., Opened] = importlib.import_module(f".{self.module}", __name__).open_files
+        return opener
+
+
+FORMATS = {
+    "parquet": Format("parquet", (".parquet", ".pq")),
+    "feather": Format("feather", (".feather", ".arrow", ".arrows", ".ipc")),
+    "csv": Format("csv", (".csv", ".tsv"), is_text=True),
+    "svmlight": Format("svmlight", (".svm", ".svmlight", ".libsvm", ".txt"), is_text=True),
+    "npy": Format("numpy_files", (".npy",)),
+    "npz": Format("numpy_files", (".npz",)),
+}
+
+
+def format_of(path: str) -> str | None:
+    """Return the format that the name of a file tells, if any."""
+    stem, ending = os.path.splitext(path.lower())
+    compressed = ending in _COMPRESSED_ENDINGS
+    if compressed:
+        ending = os.path.splitext(stem)[1]
+    matches = (name for name, format in FORMATS.items() if ending in format.endings)
+    return next((name for name in matches if FORMATS[name].is_text or not compressed), None)
+
+
+def few_enough_to_keep_open(files: int) -> bool:
+    return files <= _MOST_FILES_KEPT_OPEN
+
+
+class Request(NamedTuple):
+    """What ``open_stream`` was asked for."""
+
+    target: Any
+    features: Any
+    weight: Any
+    format: str | None
+    encoder: Encoder | None
+
+
+class Opened(NamedTuple):
+    """Readers of files, the encoder of their rows, and the name of the target in messages."""
+
+    readers: Sequence[Reader]
+    encoder: Encoder
+    target: Any
+
+
+def matrix_encoder(
+    n_features: int, name: str, request: Request, *, is_sparse: bool = False, names: list[str] | None = None
+) -> Encoder:
+    """Return the encoder of a matrix: that of the model, whose width it must have, or a new one."""
+    from ..encode import Encoder
+
+    encoder = request.encoder
+    if encoder is None:
+        return Encoder(names or n_features, sparse_input=is_sparse)
+    if n_features != encoder.n_columns and not encoder.elastic:
+        raise DataError(f"{name}: {n_features:,} columns, and the model was trained on {encoder.n_columns:,}.")
+    return encoder
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A run of consecutive rows as they are in a file.
+
+    The features are named columns (a dict of Arrow or numpy arrays), a dense matrix, or a CSR matrix.
+    """
+
+    size: int
+    features: Any
+    target: Any
+    weights: Any
+    place: Place
+
+    def cut(self, start: int, stop: int) -> Rows:
+        """Return the rows from start to stop; nothing but sparse rows is copied."""
+        if start == 0 and stop >= self.size:
+            return self
+        stop = min(stop, self.size)
+
+        def part(values: Any) -> Any:
+            if isinstance(values, dict):
+                return {name: column[start:stop] for name, column in values.items()}
+            return None if values is None else values[start:stop]
+
+        return replace(
+            self,
+            size=stop - start,
+            features=part(self.features),
+            target=part(self.target),
+            weights=part(self.weights),
+            place=self.place.shifted(start),
+        )
+
+
+class Reader(Protocol):
+    """One file, or one list of batches, in pieces that can be read each on its own.
+
+    A file without such pieces (compressed text, a generator) is one piece.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def repeatable(self) -> bool: ...
+
+    @property
+    def pieces(self) -> int: ...
+
+    @property
+    def lane_bytes(self) -> int:
+        """About how much memory an open piece takes."""
+        ...
+
+    def rows_of(self, piece: int) -> int | None:
+        """Return the number of rows of a piece, where it is known without reading it."""
+        ...
+
+    def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
+        """Yield the rows of a piece in order, a few at a time."""
+        ...
+
+
+class MappedFile:
+    """The bytes of a file, mapped into memory and read from disk when accessed.
+
+    What was accessed counts as memory of the process until it is released; it stays in the system's cache.
+    """
+
+    def __init__(self, path: str):
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                raise DataError(f"{path}: the file is empty.")
+            self.bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._used = 0
+
+    def used(self, count: int) -> None:
+        """Note that so many bytes were accessed and are not needed for now; release them once they are many."""
+        self._used += count
+        if self._used >= _RELEASE_AFTER and hasattr(mmap, "MADV_DONTNEED"):
+            self.bytes.madvise(mmap.MADV_DONTNEED)
+            self._used = 0
+
+
+class LinePieces:
+    """Pieces of a plain text file: runs of whole lines, each found without reading those before it.
+
+    A piece holds the lines that begin in its share of the bytes. The bytes before ``begin`` belong to none. Blank
+    lines and lines that begin with ``comment`` are no rows.
+    """
+
+    def __init__(self, path: str, begin: int = 0, comment: bytes | None = None):
+        self._path, self._begin, self._comment = path, begin, comment
+        self._size = os.path.getsize(path)
+        self._piece_bytes = PIECE_BYTES
+        self.count = max(-(-(self._size - begin) // PIECE_BYTES), 0)
+        self._first_rows = [0]  # of the pieces up to the first whose length is not known
+        self._rows: dict[int, int] = {}
+
+    def read(self, piece: int) -> bytes:
+        start = self._begin + piece * self._piece_bytes
+        stop = min(start + self._piece_bytes, self._size)
+        with open(self._path, "rb") as file:
+            if piece > 0:
+                file.seek(start - 1)
+                start += len(file.readline()) - 1
+            else:
+                file.seek(start)
+            if start >= stop:
+                return b""
+            text = file.read(stop - start)
+            return text if text.endswith(b"\n") else text + file.readline()
+
+    def note_rows(self, piece: int, rows: int) -> None:
+        """Remember how many rows a piece was found to have."""
+        self._rows[piece] = rows
+        while len(self._first_rows) - 1 in self._rows:
+            self._first_rows.append(self._first_rows[-1] + self._rows[len(self._first_rows) - 1])
+
+    def rows_of(self, piece: int) -> int | None:
+        return self._rows.get(piece)
+
+    def place(self, piece: int) -> Place:
+        """Return where a piece begins; its row number is known at once if all pieces before it have been read."""
+        known = self._first_rows[piece] if piece < len(self._first_rows) else None
+        return Place(self._path, known, lambda: self.before(piece)[0])
+
+    def before(self, piece: int) -> tuple[int, int]:
+        """Count the rows and the lines of the file before a piece, by reading them."""
+        start = self._begin + piece * self._piece_bytes
+        rows = lines = at = 0
+        with open(self._path, "rb") as file:
+            for line in file:
+                if at >= start:
+                    break
+                text = line.strip()
+                is_comment = self._comment is not None and text.startswith(self._comment)
+                rows += at >= self._begin and bool(text) and not is_comment
+                lines += 1
+                at += len(line)
+        return rows, lines
+
+
+class TextReader:
+    """The part of a reader that knows its pieces: those of a plain file, or else the whole text as one piece."""
+
+    lines: LinePieces | None = None
+
+    @property
+    def pieces(self) -> int:
+        return 1 if self.lines is None else self.lines.count
+
+    def rows_of(self, piece: int) -> int | None:
+        return None if self.lines is None else self.lines.rows_of(piece)
