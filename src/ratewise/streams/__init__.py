@@ -7,8 +7,9 @@ from .errors import DataError
 from .labelled import Batch, LabelledRows
 from .open import open_stream
 from .reservoir import Reservoir
+from .shuffle import Window
 from .standardize import Standardizer
-from .stream import FileStream, Stream, Survey, Window
+from .stream import FileStream, Stream, Survey
 from .sums import class_weights, effective_points, squared_rows, summarize, sums_by_class
 from .units import Units
 from .whiten import Whitener, sample_size

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import DataError, Place, not_whole
-from .formats import Request, Rows
+from .formats import Reader, Request, Rows
 
 NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
 Schema = dict[str, Any]  # column name -> Arrow or numpy type, in the order of the file
@@ -24,7 +24,7 @@ _LARGE_DICTIONARY = 1024
 
 
 def kind_of(dtype: Any) -> str:
-    """Return ``number``, ``boolean`` or ``category``; else the word for what the column holds and cannot be used."""
+    """Return ``number``, ``boolean`` or ``category``; else a word for what the column holds."""
     return _NUMPY_KINDS.get(dtype.kind, str(dtype)) if isinstance(dtype, np.dtype) else _kind_of_arrow(dtype)
 
 
@@ -141,10 +141,10 @@ def _labels_of_arrow(column: Any, name: str, place: Place) -> NDArray[Any]:
     if kind == CATEGORY:
         codes, values = categories(column)
         return np.array(values or [""])[codes]
-    found: NDArray[Any] = (
-        column.to_numpy(zero_copy_only=False) if kind == BOOLEAN else numbers(column, name, place)
-    )
-    return found
+    if kind == NUMBER:
+        return numbers(column, name, place)
+    out: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return out
 
 
 def _missing_target(offset: int, name: str, place: Place) -> DataError:
@@ -254,18 +254,14 @@ def _check_against_model(schema: Schema, file: str, encoder: Any) -> None:
             raise Place(file).error("it holds text, and the model was trained on numbers.", column=name)
 
 
-class TableReader:
-    """The part that readers of files with named columns have in common."""
+class TableReader(Reader):
+    """A file with named columns."""
 
-    repeatable = True
     has_rows = True
     kept_bytes = 0
     """About how much memory the file takes if it is kept open."""
     schema: Schema
-
-    def __init__(self, path: str):
-        self.name = path
-        self._plan: TablePlan | None = None
+    _plan: TablePlan | None = None
 
     @property
     def plan(self) -> TablePlan:

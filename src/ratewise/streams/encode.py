@@ -295,9 +295,9 @@ class Learner:
                 continue
             values = numbers(column, name, rows.place)
             total = float(values.sum(dtype=np.float64))
-            self._sums[j] += (
-                total if np.isfinite(total) else self._sum_without_missing(values, j, name, rows.place)
-            )
+            if not np.isfinite(total):
+                total = self._sum_without_missing(values, j, name, rows.place)
+            self._sums[j] += total
 
     def _add_matrix(self, X: NDArray[Any], place: Place) -> None:
         if X.shape[1] != self._sums.size:

@@ -132,7 +132,7 @@ def _expanded(path: str, format: str | None) -> list[str]:
 
 
 def _files_under(folder: str) -> list[str]:
-    """Return all files in a folder and its subfolders, but for those that programs keep for themselves (_SUCCESS)."""
+    """Return all files in a folder and its subfolders, except hidden ones and markers such as _SUCCESS."""
     found = []
     for where, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
@@ -162,4 +162,4 @@ def open_tables(readers: Sequence[TableReader], request: Request) -> Opened:
             plan.check(reader.schema, reader.name, first.name)
         reader.follow(plan, keep_open)
     encoder = request.encoder or Encoder(list(plan.kinds), plan.kinds)
-    return Opened(readers, encoder, request.target)  # type: ignore[arg-type]
+    return Opened(readers, encoder, request.target)

@@ -134,7 +134,7 @@ class Mixer:
             wanted -= sum(part.size for part in rows)
 
     def skip(self, rows: int) -> int:
-        """Pass over so many rows, in the turns in which ``take`` would give them, and return how many they were."""
+        """Pass over so many rows, in the turns of ``take``, and return how many they were."""
         passed = 0
         while passed < rows and (lane := self._next_lane()):
             if step := lane.skip(min(self._take, rows - passed)):

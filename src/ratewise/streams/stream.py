@@ -244,9 +244,7 @@ class FileStream:
         for name, column in columns.items():
             if isinstance(column, np.ndarray):
                 columns[name] = pa.array(np.ascontiguousarray(column))
-            elif pa.types.is_dictionary(
-                column.type
-            ):  # parts have different ones, and a Feather file takes one only
+            elif pa.types.is_dictionary(column.type):  # each part has its own; a Feather file takes one
                 columns[name] = column.cast(column.type.value_type)
         return pa.table(columns)
 

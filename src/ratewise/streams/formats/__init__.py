@@ -12,7 +12,7 @@ import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import DataError, Place
 
@@ -130,33 +130,91 @@ class Rows:
         )
 
 
-class Reader(Protocol):
+class Reader:
     """One file, or one list of batches, in pieces that can be read each on its own.
 
     A file without such pieces (compressed text, a generator) is one piece.
     """
 
-    @property
-    def name(self) -> str: ...
+    repeatable = True
+    lane_bytes = 0
+    """About how much memory an open piece takes."""
+    sizes: list[int | None]
+    """The number of rows of each piece, where it is known without reading it."""
+
+    def __init__(self, name: str, sizes: Sequence[int | None] = (None,)):
+        self.name = name
+        self.sizes = list(sizes)
 
     @property
-    def repeatable(self) -> bool: ...
-
-    @property
-    def pieces(self) -> int: ...
-
-    @property
-    def lane_bytes(self) -> int:
-        """About how much memory an open piece takes."""
-        ...
+    def pieces(self) -> int:
+        return len(self.sizes)
 
     def rows_of(self, piece: int) -> int | None:
-        """Return the number of rows of a piece, where it is known without reading it."""
-        ...
+        return self.sizes[piece]
+
+    def place(self, piece: int) -> Place:
+        """Return where a piece begins; its row number is known if the sizes of all pieces before it are."""
+        rows = 0
+        for size in self.sizes[:piece]:
+            if size is None:
+                return Place(self.name)
+            rows += size
+        return Place(self.name, rows)
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         """Yield the rows of a piece in order, a few at a time."""
-        ...
+        raise NotImplementedError
+
+
+class TextReader(Reader):
+    """A text file. A plain one is cut into pieces of some megabytes; any other text is one piece.
+
+    A piece is a run of whole lines, which is found without reading those before it: the lines that begin in its
+    share of the bytes. The bytes before ``begin`` belong to none. Blank lines and lines that begin with
+    ``comment`` are no rows.
+    """
+
+    lane_bytes = 3 * PIECE_BYTES
+    is_cut = False
+
+    def cut_into_pieces(self, begin: int = 0, comment: bytes | None = None) -> None:
+        size = os.path.getsize(self.name)
+        self.is_cut = True
+        self._begin, self._end, self._comment, self._piece_bytes = begin, size, comment, PIECE_BYTES
+        self.sizes = [None] * max(-(-(size - begin) // PIECE_BYTES), 0)
+
+    def text_of(self, piece: int) -> bytes:
+        start = self._begin + piece * self._piece_bytes
+        stop = min(start + self._piece_bytes, self._end)
+        with open(self.name, "rb") as file:
+            if piece > 0:
+                file.seek(start - 1)
+                start += len(file.readline()) - 1
+            else:
+                file.seek(start)
+            if start >= stop:
+                return b""
+            text = file.read(stop - start)
+            return text if text.endswith(b"\n") else text + file.readline()
+
+    def place(self, piece: int) -> Place:
+        return replace(super().place(piece), find_first_row=lambda: self.before(piece)[0])
+
+    def before(self, piece: int) -> tuple[int, int]:
+        """Count the rows and the lines of the file before a piece, by reading them."""
+        start = self._begin + piece * self._piece_bytes
+        rows = lines = at = 0
+        with open(self.name, "rb") as file:
+            for line in file:
+                if at >= start:
+                    break
+                text = line.strip()
+                is_comment = self._comment is not None and text.startswith(self._comment)
+                rows += at >= self._begin and bool(text) and not is_comment
+                lines += 1
+                at += len(line)
+        return rows, lines
 
 
 class MappedFile:
@@ -178,75 +236,3 @@ class MappedFile:
         if self._used >= _RELEASE_AFTER and hasattr(mmap, "MADV_DONTNEED"):
             self.bytes.madvise(mmap.MADV_DONTNEED)
             self._used = 0
-
-
-class LinePieces:
-    """Pieces of a plain text file: runs of whole lines, each found without reading those before it.
-
-    A piece holds the lines that begin in its share of the bytes. The bytes before ``begin`` belong to none. Blank
-    lines and lines that begin with ``comment`` are no rows.
-    """
-
-    def __init__(self, path: str, begin: int = 0, comment: bytes | None = None):
-        self._path, self._begin, self._comment = path, begin, comment
-        self._size = os.path.getsize(path)
-        self._piece_bytes = PIECE_BYTES
-        self.count = max(-(-(self._size - begin) // PIECE_BYTES), 0)
-        self._first_rows = [0]  # of the pieces up to the first whose length is not known
-        self._rows: dict[int, int] = {}
-
-    def read(self, piece: int) -> bytes:
-        start = self._begin + piece * self._piece_bytes
-        stop = min(start + self._piece_bytes, self._size)
-        with open(self._path, "rb") as file:
-            if piece > 0:
-                file.seek(start - 1)
-                start += len(file.readline()) - 1
-            else:
-                file.seek(start)
-            if start >= stop:
-                return b""
-            text = file.read(stop - start)
-            return text if text.endswith(b"\n") else text + file.readline()
-
-    def note_rows(self, piece: int, rows: int) -> None:
-        """Remember how many rows a piece was found to have."""
-        self._rows[piece] = rows
-        while len(self._first_rows) - 1 in self._rows:
-            self._first_rows.append(self._first_rows[-1] + self._rows[len(self._first_rows) - 1])
-
-    def rows_of(self, piece: int) -> int | None:
-        return self._rows.get(piece)
-
-    def place(self, piece: int) -> Place:
-        """Return where a piece begins; its row number is known at once if all pieces before it have been read."""
-        known = self._first_rows[piece] if piece < len(self._first_rows) else None
-        return Place(self._path, known, lambda: self.before(piece)[0])
-
-    def before(self, piece: int) -> tuple[int, int]:
-        """Count the rows and the lines of the file before a piece, by reading them."""
-        start = self._begin + piece * self._piece_bytes
-        rows = lines = at = 0
-        with open(self._path, "rb") as file:
-            for line in file:
-                if at >= start:
-                    break
-                text = line.strip()
-                is_comment = self._comment is not None and text.startswith(self._comment)
-                rows += at >= self._begin and bool(text) and not is_comment
-                lines += 1
-                at += len(line)
-        return rows, lines
-
-
-class TextReader:
-    """The part of a reader that knows its pieces: those of a plain file, or else the whole text as one piece."""
-
-    lines: LinePieces | None = None
-
-    @property
-    def pieces(self) -> int:
-        return 1 if self.lines is None else self.lines.count
-
-    def rows_of(self, piece: int) -> int | None:
-        return None if self.lines is None else self.lines.rows_of(piece)

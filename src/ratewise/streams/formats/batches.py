@@ -11,7 +11,7 @@ from scipy import sparse
 from ..columns import Schema, TablePlan, make_plan
 from ..encode import Encoder
 from ..errors import DataError, Place, need_pyarrow
-from . import Opened, Request, Rows, matrix_encoder
+from . import Opened, Reader, Request, Rows, matrix_encoder
 
 
 def open_batches(source: Any, request: Request) -> Opened:
@@ -129,19 +129,24 @@ def _checked(rows: Rows) -> Rows:
     return rows
 
 
-class BatchReader:
+def _size_of(item: Any) -> int | None:
+    features = item[0] if isinstance(item, tuple) else item
+    shape = getattr(features, "shape", None)
+    return int(shape[0]) if shape else None
+
+
+class BatchReader(Reader):
     """Batches from a list, a function that returns an iterator, or an iterator, which can be read once only.
 
     Each batch of a list is a piece; anything else is one piece.
     """
 
-    lane_bytes = 0
-
     def __init__(self, source: Any):
-        self._list = list(source) if isinstance(source, list | tuple) else None
-        self._source = source
         self.repeatable = not isinstance(source, Iterator)
-        self.name = "The batches" if self.repeatable else "The iterator"
+        self._source = source
+        self._list = list(source) if isinstance(source, list | tuple) else None
+        sizes = [None] if self._list is None else [_size_of(item) for item in self._list]
+        super().__init__("The batches" if self.repeatable else "The iterator", sizes)
         self._peeked: list[Any] = []
         self.plan: TablePlan | None = None
 
@@ -156,17 +161,6 @@ class BatchReader:
                 self._peeked = [item]
             return item
         raise DataError(f"{self.name}: there are no batches.")
-
-    @property
-    def pieces(self) -> int:
-        return 1 if self._list is None else len(self._list)
-
-    def rows_of(self, piece: int) -> int | None:
-        if self._list is None:
-            return None
-        item = self._list[piece]
-        features = item[0] if isinstance(item, tuple) else item
-        return int(features.shape[0]) if hasattr(features, "shape") else None
 
     def read(self, piece: int, batch_rows_: int) -> Iterator[Rows]:
         if self._list is not None:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from ..columns import BOOLEAN, CATEGORY, NUMBER, Schema, TableReader, kind_of
 from ..errors import DataError, Place, need_pyarrow
 from ..open import open_tables
-from . import PIECE_BYTES, LinePieces, Opened, Request, Rows, TextReader
+from . import Opened, Request, Rows, TextReader
 
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _HEAD_BYTES = 4 << 20
@@ -34,8 +34,6 @@ class CsvReader(TextReader, TableReader):
     The first few megabytes tell names, types, the delimiter, and whether values have line breaks in them.
     """
 
-    lane_bytes = 3 * PIECE_BYTES
-
     def __init__(self, path: str, stream: BinaryIO | None = None):
         need_pyarrow("CSV")
         super().__init__(path)
@@ -44,7 +42,7 @@ class CsvReader(TextReader, TableReader):
         self._read_layout()
         plain = stream is None and not path.endswith(_COMPRESSED)
         if plain and not self._breaks_in_values:
-            self.lines = LinePieces(path, self._header_bytes)
+            self.cut_into_pieces(self._header_bytes)
 
     def _read_layout(self) -> None:
         import pyarrow as pa
@@ -130,28 +128,23 @@ class CsvReader(TextReader, TableReader):
                 return
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
-        if self.lines is not None:
-            place, batches = self.lines.place(piece), self._batches_of(self.lines, piece)
-        else:
-            place, batches = Place(self.name, 0), self._tables_in_order(self.plan.columns, self._types())
-        for batch in batches:
+        place, columns = self.place(piece), self.plan.columns
+        for batch in self._batches_of(piece) if self.is_cut else self._tables_in_order(columns, self._types()):
             yield self._rows(batch, place)
             place = place.shifted(batch.num_rows)
 
-    def _batches_of(self, lines: LinePieces, piece: int) -> Iterator[Any]:
+    def _batches_of(self, piece: int) -> Iterator[Any]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        text, batches = lines.read(piece), []
+        text, batches = self.text_of(piece), []
         if text.strip():
             try:
-                table = arrow_csv.read_csv(
-                    pa.BufferReader(text), **self._options(self.plan.columns, self._types())
-                )
+                options = self._options(self.plan.columns, self._types())
+                batches = arrow_csv.read_csv(pa.BufferReader(text), **options).to_batches()
             except (OSError, ValueError) as error:
-                raise self._fault(error, text, lines.before(piece)) from error
-            batches = table.to_batches()
-        lines.note_rows(piece, sum(batch.num_rows for batch in batches))
+                raise self._fault(error, text, self.before(piece)) from error
+        self.sizes[piece] = sum(batch.num_rows for batch in batches)
         del text
         yield from batches
 
@@ -183,7 +176,7 @@ class CsvReader(TextReader, TableReader):
         }
 
     def _types(self) -> Schema:
-        """Return the types to read the columns as: every number as a float, since an int may be followed by one."""
+        """Return the types to read the columns as: numbers as floats, since an int may be followed by one."""
         import pyarrow as pa
 
         arrow = {NUMBER: pa.float64(), BOOLEAN: pa.bool_(), CATEGORY: pa.dictionary(pa.int32(), pa.string())}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
 from ..columns import Schema, TablePlan, TableReader
-from ..errors import DataError, Place, need_pyarrow, not_whole
+from ..errors import DataError, need_pyarrow, not_whole
 from ..open import open_tables
 from . import MappedFile, Opened, Request, Rows
 
@@ -43,35 +42,24 @@ class FeatherReader(TableReader):
             widths = [_width(dtype) for dtype in self.schema.values()]
             file = _OpenFile(path, [widths.index(min(widths))])
         self._pieces = file.pieces(self._compressed)
-        self._first_rows = [0, *itertools.accumulate(stop - start for _, start, stop in self._pieces)]
+        self.sizes = [stop - start for _, start, stop in self._pieces]
 
     def follow(self, plan: TablePlan, keep_open: bool) -> None:
         super().follow(plan, keep_open)
         self._kept = self._opened() if keep_open else None
+        if self._compressed:
+            self.lane_bytes = 8 * len(plan.columns) * max(filter(None, self.sizes), default=0)
 
     def _opened(self) -> _OpenFile:
         if not self._compressed:
             return _OpenFile(self.name)
         return _OpenFile(self.name, [i for i, name in enumerate(self.schema) if name in self.plan.columns])
 
-    @property
-    def pieces(self) -> int:
-        return len(self._pieces)
-
-    @property
-    def lane_bytes(self) -> int:
-        longest = max((stop - start for _, start, stop in self._pieces), default=0)
-        return 8 * len(self.plan.columns) * longest if self._compressed else 0
-
-    def rows_of(self, piece: int) -> int:
-        _, start, stop = self._pieces[piece]
-        return stop - start
-
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         number, start, stop = self._pieces[piece]
         file = self._kept or self._opened()
         batch = file.batch(number).slice(start, stop - start)
-        yield self.plan.rows(batch, Place(self.name, self._first_rows[piece]))
+        yield self.plan.rows(batch, self.place(piece))
         file.mapped.used(8 * batch.num_rows * len(self.plan.columns))
 
 
@@ -120,7 +108,6 @@ class _OpenFile:
 class ArrowStreamReader(TableReader):
     """An Arrow stream, which can only be read from its beginning."""
 
-    pieces = 1
     lane_bytes = 16 << 20
 
     def __init__(self, path: str):
@@ -135,12 +122,9 @@ class ArrowStreamReader(TableReader):
         except (OSError, ValueError) as error:
             raise DataError(f"{self.name}: {not_whole('Arrow', error)}") from error
 
-    def rows_of(self, piece: int) -> int | None:
-        return None
-
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         with self._opened() as batches:
-            yield from self.rows_in_order(batches, Place(self.name, 0), "Arrow")
+            yield from self.rows_in_order(batches, self.place(0), "Arrow")
 
 
 def _schema(file: Any) -> Schema:

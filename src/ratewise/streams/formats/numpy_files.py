@@ -248,7 +248,7 @@ class _NpzFile:
                 found[role] = self.headers[key].mapped(mapped, offset + _LOCAL_HEADER + names)
         else:
             found = {role: self.load(key) for role, key in roles.items()}
-        X = found["X"] if "X" in found else _CsrArrays(*(found[key] for key in _CSR), n_columns)
+        X = found["X"] if "X" in found else _CsrArrays(found, n_columns)
         return _Arrays(X, found.get("target"), found.get("weight"), files)
 
     def load(self, key: str) -> NDArray[Any]:
@@ -269,10 +269,10 @@ class _Arrays(NamedTuple):
 class _CsrArrays:
     """The three arrays of a CSR matrix, of which runs of rows are cut without reading the rest."""
 
-    def __init__(self, data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], n_columns: int):
-        self._data, self._indices, self._indptr = data, indices, indptr
-        self.shape = (indptr.size - 1, n_columns)
-        self.nbytes = data.nbytes + indices.nbytes + indptr.nbytes
+    def __init__(self, arrays: dict[str, NDArray[Any]], n_columns: int):
+        self._data, self._indices, self._indptr = (arrays[key] for key in _CSR)
+        self.shape = (self._indptr.size - 1, n_columns)
+        self.nbytes = sum(arrays[key].nbytes for key in _CSR)
 
     def __getitem__(self, rows: slice) -> Any:
         indptr = self._indptr[rows.start : rows.stop + 1]
@@ -281,36 +281,26 @@ class _CsrArrays:
         return sparse.csr_array(parts, shape=(indptr.size - 1, self.shape[1]))
 
 
-class MappedReader:
+class MappedReader(Reader):
     """Rows of arrays with random access. Pieces are runs of rows of about a megabyte."""
 
-    repeatable = True
-    lane_bytes = 0
-
     def __init__(self, path: str, opened: Callable[[], _Arrays], plan: MatrixPlan, keep_open: bool):
-        self.name = path
         self._opened = opened
         self._plan = plan
         arrays = opened()
         self._kept = arrays if keep_open else None
-        self._rows = int(arrays.X.shape[0])
-        self._row_bytes = max(int(arrays.X.nbytes) // max(self._rows, 1), 1)
+        rows = int(arrays.X.shape[0])
+        self._row_bytes = max(int(arrays.X.nbytes) // max(rows, 1), 1)
         self._step = max(_FEWEST_PIECE_ROWS, _PIECE_BYTES // self._row_bytes)
+        super().__init__(path, [min(self._step, rows - start) for start in range(0, rows, self._step)])
         for what, array in (("the target", arrays.target), ("the weight", arrays.weights)):
-            if array is not None and len(array) != self._rows:
-                raise DataError(f"{path}: {self._rows:,} rows, and {len(array):,} values of {what}.")
-
-    @property
-    def pieces(self) -> int:
-        return -(-self._rows // self._step)
-
-    def rows_of(self, piece: int) -> int:
-        return min(self._step, self._rows - piece * self._step)
+            if array is not None and len(array) != rows:
+                raise DataError(f"{path}: {rows:,} rows, and {len(array):,} values of {what}.")
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         arrays = self._kept or self._opened()
         start = piece * self._step
-        stop = start + self.rows_of(piece)
+        stop = start + (self.sizes[piece] or 0)
         target = None if arrays.target is None else arrays.target[start:stop]
         weights = None if arrays.weights is None else arrays.weights[start:stop]
         yield self._plan.rows(arrays.X[start:stop], target, weights, Place(self.name, start))
@@ -318,21 +308,16 @@ class MappedReader:
             file.used((stop - start) * self._row_bytes)
 
 
-class CompressedReader:
+class CompressedReader(Reader):
     """Rows of a compressed npz file, which can only be read from its beginning."""
 
-    repeatable = True
-    pieces = 1
     lane_bytes = 4 << 20
 
     def __init__(self, path: str, roles: dict[str, str], shape: tuple[int, ...], plan: MatrixPlan):
-        self.name = path
+        super().__init__(path, shape[:1])
         self._roles = roles
         self._shape = shape
         self._plan = plan
-
-    def rows_of(self, piece: int) -> int:
-        return self._shape[0]
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         with contextlib.ExitStack() as stack:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
 from ..columns import CATEGORY, TablePlan, TableReader
-from ..errors import DataError, Place, need_pyarrow, not_whole
+from ..errors import DataError, need_pyarrow, not_whole
 from ..open import open_tables
 from . import Opened, Request, Rows
 
@@ -37,15 +36,15 @@ class ParquetReader(TableReader):
             metadata = file.metadata
             self.schema = dict(zip(file.schema_arrow.names, file.schema_arrow.types, strict=True))
             groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-            self._group_rows = [int(group.num_rows) for group in groups]
+            self.sizes = [int(group.num_rows) for group in groups]
             self._column_bytes = _column_bytes(groups[0]) if groups else {}
             self.kept_bytes = _MEMORY_PER_BYTE * int(metadata.serialized_size)
-        self._first_rows = [0, *itertools.accumulate(self._group_rows)]
 
     def follow(self, plan: TablePlan, keep_open: bool) -> None:
         """Read what the plan says; a file that is kept open has its footer read once only."""
         super().follow(plan, keep_open)
         self._keep_metadata = keep_open
+        self.lane_bytes = sum(self._column_bytes.get(name, _USUAL_PAGE) for name in plan.columns)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Any]:
@@ -79,21 +78,10 @@ class ParquetReader(TableReader):
             if self._times_open == 0 and not self._keep_metadata:
                 self._metadata = None
 
-    @property
-    def pieces(self) -> int:
-        return len(self._group_rows)
-
-    @property
-    def lane_bytes(self) -> int:
-        return sum(self._column_bytes.get(name, _USUAL_PAGE) for name in self.plan.columns)
-
-    def rows_of(self, piece: int) -> int:
-        return self._group_rows[piece]
-
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         with self._opened() as file:
             batches = file.iter_batches(batch_rows, row_groups=[piece], columns=self.plan.columns)
-            yield from self.rows_in_order(batches, Place(self.name, self._first_rows[piece]), "Parquet")
+            yield from self.rows_in_order(batches, self.place(piece), "Parquet")
 
 
 def _column_bytes(group: Any) -> dict[str, int]:

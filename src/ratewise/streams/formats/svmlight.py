@@ -18,19 +18,19 @@ from scipy import sparse
 
 from ...kernels import svmlight as kernel
 from ..encode import Encoder
-from ..errors import DataError, Place
-from . import LinePieces, Opened, Request, Rows, TextReader
+from ..errors import DataError
+from . import Opened, Request, Rows, TextReader
 
 Source = str | os.PathLike[str] | BinaryIO
 Numbering = bool | Literal["auto"]
 
 DEFAULT_CHUNK_BYTES = 1 << 20
-_LOAD_BYTES = 1 << 18  # smaller, so that all of a block stays in a core's cache; no matrix is made of it
+_LOAD_BYTES = 1 << 18  # so that all of a block stays in a core's cache
 _LOOK_BYTES = 1 << 20  # how much text "auto" reads before it decides where the file's numbering begins
 _LONGEST_LINE = 1 << 28
 _LONGEST_QUOTE = 40
 _PADDING = 1 + kernel.PADDING  # a newline that the file may lack at its end, and what the parser may look ahead
-_COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}  # by the first bytes of a file
+_COMPRESSED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}  # by the first bytes of a file
 
 _MESSAGES = {
     kernel.BAD_LABEL: "the label {} is not a number. A line is a label, then index:value pairs.",
@@ -71,10 +71,8 @@ class SvmlightFile(TextReader):
     ``n_features`` is None if it is not known; ``zero_based`` is None to let the first lines decide.
     """
 
-    lane_bytes = 12 << 20
-
     def __init__(self, path: str, n_features: int | None, zero_based: bool | None, stream: BinaryIO | None = None):
-        self.name = path
+        super().__init__(path)
         self.repeatable = stream is None
         self._n_features = n_features
         self.zero_based = zero_based
@@ -87,30 +85,29 @@ class SvmlightFile(TextReader):
             self._chunks.close()
             self._first = None
             if not self._chunks.is_compressed:
-                self.lines = LinePieces(path, comment=b"#")
+                self.cut_into_pieces(comment=b"#")
 
     def _opened(self, source: Source) -> SvmlightReader:
         zero_based: Numbering = "auto" if self.zero_based is None else self.zero_based
         return read_svmlight(source, n_features=self._n_features, zero_based=zero_based)
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
-        place = Place(self.name, 0) if self.lines is None else self.lines.place(piece)
-        rows = 0
+        place, rows = self.place(piece), 0
         try:
             for chunk in self._chunks_of(piece):
                 yield Rows(chunk.y.size, sparse.csr_array(chunk.X), chunk.y, None, place.shifted(rows))
                 rows += chunk.y.size
         except DataError:
-            if self.lines is not None:
+            if self.is_cut:
                 for _ in self._opened(self.name):  # says which line of the file it is
                     pass
             raise
-        if self.lines is not None:
-            self.lines.note_rows(piece, rows)
+        if self.is_cut:
+            self.sizes[piece] = rows
 
     def _chunks_of(self, piece: int) -> Iterator[SvmlightChunk]:
-        if self.lines is not None:
-            text = self.lines.read(piece)
+        if self.is_cut:
+            text = self.text_of(piece)
             yield from self._opened(io.BytesIO(text)) if text.strip() else ()
         elif self.repeatable:
             yield from self._opened(self.name)
@@ -177,23 +174,12 @@ def load_svmlight(
     those of :func:`read_svmlight`.
     """
     reader = SvmlightReader(source, _LOAD_BYTES, n_features, dtype, zero_based)
-    values, indices, labels = GrowingArray(reader.dtype), GrowingArray(np.int32), GrowingArray(np.float64)
-    indptr = GrowingArray(np.int64)
-    indptr.append(np.zeros(1, dtype=np.int64))
     with contextlib.closing(reader):
-        for block in reader.blocks():
-            share = reader.share_read
-            indptr.append(block.indptr[1:] + np.int64(values.size), share)
-            values.append(block.values, share)
-            indices.append(block.indices, share)
-            labels.append(block.labels, share)
-    columns = indices.finish()
-    reader.decide_numbering([columns])
-    row_ends = indptr.finish()
-    if row_ends[-1] <= np.iinfo(np.int32).max:
-        row_ends = row_ends.astype(np.int32)
-    y = labels.finish()
-    return sparse.csr_matrix((values.finish(), columns, row_ends), shape=(y.size, reader.width)), y
+        chunks = list(reader.chunks_of([block.copy() for block in reader.blocks()]))
+    if not chunks:
+        return sparse.csr_matrix((0, reader.width), dtype=dtype), np.empty(0)
+    X = sparse.vstack([chunk.X for chunk in chunks], format="csr")
+    return X, np.concatenate([chunk.y for chunk in chunks])
 
 
 class _Block(NamedTuple):
@@ -205,11 +191,15 @@ class _Block(NamedTuple):
     labels: NDArray[np.float64]
     first_line: int
 
+    def copy(self) -> _Block:
+        values, indices, indptr, labels, first_line = self
+        return _Block(values.copy(), indices.copy(), indptr.copy(), labels.copy(), first_line)
+
 
 class SvmlightReader(Iterator[SvmlightChunk]):
     """The chunks of one file, in order, once. Made by :func:`read_svmlight`.
 
-    While ``zero_based`` is None, indices are kept as they are written; ``decide_numbering`` ends that.
+    While ``zero_based`` is None, indices are kept as they are written; ``chunks_of`` ends that.
     """
 
     def __init__(
@@ -255,11 +245,6 @@ class SvmlightReader(Iterator[SvmlightChunk]):
             self.close()
 
     @property
-    def share_read(self) -> float:
-        """How much of the file has been read, from 0 to 1; 0 where that cannot be known."""
-        return self._bytes_read / self._lines.size if self._lines.size else 0.0
-
-    @property
     def width(self) -> int:
         """Columns: as asked for, else as many as seen so far; at least one, as in scikit-learn."""
         return self._n_features or max(self._largest + 1 - self._base, 1)
@@ -268,23 +253,24 @@ class SvmlightReader(Iterator[SvmlightChunk]):
         waiting: list[_Block] = []
         try:
             for block in self.blocks():
-                waiting.append(_Block(*(array.copy() for array in block[:4]), block.first_line))
+                waiting.append(block.copy())
                 if self.zero_based is None and self._smallest > 0 and self._bytes_read < _LOOK_BYTES:
                     continue
-                yield from self._chunks_of(waiting)
+                yield from self.chunks_of(waiting)
                 waiting = []
-            yield from self._chunks_of(waiting)
+            yield from self.chunks_of(waiting)
         finally:
             self._lines.close()
 
-    def _chunks_of(self, waiting: list[_Block]) -> Iterator[SvmlightChunk]:
-        self.decide_numbering([block.indices for block in waiting])
+    def chunks_of(self, waiting: list[_Block]) -> Iterator[SvmlightChunk]:
+        """Decide where the numbering begins, unless it is known, and make matrices of blocks."""
+        self._decide_numbering([block.indices for block in waiting])
         for block in waiting:
             shape = (block.labels.size, self.width)
             X = sparse.csr_matrix((block.values, block.indices, block.indptr), shape=shape)
             yield SvmlightChunk(X, block.labels, block.first_line)
 
-    def decide_numbering(self, indices: list[NDArray[np.int32]]) -> None:
+    def _decide_numbering(self, indices: list[NDArray[np.int32]]) -> None:
         """Unless it is known, decide where the numbering begins by all that was read, and shift these indices."""
         if self.zero_based is not None:
             return
@@ -370,35 +356,6 @@ class SvmlightReader(Iterator[SvmlightChunk]):
         return DataError(f"{self._lines.where(at)}: {message.format(self._lines.token(at))}")
 
 
-class GrowingArray:
-    """One array made of many, without holding both the parts and the whole.
-
-    Memory that is set aside but not yet written to costs nothing, so a good guess of the final size, from the
-    share of the source that was read, saves all copying.
-    """
-
-    def __init__(self, dtype: DTypeLike):
-        self.size = 0
-        self._room: NDArray[Any] = np.empty(0, dtype=dtype)
-
-    def append(self, part: NDArray[Any], share_read: float = 0.0) -> None:
-        """Append an array that completes a share of all parts, from 0 to 1; 0 if it is not known."""
-        size = self.size + part.size
-        if size > self._room.size:
-            guess = int(1.05 * size / share_read) if share_read > 0 else 0
-            room = np.empty(max(guess, size + size // 2), dtype=self._room.dtype)
-            room[: self.size] = self._room[: self.size]
-            self._room = room
-        self._room[self.size : size] = part
-        self.size = size
-
-    def finish(self) -> NDArray[Any]:
-        """Return all parts as one array, with nothing to spare. Nothing can be appended any more."""
-        whole, self._room = self._room, np.empty(0, dtype=self._room.dtype)
-        whole.resize(self.size, refcheck=False)
-        return whole
-
-
 class LineBlocks:
     """Blocks of whole lines from a path or an open binary file, plain or compressed.
 
@@ -409,8 +366,6 @@ class LineBlocks:
     def __init__(self, source: Source, block_bytes: int):
         self.name = _name_of(source)
         self._to_close: list[Any] = []
-        self.size: int | None = None
-        """Bytes of text, if known before reading."""
         self.is_compressed = False
         self._file = self._open(source)
         self._room = block_bytes
@@ -432,8 +387,6 @@ class LineBlocks:
                 self.is_compressed = True
                 self._to_close.append(opener(source, "rb"))
                 return self._to_close[-1]
-        if self._to_close:
-            self.size = os.fstat(source.fileno()).st_size
         return source
 
     def close(self) -> None:
