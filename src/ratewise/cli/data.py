@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 
 from .errors import sentence
 from .progress import Meter
-
-_SVMLIGHT = ("svmlight", "svm", "libsvm", "txt")
-_TABLES = ("csv", "parquet", "feather", "arrow")
 
 
 def open_sources(sources: tuple[str, ...], file_format: str | None, **columns: Any) -> Any:
@@ -23,30 +19,32 @@ def open_sources(sources: tuple[str, ...], file_format: str | None, **columns: A
         raise click.UsageError("Standard input (-) cannot be mixed with files.")
     source = sources[0] if len(sources) == 1 else list(sources)
     try:
-        return open_stream(source, format=file_format, **_typed(kind_of(sources, file_format), columns))
+        return open_stream(source, format=file_format, **_typed(_columns_are(sources, file_format), columns))
     except DataError:
         raise
     except (TypeError, ValueError) as error:
         raise click.UsageError(sentence(ValueError(str(error)))) from error
 
 
-def kind_of(sources: tuple[str, ...], file_format: str | None) -> str:
-    """The format, as far as names tell."""
-    name = sources[0].removesuffix(".gz").removesuffix(".bz2")
-    return file_format or Path(name).suffix.removeprefix(".").lower()
+def _columns_are(sources: tuple[str, ...], file_format: str | None) -> str | None:
+    """Return how the columns of these files are given to open_stream, as far as names tell."""
+    from ..streams.formats import FORMATS, format_of
+
+    name = file_format or format_of(sources[0])
+    return None if name is None else FORMATS[name].columns
 
 
 def is_table(sources: tuple[str, ...], file_format: str | None) -> bool:
     """Columns surely have names, and the target has to be named."""
-    return kind_of(sources, file_format) in _TABLES
+    return _columns_are(sources, file_format) == "named"
 
 
-def _typed(kind: str, columns: dict[str, Any]) -> dict[str, Any]:
+def _typed(how: str | None, columns: dict[str, Any]) -> dict[str, Any]:
     """Columns as open_stream takes them: by name; by number for npy and npz; for svmlight only how many."""
-    if kind in ("npy", "npz"):
+    if how == "numbered":
         return {option: _numbered(value) for option, value in columns.items()}
     features = columns.get("features")
-    if kind in _SVMLIGHT and features is not None:
+    if how == "counted" and features is not None:
         if len(features) != 1 or not features[0].isdecimal():
             raise click.UsageError("svmlight: --features takes the number of columns.")
         return columns | {"features": int(features[0])}

@@ -91,10 +91,10 @@ def _is_path(source: Any) -> bool:
 
 
 def _open_standard_input(request: Request) -> Opened:
-    names = [name for name, format in FORMATS.items() if format.is_text]
-    if request.format not in names:
-        options = " or ".join(f"format={name!r}" for name in names)
-        raise ValueError(f"Standard input is read as {' or '.join(names)}: say {options}.")
+    texts = {name: format.text for name, format in FORMATS.items() if format.text is not None}
+    if request.format not in texts:
+        options = " or ".join(f"format={name!r}" for name in texts)
+        raise ValueError(f"Standard input is read as {' or '.join(texts.values())}: say {options}.")
     return FORMATS[request.format].open_files(["standard input"], request, sys.stdin.buffer)
 
 

@@ -12,7 +12,7 @@ import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..errors import DataError, Place
 
@@ -30,8 +30,10 @@ class Format(NamedTuple):
 
     module: str
     endings: tuple[str, ...]
-    is_text: bool = False
-    """Files may be compressed, and rows may come from standard input."""
+    columns: Literal["named", "numbered", "counted"] = "named"
+    """How ``open_stream`` is given the columns: by name, by number, or only how many there are."""
+    text: str | None = None
+    """The name of a text format in messages: files may be compressed, and rows may come from standard input."""
 
     @property
     def open_files(self) -> Callable[..., Opened]:
@@ -43,10 +45,10 @@ class Format(NamedTuple):
 FORMATS = {
     "parquet": Format("parquet", (".parquet", ".pq")),
     "feather": Format("feather", (".feather", ".arrow", ".arrows", ".ipc")),
-    "csv": Format("csv", (".csv", ".tsv"), is_text=True),
-    "svmlight": Format("svmlight", (".svm", ".svmlight", ".libsvm", ".txt"), is_text=True),
-    "npy": Format("numpy_files", (".npy",)),
-    "npz": Format("numpy_files", (".npz",)),
+    "csv": Format("csv", (".csv", ".tsv"), text="CSV"),
+    "svmlight": Format("svmlight", (".svm", ".svmlight", ".libsvm", ".txt"), "counted", text="svmlight"),
+    "npy": Format("numpy_files", (".npy",), "numbered"),
+    "npz": Format("numpy_files", (".npz",), "numbered"),
 }
 
 
@@ -57,7 +59,7 @@ def format_of(path: str) -> str | None:
     if compressed:
         ending = os.path.splitext(stem)[1]
     matches = (name for name, format in FORMATS.items() if ending in format.endings)
-    return next((name for name in matches if FORMATS[name].is_text or not compressed), None)
+    return next((name for name in matches if FORMATS[name].text or not compressed), None)
 
 
 def few_enough_to_keep_open(files: int) -> bool:
