@@ -51,7 +51,7 @@ OWN_TYPES = (
     "ratewise.solvers.spade.Spade",
     "ratewise.solvers.stamp.Stamp",
     "ratewise.solvers.weighted.WeightedLogistic",
-    "ratewise.streams.files.encode.Encoder",
+    "ratewise.streams.encode.Encoder",
 )
 
 # What else a file may hold, as skops writes it. Everything skops could make besides, functions above all, is

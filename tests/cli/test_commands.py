@@ -289,10 +289,10 @@ def test_one_job_of_warmup_is_a_fit_that_works():
 
 def test_warmup_compiles_the_parser_of_text():
     from ratewise.cli.warmup import _read_svmlight
-    from ratewise.streams.formats import svmlight_kernel
+    from ratewise.kernels import svmlight
 
     _read_svmlight()
-    assert svmlight_kernel.parse_lines.signatures
+    assert svmlight.parse_lines.signatures
 
 
 def test_evaluate_counts_weights(run, files, rows_to_test, tmp_path):

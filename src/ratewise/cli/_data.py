@@ -17,8 +17,6 @@ from ..measures import Measure, Rates
 from ..whole_file import whole_file
 from ._output import Meter, sentence
 
-_SVMLIGHT = ("svmlight", "svm", "libsvm", "txt")
-_TABLES = ("csv", "parquet", "feather", "arrow")
 _DRAWS = 2000
 
 
@@ -30,30 +28,32 @@ def open_sources(sources: tuple[str, ...], file_format: str | None, **columns: A
         raise click.UsageError("Standard input (-) cannot be mixed with files.")
     source = sources[0] if len(sources) == 1 else list(sources)
     try:
-        return open_stream(source, format=file_format, **_typed(_kind_of(sources, file_format), columns))
+        return open_stream(source, format=file_format, **_typed(_columns_are(sources, file_format), columns))
     except DataError:
         raise
     except (TypeError, ValueError) as error:
         raise click.UsageError(sentence(ValueError(str(error)))) from error
 
 
-def _kind_of(sources: tuple[str, ...], file_format: str | None) -> str:
-    """Return the format, as far as names show it."""
-    name = sources[0].removesuffix(".gz").removesuffix(".bz2")
-    return file_format or Path(name).suffix.removeprefix(".").lower()
+def _columns_are(sources: tuple[str, ...], file_format: str | None) -> str | None:
+    """Return how the columns of these files are given to open_stream, as far as names tell."""
+    from ..streams.formats import FORMATS, format_of
+
+    name = file_format or format_of(sources[0])
+    return None if name is None else FORMATS[name].columns
 
 
 def is_table(sources: tuple[str, ...], file_format: str | None) -> bool:
     """Return whether columns surely have names, so that the target has to be named."""
-    return _kind_of(sources, file_format) in _TABLES
+    return _columns_are(sources, file_format) == "named"
 
 
-def _typed(kind: str, columns: dict[str, Any]) -> dict[str, Any]:
+def _typed(how: str | None, columns: dict[str, Any]) -> dict[str, Any]:
     """Return columns as open_stream takes them: by name; by number for npy and npz; for svmlight only how many."""
-    if kind in ("npy", "npz"):
+    if how == "numbered":
         return {option: _numbered(value) for option, value in columns.items()}
     features = columns.get("features")
-    if kind in _SVMLIGHT and features is not None:
+    if how == "counted" and features is not None:
         if len(features) != 1 or not features[0].isdecimal():
             raise click.UsageError("svmlight: --features takes the number of columns.")
         return columns | {"features": int(features[0])}

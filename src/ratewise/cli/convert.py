@@ -60,11 +60,9 @@ def _write(stream: Any, rng: Any, file: Any, compression: str, meter: Meter) -> 
     """Write the rows window by window; the first window decides the types of the columns."""
     import pyarrow as pa
 
-    from ..streams.files.raw import raw_windows
-
     options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
     writer, schema, done = None, None, 0
-    for window in raw_windows(stream, rng, most_columns=_MOST_COLUMNS):
+    for window in stream.raw_windows(rng, most_columns=_MOST_COLUMNS):
         table = window.table
         if writer is None:
             schema = table.schema

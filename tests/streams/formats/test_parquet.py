@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from ratewise.streams import open_stream
-from ratewise.streams.files import opening
 
 
 @pytest.fixture
@@ -44,13 +43,13 @@ def test_the_end_of_a_file_is_read_once_and_not_with_every_row_group(path, ends_
 
 
 def test_a_file_whose_end_is_too_large_to_be_kept_is_read_all_the_same(path, ends_read, monkeypatch):
-    monkeypatch.setattr(opening, "_MOST_BYTES_KEPT", 10)
+    monkeypatch.setattr("ratewise.streams.open._MOST_BYTES_KEPT", 10)
     assert sorted(all_rows(path)) == list(range(3000))
     assert len(ends_read) > 2
 
 
 def test_the_end_of_a_file_is_let_go_when_nobody_has_it_open(path, monkeypatch):
-    monkeypatch.setattr(opening, "_MOST_BYTES_KEPT", 10)
+    monkeypatch.setattr("ratewise.streams.open._MOST_BYTES_KEPT", 10)
     stream = open_stream(path, target="y", window_rows=700)
     windows = stream.windows(np.random.default_rng(0))
     next(windows)

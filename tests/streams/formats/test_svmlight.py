@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from ratewise.kernels import svmlight as kernel
 from ratewise.streams import DataError
 from ratewise.streams.formats import svmlight as svmlight_module
-from ratewise.streams.formats import svmlight_kernel
 from ratewise.streams.formats.svmlight import load_svmlight, read_svmlight
 
 quick = settings(deadline=None, max_examples=60)
@@ -510,4 +510,4 @@ def test_files_can_be_read_in_several_threads_at_once():
 
 
 def test_the_compiled_loop_lets_other_threads_run():
-    assert svmlight_kernel.parse_lines.targetoptions["nogil"]
+    assert kernel.parse_lines.targetoptions["nogil"]

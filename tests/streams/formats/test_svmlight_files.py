@@ -8,17 +8,11 @@ import numpy as np
 import pytest
 
 from ratewise.streams import DataError, open_stream
-from ratewise.streams.formats.lines import LinePieces
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    init = LinePieces.__init__
-
-    def small(self, path, begin, piece_bytes=200, comment=None):
-        init(self, path, begin, 200, comment)
-
-    monkeypatch.setattr(LinePieces, "__init__", small)
+    monkeypatch.setattr("ratewise.streams.formats.PIECE_BYTES", 200)
 
 
 def write(path, lines):

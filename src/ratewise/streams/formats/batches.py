@@ -2,47 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..files.errors import DataError
-from ..files.packages import need_pyarrow
-from ..files.rows import Place, Rows
-from ..files.tables import Schema, TablePlan
+from ..columns import Schema, TablePlan, make_plan
+from ..encode import Encoder
+from ..errors import DataError, Place, need_pyarrow
+from . import Opened, Reader, Request, Rows, matrix_encoder
 
 
-def is_table(item: Any) -> bool:
-    """A table with named columns: a dict of arrays, or one of pandas, polars or Arrow."""
-    return isinstance(item, Mapping) or _library_of(item) in ("pandas", "polars", "pyarrow")
+def open_batches(source: Any, request: Request) -> Opened:
+    """Open one batch, or a list, an iterator or a function that gives batches."""
+    if _is_batch(source):
+        source = [source]
+    elif hasattr(source, "to_batches"):  # a data set of Arrow
+        source = source.to_batches
+    elif not (callable(source) or hasattr(source, "__iter__")):
+        raise TypeError(f"A path, a list of paths or batches of rows are needed, not {type(source).__name__}.")
+    reader = BatchReader(source)
+    first = reader.first()
+    table = first[0] if isinstance(first, tuple) else first
+    if not _is_table(table):
+        return Opened([reader], _encoder_of_matrix(table, request), None)
+    if isinstance(first, tuple) and request.target is not None:
+        raise ValueError("Batches that are pairs (X, y) bring their labels: leave out target=.")
+    reader.plan = make_plan(_schema_of(table, "batch 1"), "batch 1", request)
+    encoder = request.encoder or Encoder(list(reader.plan.kinds), reader.plan.kinds)
+    return Opened([reader], encoder, request.target)
+
+
+def _encoder_of_matrix(X: Any, request: Request) -> Encoder:
+    if request.target is not None or request.features is not None or request.weight is not None:
+        raise ValueError("Batches of arrays have no names: give (X, y) or (X, y, weights), and no columns.")
+    if getattr(X, "ndim", 0) != 2:
+        raise TypeError("A batch must be a pair (X, y) with a matrix X, or a table of pandas, polars or Arrow.")
+    return matrix_encoder(int(X.shape[1]), "batch 1", request, is_sparse=hasattr(X, "tocsr"))
 
 
 def _library_of(item: Any) -> str:
     return type(item).__module__.partition(".")[0]
 
 
-def is_matrix(item: Any) -> bool:
-    return sparse.issparse(item) or (isinstance(item, np.ndarray) and item.ndim == 2)
+def _is_table(item: Any) -> bool:
+    """Return whether columns have names: a dict of arrays, or what comes from pandas, polars or Arrow."""
+    return isinstance(item, Mapping) or _library_of(item) in ("pandas", "polars", "pyarrow")
 
 
-def is_batch(item: Any) -> bool:
-    """One batch by itself, not an iterable of them."""
+def _is_batch(item: Any) -> bool:
+    """Return whether this is one batch, not an iterable of them or a source such as a record batch reader."""
     if isinstance(item, tuple) and len(item) in (2, 3):
-        return is_matrix(item[0]) or is_table_itself(item[0])
-    return is_matrix(item) or is_table_itself(item)
+        item = item[0]
+    if sparse.issparse(item) or (isinstance(item, np.ndarray) and item.ndim == 2):
+        return True
+    return _is_table(item) and (isinstance(item, Mapping) or hasattr(item, "columns"))
 
 
-def is_table_itself(item: Any) -> bool:
-    """A table, not a source of tables such as a record batch reader."""
-    return is_table(item) and (isinstance(item, Mapping) or hasattr(item, "columns"))
-
-
-def as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
-    """The columns of a table, by name: once, or once for each of its record batches."""
+def _as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the columns of a table, by name: once, or once for each of its record batches."""
     if isinstance(table, Mapping):
-        yield {str(key): as_column(values) for key, values in table.items()}
+        yield {str(key): _as_column(values) for key, values in table.items()}
         return
     library = _library_of(table)
     pa = need_pyarrow(f"tables of {library}")
@@ -57,8 +78,8 @@ def as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
         yield dict(zip(batch.schema.names, batch.columns, strict=True))
 
 
-def as_column(values: Any) -> Any:
-    """Labels, weights or a column of a dict, as an Arrow or a numpy array."""
+def _as_column(values: Any) -> Any:
+    """Return labels, weights or a column of a dict as an Arrow or a numpy array."""
     if _library_of(values) == "polars":
         values = values.to_arrow()
     if _library_of(values) == "pyarrow":
@@ -67,43 +88,38 @@ def as_column(values: Any) -> Any:
     return array.reshape(-1) if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def schema_of(table: Any, name: str) -> Schema:
-    """The names and types of a table's columns."""
-    columns = next(as_columns(table, name), {})
+def _schema_of(table: Any, name: str) -> Schema:
+    columns = next(_as_columns(table, name), {})
     return {
         key: column.dtype if isinstance(column, np.ndarray) else column.type for key, column in columns.items()
     }
 
 
 def batch_rows(item: Any, name: str, plan: TablePlan | None = None) -> Iterator[Rows]:
-    """The rows of one batch: a matrix, a table, or one of them with labels and perhaps weights."""
+    """Yield the rows of one batch: a matrix, a table, or one of them with labels and perhaps weights."""
     features, y, w = (*item, None)[:3] if isinstance(item, tuple) else (item, None, None)
-    target, weights = (None if values is None else as_column(values) for values in (y, w))
-    place = Place(name, 0)
-    if not is_table(features):
+    target, weights = (None if values is None else _as_column(values) for values in (y, w))
+    if not _is_table(features):
         X = sparse.csr_array(features) if sparse.issparse(features) else np.asarray(features)
         if X.ndim != 2:
             raise DataError(f"{name}: a matrix is needed, and the array has {X.ndim} dimensions.")
-        yield _checked(Rows(X.shape[0], X, target, weights, place))
+        yield _checked(Rows(X.shape[0], X, target, weights, Place(name, 0)))
         return
     start = 0
-    for columns in as_columns(features, name):
+    for columns in _as_columns(features, name):
+        place = Place(name, start)
         if plan is None:
-            rows = Rows(len(next(iter(columns.values()))), columns, None, None, place.shifted(start))
+            rows = Rows(len(next(iter(columns.values()))), columns, None, None, place)
         else:
-            _check_columns(plan, columns, name)
-            rows = plan.rows(columns, place.shifted(start))
+            for column in plan.columns:
+                if column not in columns:
+                    raise DataError(f"{name}: there is no column {column!r}, which the first batch had.")
+            rows = plan.rows(columns, place)
         stop = start + rows.size
         own_target = rows.target if target is None else target[start:stop]
         own_weights = rows.weights if weights is None else weights[start:stop]
-        yield _checked(Rows(rows.size, rows.features, own_target, own_weights, rows.place))
+        yield _checked(Rows(rows.size, rows.features, own_target, own_weights, place))
         start = stop
-
-
-def _check_columns(plan: TablePlan, columns: dict[str, Any], name: str) -> None:
-    for column in plan.columns:
-        if column not in columns:
-            raise DataError(f"{name}: there is no column {column!r}, which the first batch had.")
 
 
 def _checked(rows: Rows) -> Rows:
@@ -113,57 +129,46 @@ def _checked(rows: Rows) -> Rows:
     return rows
 
 
-class BatchReader:
-    """Batches from a list, a function that returns an iterator, or an iterator, which can be read once only."""
+def _size_of(item: Any) -> int | None:
+    features = item[0] if isinstance(item, tuple) else item
+    shape = getattr(features, "shape", None)
+    return int(shape[0]) if shape else None
 
-    lane_bytes = 0
+
+class BatchReader(Reader):
+    """Batches from a list, a function that returns an iterator, or an iterator, which can be read once only.
+
+    Each batch of a list is a piece; anything else is one piece.
+    """
 
     def __init__(self, source: Any):
-        self._list = list(source) if isinstance(source, list | tuple) else None
-        self._make: Callable[[], Iterable[Any]] | None = None
         self.repeatable = not isinstance(source, Iterator)
-        self.name = "The iterator" if not self.repeatable else "The batches"
-        if self._list is None:
-            self._make = source if callable(source) else lambda: source
+        self._source = source
+        self._list = list(source) if isinstance(source, list | tuple) else None
+        sizes = [None] if self._list is None else [_size_of(item) for item in self._list]
+        super().__init__("The batches" if self.repeatable else "The iterator", sizes)
         self._peeked: list[Any] = []
-        self._plan: TablePlan | None = None
+        self.plan: TablePlan | None = None
+
+    def _batches(self) -> Iterable[Any]:
+        batches: Iterable[Any] = self._source() if callable(self._source) else self._source
+        return batches
 
     def first(self) -> Any:
-        """The first batch, without using it up."""
-        if self._list is not None:
-            batches = iter(self._list)
-        else:
-            assert self._make is not None
-            batches = iter(self._make())
-        for item in batches:
+        """Return the first batch, without using it up."""
+        for item in self._batches():
             if not self.repeatable:
                 self._peeked = [item]
             return item
         raise DataError(f"{self.name}: there are no batches.")
 
-    def follow(self, plan: TablePlan) -> None:
-        """Read what the plan says."""
-        self._plan = plan
-
-    @property
-    def pieces(self) -> int:
-        return 1 if self._list is None else len(self._list)
-
-    def rows_of(self, piece: int) -> int | None:
-        if self._list is None:
-            return None
-        item = self._list[piece]
-        features = item[0] if isinstance(item, tuple) else item
-        return int(features.shape[0]) if hasattr(features, "shape") else None
-
     def read(self, piece: int, batch_rows_: int) -> Iterator[Rows]:
         if self._list is not None:
-            yield from batch_rows(self._list[piece], f"batch {piece + 1:,}", self._plan)
+            yield from batch_rows(self._list[piece], f"batch {piece + 1:,}", self.plan)
             return
-        assert self._make is not None
         peeked, self._peeked = self._peeked, []
         number = 0
-        for items in (peeked, self._make()):
+        for items in (peeked, self._batches()):
             for item in items:
                 number += 1
-                yield from batch_rows(item, f"batch {number:,}", self._plan)
+                yield from batch_rows(item, f"batch {number:,}", self.plan)

@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratewise.streams.files.rows import Place, Rows
-from ratewise.streams.files.shuffle import Mixer, lanes_at_once, piece_order, take_size
+from ratewise.streams.errors import Place
+from ratewise.streams.formats import Rows
+from ratewise.streams.shuffle import Mixer, lanes_at_once, piece_order, take_size
 
 quick = settings(deadline=None, max_examples=80)
 piece_sizes = st.lists(st.integers(0, 30), min_size=1, max_size=8)

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from ratewise.streams import DataError, open_stream
-from ratewise.streams.formats import csv_layout as csv_layout_module
-from ratewise.streams.formats.lines import LinePieces
 
 pytest.importorskip("pyarrow")
 
@@ -18,9 +16,8 @@ pytest.importorskip("pyarrow")
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Types are taken from the first 200 bytes, and files are read in pieces of 300."""
-    monkeypatch.setattr(LinePieces.__init__, "__defaults__", (300, None))
-    monkeypatch.setattr("ratewise.streams.formats.csv_files.HEAD_BYTES", 200)
-    assert csv_layout_module.HEAD_BYTES > 200
+    monkeypatch.setattr("ratewise.streams.formats.PIECE_BYTES", 300)
+    monkeypatch.setattr("ratewise.streams.formats.csv._HEAD_BYTES", 200)
 
 
 @pytest.fixture(params=["csv", "csv.gz"])

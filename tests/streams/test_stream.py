@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ratewise.streams import open_stream
-from ratewise.streams.formats import lines as lines_module
-from ratewise.streams.formats import numpy_files as numpy_files_module
+from ratewise.streams import formats, open_stream
+from ratewise.streams.formats import numpy_files
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Files of a few hundred rows have several pieces."""
-    monkeypatch.setattr(lines_module.LinePieces.__init__, "__defaults__", (500, None))
-    monkeypatch.setattr(numpy_files_module, "_PIECE_BYTES", 400)
-    monkeypatch.setattr(numpy_files_module, "_FEWEST_PIECE_ROWS", 16)
+    monkeypatch.setattr(formats, "PIECE_BYTES", 500)
+    monkeypatch.setattr(numpy_files, "_PIECE_BYTES", 400)
+    monkeypatch.setattr(numpy_files, "_FEWEST_PIECE_ROWS", 16)
 
 
 def dense(window):
@@ -150,9 +149,7 @@ def test_windows_of_no_rows_are_refused(rows):
 
 
 def test_sparse_windows_are_cut_by_their_entries_too(monkeypatch, tmp_path, numbered):
-    from ratewise.streams.files import windows as windows_module
-
-    monkeypatch.setattr(windows_module, "WINDOW_BYTES", 8 * 90)
+    monkeypatch.setattr("ratewise.streams.shuffle.WINDOW_BYTES", 8 * 90)
     X, y = numbered(200)
     rows = sparse.csr_array(X)
     np.savez(tmp_path / "a.npz", data=rows.data, indices=rows.indices, indptr=rows.indptr, shape=X.shape, y=y)

@@ -115,7 +115,7 @@ def test_files_of_a_folder_are_read_one_after_another_or_mixed(write, tmp_path, 
 
 
 def test_many_files_are_not_all_kept_open(write, tmp_path, monkeypatch):
-    monkeypatch.setattr("ratewise.streams.files.opening._MOST_FILES_KEPT_OPEN", 2)
+    monkeypatch.setattr("ratewise.streams.formats._MOST_FILES_KEPT_OPEN", 2)
     for i in range(6):
         write(f"{i}.feather", columns(10))
         np.save(tmp_path / f"{i}.npy", np.ones((10, 2)))

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
-_SECONDS_TO_END = 5.0  # a source that waits for a network may never end; its thread is left to die with Python
+_SECONDS_TO_END = 5.0  # a source that waits for a network may never end; its thread then ends with Python
 
 
 class Prefetched(Generic[T]):
@@ -18,18 +18,18 @@ class Prefetched(Generic[T]):
 
     At most ``ahead`` items wait or are being made. What the source raises is raised here, in its turn. The
     thread starts with the first item asked for, and ends when the items do, when ``close`` is called, when the
-    iterator is forgotten or when Python ends.
+    iterator is garbage-collected or when Python ends.
     """
 
     def __init__(self, source: Iterable[T], ahead: int = 2):
-        self._line = _Line(source, ahead)
-        self._finalizer = weakref.finalize(self, _Line.stop, self._line)
+        self._queue = _Queue(source, ahead)
+        self._finalizer = weakref.finalize(self, _Queue.stop, self._queue)
 
     def __iter__(self) -> Iterator[T]:
         return self
 
     def __next__(self) -> T:
-        item: T = self._line.take()
+        item: T = self._queue.take()
         return item
 
     def __enter__(self) -> Prefetched[T]:
@@ -39,12 +39,12 @@ class Prefetched(Generic[T]):
         self.close()
 
     def close(self) -> None:
-        """End the thread. Further items are not to be had."""
+        """End the thread and the iteration."""
         self._finalizer()
 
 
-class _Line:
-    """What the two threads share. It knows nothing of the iterator, which can so be forgotten."""
+class _Queue:
+    """What the two threads share. It holds no reference to the iterator, which can so be garbage-collected."""
 
     def __init__(self, source: Iterable[Any], ahead: int):
         self._source: Iterable[Any] | None = source
@@ -68,9 +68,7 @@ class _Line:
                 self._change.notify_all()
                 return item
             error, self._error = self._error, None
-        if error is not None:
-            raise error
-        raise StopIteration
+        raise StopIteration if error is None else error
 
     def _work(self) -> None:
         error: BaseException | None = None
@@ -86,7 +84,7 @@ class _Line:
 
     def _make_items(self) -> None:
         items = iter(self._source or ())
-        while self._may_make_another():
+        while self._has_room():
             try:
                 item = next(items)
             except StopIteration:
@@ -96,8 +94,8 @@ class _Line:
                 self._change.notify_all()
             del item
 
-    def _may_make_another(self) -> bool:
-        """Wait for room for one more item; False if nobody wants it any more."""
+    def _has_room(self) -> bool:
+        """Wait for room for one more item; return False if the queue was stopped."""
         with self._change:
             while len(self._ready) >= self._ahead and not self._stopped:
                 self._change.wait()

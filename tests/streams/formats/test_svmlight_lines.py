@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 
@@ -11,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ratewise.streams import DataError
-from ratewise.streams.formats import line_blocks as line_blocks_module
-from ratewise.streams.formats.line_blocks import LineBlocks
+from ratewise.streams.formats import svmlight as svmlight_module
+from ratewise.streams.formats.svmlight import LineBlocks
 
 
 def blocks_of(lines):
@@ -39,7 +38,7 @@ def test_blocks_are_as_large_as_asked_for_but_for_lines_that_do_not_fit():
 
 
 def test_an_endless_line_is_refused(monkeypatch):
-    monkeypatch.setattr(line_blocks_module, "_LONGEST_LINE", 64)
+    monkeypatch.setattr(svmlight_module, "_LONGEST_LINE", 64)
     lines = LineBlocks(io.BytesIO(b"a\nb\n" + b"c" * 500), 16)
     with pytest.raises(DataError, match="line 3: this line has more than 64 bytes"):
         blocks_of(lines)
@@ -53,19 +52,6 @@ def test_places_are_told_by_line_and_token():
     assert lines.where(0) == "the open file, line 3"
     assert lines.where(9) == "the open file, line 4"
     assert lines.token(10) == "'three'"
-
-
-def test_the_size_is_known_of_a_plain_file_only(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(b"abc\n")
-    lines = LineBlocks(path, 10)
-    assert lines.size == 4
-    lines.close()
-    path.write_bytes(gzip.compress(b"abc\n"))
-    lines = LineBlocks(path, 10)
-    assert lines.size is None
-    lines.close()
-    assert LineBlocks(io.BytesIO(b"abc\n"), 10).size is None
 
 
 def test_standard_input_is_called_by_its_name():

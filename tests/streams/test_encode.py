@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ratewise.streams import DataError, Encoder, open_stream
-from ratewise.streams.files.encode import BUCKETS, LARGEST_VOCABULARY
-from ratewise.streams.files.fill import bucket_of
+from ratewise.streams.encode import BUCKETS, LARGEST_VOCABULARY, bucket_of
 
 quick = settings(deadline=None, max_examples=40)
 
@@ -212,7 +211,7 @@ def test_it_survives_pickle(columns):
 def test_it_survives_skops():
     skops_io = pytest.importorskip("skops.io")
     encoder, _ = learned(MIXED)
-    copy = skops_io.loads(skops_io.dumps(encoder), trusted=["ratewise.streams.files.encode.Encoder"])
+    copy = skops_io.loads(skops_io.dumps(encoder), trusted=["ratewise.streams.encode.Encoder"])
     assert np.array_equal(copy.transform(MIXED), encoder.transform(MIXED))
 
 

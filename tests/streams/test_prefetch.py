@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from ratewise.streams.files.prefetch import Prefetched
+from ratewise.streams.prefetch import Prefetched
 
 
 def prefetch_threads():
@@ -113,7 +113,7 @@ def test_leaving_a_loop_early_ends_the_thread():
 
 
 def test_python_ends_while_items_are_left():
-    module = "ratewise.streams.files.prefetch"
+    module = "ratewise.streams.prefetch"
     code = f"from {module} import Prefetched\nitems = Prefetched(iter(int, 1))\nprint(next(items))\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "0\n"

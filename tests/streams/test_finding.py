@@ -7,7 +7,8 @@ import os
 import pytest
 
 from ratewise.streams import DataError
-from ratewise.streams.files.finding import find_files, format_of
+from ratewise.streams.formats import format_of
+from ratewise.streams.open import find_files
 
 
 @pytest.fixture

@@ -1,0 +1,369 @@
+"""Raw columns as a matrix of numbers, the same way for every file and for the model's whole life."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .columns import CATEGORY, NUMBER, categories, missing_column, numbers
+from .errors import DataError, Place
+from .formats import Rows
+
+LARGEST_VOCABULARY = 256
+BUCKETS = 256
+WIDEST_DENSE = 300
+_MOST_VALUES = 10_000
+_LONGEST_MEAN_LENGTH = 64.0
+_BLOCK_ROWS = 2048  # of 22 columns: fits into the second-level cache, in which columns become rows
+_CHECKED_AT_ONCE = 1 << 16
+
+
+class Encoder:
+    """How raw columns become the columns of a float32 matrix.
+
+    A number stays a number; its column's mean stands in where it is missing. A boolean becomes 0 or 1. A
+    category becomes one column per value (``colour=red``), at most 256 of them: a column with more values is
+    hashed into 256 buckets. A value that was not there when the encoder was learned gives zeros.
+
+    All it holds are lists, dicts and numpy arrays.
+
+    Parameters
+    ----------
+    columns : list of str or int
+        The names of the raw columns, or the number of columns of a matrix without names.
+    kinds : dict, default all numbers
+        ``number``, ``boolean`` or ``category`` by name.
+    sparse_input : bool
+        The columns come as a sparse matrix.
+    elastic : bool
+        Sparse rows may come with fewer columns, or with more, which are left out: svmlight files do not say how
+        many columns there are.
+    """
+
+    def __init__(
+        self,
+        columns: list[str] | int,
+        kinds: dict[str, str] | None = None,
+        sparse_input: bool = False,
+        elastic: bool = False,
+    ):
+        self.named = not isinstance(columns, int)
+        self.n_columns = columns if isinstance(columns, int) else len(columns)
+        self._names = [] if isinstance(columns, int) else list(columns)
+        self.kinds = {} if kinds is None else {name: kind for name, kind in kinds.items() if kind != NUMBER}
+        self.sparse_input = sparse_input
+        self.elastic = elastic
+        self.zero_based: bool | None = None  # svmlight: the first column is called 0, not 1
+        self.vocabularies: dict[str, list[str]] = {}
+        self.buckets: dict[str, int] = {}
+        self.missing_levels: list[str] = []
+        self.means: NDArray[np.float64] = np.zeros(0 if sparse_input else self.n_columns)
+        self.fitted = False
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the raw columns, in order."""
+        return self._names if self.named else [f"x{i}" for i in range(self.n_columns)]
+
+    def kind(self, name: str) -> str:
+        return self.kinds.get(name, NUMBER)
+
+    @property
+    def trivial(self) -> bool:
+        """Every column is a number, so that the matrix is the columns themselves."""
+        return not self.kinds
+
+    @property
+    def categories(self) -> list[str]:
+        return [name for name, kind in self.kinds.items() if kind == CATEGORY]
+
+    def width(self, name: str) -> int:
+        """Return how many columns of the matrix a raw column takes."""
+        if self.kind(name) != CATEGORY:
+            return 1
+        return self.buckets.get(name, len(self.vocabularies.get(name, ()))) + (name in self.missing_levels)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of the matrix."""
+        return self.n_columns + sum(self.width(name) - 1 for name in self.categories)
+
+    @property
+    def sparse(self) -> bool:
+        """The matrix is CSR."""
+        return self.sparse_input or (bool(self.categories) and self.n_features > WIDEST_DENSE)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the matrix' columns."""
+        if not self.categories:
+            return tuple(self.columns)
+        return tuple(title for name in self.columns for title in self._titles(name))
+
+    def _titles(self, name: str) -> list[str]:
+        if self.kind(name) != CATEGORY:
+            return [name]
+        if name in self.buckets:
+            titles = [f"{name}#{bucket}" for bucket in range(self.buckets[name])]
+        else:
+            titles = [f"{name}={value}" for value in self.vocabularies.get(name, ())]
+        return titles + ([f"{name} is missing"] if name in self.missing_levels else [])
+
+    def transform(self, table: Any) -> Any:
+        """Return the float32 matrix of a table (Arrow, pandas, polars, a dict of arrays) or a matrix."""
+        from .formats.batches import batch_rows
+
+        filler = Filler(self)
+        parts: list[Any] = []
+        for rows in batch_rows(table, "the table"):
+            if self.sparse:
+                parts.append(filler.csr(rows))
+                continue
+            parts.append(np.empty((rows.size, self.n_features), dtype=np.float32))
+            filler.fill(rows, parts[-1])
+        if self.sparse:
+            return sparse.vstack(parts, format="csr", dtype=np.float32)
+        return np.concatenate(parts or [np.empty((0, self.n_features), dtype=np.float32)])
+
+
+class Filler:
+    """Writes rows into a matrix as an encoder says, with look-up tables in place of the encoder's plain lists."""
+
+    def __init__(self, encoder: Encoder):
+        self.encoder = encoder
+        self.n_features = encoder.n_features
+        widths = [encoder.width(name) for name in encoder.columns] if encoder.categories else []
+        self._starts = [0, *np.cumsum(widths).tolist()] if widths else range(encoder.n_columns)
+        self._codes = {
+            name: {value: code for code, value in enumerate(vocabulary)}
+            for name, vocabulary in encoder.vocabularies.items()
+        }
+
+    def fill(self, rows: Rows, out: NDArray[np.float32]) -> None:
+        """Write dense rows into ``out``."""
+        features, place = rows.features, rows.place
+        self._check_shape(features, place)
+        if not isinstance(features, dict):
+            dense = features.toarray() if sparse.issparse(features) else np.asarray(features)
+            with np.errstate(over="ignore"):
+                out[...] = dense
+            if not _all_finite(out):
+                for j in map(int, np.flatnonzero(~np.isfinite(out).all(axis=0))):
+                    self._mend(j, self.encoder.columns[j], dense[:, j], out[:, j], place)
+            return
+        columns = []
+        for position, (name, start) in enumerate(zip(self.encoder.columns, self._starts, strict=False)):
+            if self.encoder.kind(name) != CATEGORY:
+                columns.append((position, name, numbers(features[name], name, place), start))
+                continue
+            levels = self._levels(features[name], name)
+            out[:, start : start + self.encoder.width(name)] = 0.0
+            known = np.flatnonzero(levels >= 0)
+            out[known, start + levels[known]] = 1.0
+        with np.errstate(over="ignore"):
+            for begin in range(0, out.shape[0], _BLOCK_ROWS):  # a row stays in the cache until it is complete
+                block = out[begin : begin + _BLOCK_ROWS]
+                for _, _, column, start in columns:
+                    block[:, start] = column[begin : begin + _BLOCK_ROWS]
+        if not _all_finite(out):
+            for position, name, column, start in columns:
+                self._mend(position, name, column, out[:, start], place)
+
+    def csr(self, rows: Rows) -> Any:
+        """Return the rows as a CSR matrix."""
+        features, place = rows.features, rows.place
+        self._check_shape(features, place)
+        if not isinstance(features, dict):
+            return _finite_csr(_of_width(sparse.csr_array(features), self.n_features), place)
+        shape = (rows.size, self.encoder.n_columns)
+        indices, data = np.empty(shape, dtype=np.int32), np.ones(shape, dtype=np.float32)
+        for position, (name, start) in enumerate(zip(self.encoder.columns, self._starts, strict=False)):
+            if self.encoder.kind(name) == CATEGORY:
+                levels = self._levels(features[name], name)
+                indices[:, position] = np.where(levels >= 0, start + levels, -1)
+                continue
+            indices[:, position] = start
+            raw = numbers(features[name], name, place)
+            with np.errstate(over="ignore"):
+                data[:, position] = raw
+            self._mend(position, name, raw, data[:, position], place)
+        stored = (indices >= 0) & (data != 0)
+        indptr = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+        return sparse.csr_array((data[stored], indices[stored], indptr), shape=(rows.size, self.n_features))
+
+    def _check_shape(self, features: Any, place: Place) -> None:
+        encoder = self.encoder
+        if isinstance(features, dict):
+            for name in encoder.columns:
+                if name not in features:
+                    raise missing_column(name, place.file, list(features), "the model was trained on")
+        elif features.shape[1] != encoder.n_columns and not encoder.elastic:
+            raise _wrong_width(features.shape[1], encoder.n_columns, place)
+
+    def _mend(self, j: int, name: str, raw: NDArray[Any], column: NDArray[np.float32], place: Place) -> None:
+        """Put the mean where a number is missing; an infinite one is an error."""
+        column[np.isnan(column)] = self.encoder.means[j]
+        _check_not_infinite(raw, column, name, place)
+
+    def _levels(self, column: Any, name: str) -> NDArray[np.int64]:
+        """Return the level of each row's value, -1 for one that has none."""
+        codes, values = categories(column)
+        buckets = self.encoder.buckets.get(name)
+        if buckets is not None:
+            known = [bucket_of(value, buckets) for value in values]
+        else:
+            vocabulary = self._codes.get(name, {})
+            known = [vocabulary.get(value, -1) for value in values]
+        missing = self.encoder.width(name) - 1 if name in self.encoder.missing_levels else -1
+        return np.array([*known, missing], dtype=np.int64)[codes]
+
+
+def bucket_of(value: str, buckets: int) -> int:
+    """Return the bucket of a value, the same on every machine and in every run."""
+    return zlib.crc32(value.encode()) % buckets
+
+
+def _wrong_width(found: int, expected: int, place: Place) -> DataError:
+    return place.error(f"{found:,} columns, where {expected:,} are expected.")
+
+
+def _check_not_infinite(raw: NDArray[Any], column: NDArray[np.float32], name: str, place: Place) -> None:
+    infinite = np.flatnonzero(np.isinf(column))
+    if infinite.size:
+        value = raw[infinite[0]]
+        raise place.error(f"{value} is infinite, or too large for 32-bit numbers.", int(infinite[0]), name)
+
+
+def _all_finite(matrix: NDArray[np.float32]) -> bool:
+    flat = matrix.reshape(-1)
+    starts = range(0, flat.size, _CHECKED_AT_ONCE)
+    return all(np.isfinite(flat[start : start + _CHECKED_AT_ONCE]).all() for start in starts)
+
+
+def _finite_csr(matrix: Any, place: Place) -> Any:
+    with np.errstate(over="ignore"):
+        out = sparse.csr_array(matrix, dtype=np.float32)
+    if not np.isfinite(out.data).all():
+        entry = int(np.argmin(np.isfinite(out.data)))
+        row = int(np.searchsorted(out.indptr, entry, side="right")) - 1
+        raise place.error(
+            f"{matrix.data[entry]} in column {int(out.indices[entry]):,}: "
+            "the numbers of sparse data must be finite, and none may be missing.",
+            row,
+        )
+    return out
+
+
+def _of_width(matrix: Any, width: int) -> Any:
+    """Add columns of zeros, or leave columns out, up to the width."""
+    if matrix.shape[1] > width:
+        return matrix[:, :width]
+    return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
+
+
+class Learner:
+    """Learns an encoder from rows: means, vocabularies, widths, and which columns cannot be used."""
+
+    def __init__(self, encoder: Encoder):
+        self.encoder = encoder
+        self.rows = 0
+        self._columns = encoder.columns if encoder.named else []
+        self._sums = np.zeros(encoder.means.size)
+        self._missing = np.zeros(encoder.means.size, dtype=np.int64)
+        self._values = {name: _Values(name) for name in encoder.categories}
+        self.width = encoder.n_columns
+
+    def add(self, rows: Rows) -> None:
+        """Take in more rows."""
+        self.rows += rows.size
+        if isinstance(rows.features, dict):
+            self._add_columns(rows)
+        elif self.encoder.sparse_input:
+            self.width = max(self.width, rows.features.shape[1])
+        else:
+            self._add_matrix(np.asarray(rows.features), rows.place)
+
+    def _add_columns(self, rows: Rows) -> None:
+        for j, name in enumerate(self._columns):
+            column = rows.features[name]
+            if self.encoder.kind(name) == CATEGORY:
+                self._values[name].add(*categories(column), rows.place)
+                continue
+            values = numbers(column, name, rows.place)
+            total = float(values.sum(dtype=np.float64))
+            if not np.isfinite(total):
+                total = self._sum_without_missing(values, j, name, rows.place)
+            self._sums[j] += total
+
+    def _add_matrix(self, X: NDArray[Any], place: Place) -> None:
+        if X.shape[1] != self._sums.size:
+            raise _wrong_width(X.shape[1], self._sums.size, place)
+        for start in range(0, X.shape[0], _BLOCK_ROWS):
+            block = X[start : start + _BLOCK_ROWS]
+            sums = block.sum(axis=0, dtype=np.float64)
+            for j in map(int, np.flatnonzero(~np.isfinite(sums))):
+                name = self.encoder.columns[j]
+                sums[j] = self._sum_without_missing(block[:, j], j, name, place.shifted(start))
+            self._sums += sums
+
+    def _sum_without_missing(self, values: NDArray[Any], j: int, name: str, place: Place) -> float:
+        with np.errstate(over="ignore"):
+            _check_not_infinite(values, values.astype(np.float32), name, place)
+        self._missing[j] += np.isnan(values).sum()
+        return float(np.nansum(values, dtype=np.float64))
+
+    def finish(self) -> None:
+        """Give the encoder all that was learned."""
+        encoder = self.encoder
+        if encoder.elastic:
+            encoder.n_columns = self.width
+        self.update_means()
+        for name, values in self._values.items():
+            if len(values.seen) > LARGEST_VOCABULARY:
+                encoder.buckets[name] = BUCKETS
+            else:
+                encoder.vocabularies[name] = sorted(values.seen)
+            if values.some_missing and name not in encoder.missing_levels:
+                encoder.missing_levels.append(name)
+        encoder.fitted = True
+
+    def update_means(self) -> None:
+        """Give the encoder the means of all rows so far; 0 for a column without any number."""
+        self.encoder.means = self._sums / np.maximum(self.rows - self._missing, 1)
+
+    @property
+    def missing(self) -> dict[str, int]:
+        """How many numbers are missing in each column that misses some."""
+        names = self.encoder.columns if self._missing.any() else []
+        return {names[j]: int(self._missing[j]) for j in np.flatnonzero(self._missing)}
+
+
+class _Values:
+    """The different values of one column."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.seen: set[str] = set()
+        self.some_missing = False
+        self._length = 0
+        self._count = 0
+
+    def add(self, codes: NDArray[np.int64], values: list[str], place: Place) -> None:
+        present = np.bincount(codes + 1, minlength=len(values) + 1)
+        self.some_missing = self.some_missing or bool(present[0])
+        used = [(value, int(count)) for value, count in zip(values, present[1:], strict=True) if count]
+        self._length += sum(len(value) * count for value, count in used)
+        self._count += sum(count for _, count in used)
+        self.seen.update(value for value, _ in used)
+        problem = None
+        if self._length > _LONGEST_MEAN_LENGTH * max(self._count, 1):
+            problem = "it holds long text, which cannot be a feature."
+        elif len(self.seen) > _MOST_VALUES:
+            problem = f"it holds more than {_MOST_VALUES:,} different texts, too many for a category."
+        if problem:
+            advice = "Turn it into numbers first, or leave it out with features=."
+            raise place.error(f"{problem} {advice}", column=self.name)

@@ -1,0 +1,58 @@
+"""What is wrong with a file, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class DataError(ValueError):
+    """A file or stream that cannot be read as it is; the message says where and what to do."""
+
+
+def need_pyarrow(what: str) -> Any:
+    """Return the pyarrow package, or raise one sentence on how to get it."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError(f'Reading {what} needs pyarrow: pip install "ratewise[files]"') from None
+    return pyarrow
+
+
+def not_whole(kind: str, error: Exception) -> str:
+    """Return the message for a file that cannot be read to its end."""
+    first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return f"this is not a whole {kind} file; it may have been cut off. Write or copy it again. ({first_line})"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run of rows comes from."""
+
+    file: str
+    first_row: int | None = None
+    """The number of the first of them, from 0, where it is known."""
+    find_first_row: Callable[[], int] | None = field(default=None, repr=False)
+    """A slow way to find that number, for an error message."""
+
+    def shifted(self, rows: int) -> Place:
+        """Return the place that many rows further on."""
+        find = self.find_first_row
+        return Place(
+            self.file,
+            None if self.first_row is None else self.first_row + rows,
+            None if find is None else lambda: find() + rows,
+        )
+
+    def error(self, problem: str, offset: int | None = None, column: str | None = None) -> DataError:
+        """Return an error that names the file, the row (counted from 1) and the column."""
+        where = self.file
+        if offset is not None:
+            first = self.first_row
+            if first is None and self.find_first_row is not None:
+                first = self.find_first_row()
+            where += f", row {first + offset + 1:,}" if first is not None else ""
+        if column is not None:
+            where += f", column {column!r}"
+        return DataError(f"{where}: {problem}")

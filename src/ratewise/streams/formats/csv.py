@@ -1,0 +1,290 @@
+"""CSV files with a header, plain or compressed."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, BinaryIO
+
+from ..columns import BOOLEAN, CATEGORY, NUMBER, Schema, TableReader, kind_of
+from ..errors import DataError, Place, need_pyarrow
+from ..open import open_tables
+from . import Opened, Request, Rows, TextReader
+
+_COMPRESSED = (".gz", ".bz2", ".zst")
+_HEAD_BYTES = 4 << 20
+_BLOCK_BYTES = 1 << 20
+_DELIMITERS = (",", "\t", ";", "|")
+_BOOLEANS = {"0", "1", "true", "false", "True", "False", "TRUE", "FALSE"}
+_MISSING = [
+    *("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "?"),
+    *("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+]
+
+
+def open_files(paths: list[str], request: Request, stream: BinaryIO | None = None) -> Opened:
+    return open_tables([CsvReader(path, stream) for path in paths], request)
+
+
+class CsvReader(TextReader, TableReader):
+    """A CSV file. A plain one is read in pieces of some megabytes; a compressed one, or a stream, from its start.
+
+    The first few megabytes tell names, types, the delimiter, and whether values have line breaks in them.
+    """
+
+    def __init__(self, path: str, stream: BinaryIO | None = None):
+        need_pyarrow("CSV")
+        super().__init__(path)
+        self.repeatable = stream is None
+        self._stream = None if stream is None else _Replay(stream)
+        self._read_layout()
+        plain = stream is None and not path.endswith(_COMPRESSED)
+        if plain and not self._breaks_in_values:
+            self.cut_into_pieces(self._header_bytes)
+
+    def _read_layout(self) -> None:
+        import pyarrow as pa
+
+        with self._opened() as file:
+            try:
+                head = file.read(_HEAD_BYTES)
+            except (OSError, ValueError) as error:
+                raise DataError(
+                    f"{self.name}: it cannot be unpacked; it may have been cut off. ({error})"
+                ) from error
+        if self._stream is not None:
+            self._stream.rewind(head)
+        body = head.lstrip(b"\r\n")
+        if not body.strip():
+            raise DataError(f"{self.name}: the file is empty.")
+        header, _, lines = body.partition(b"\n")
+        self._delimiter, names = self._names(header)
+        if len(head) >= _HEAD_BYTES:  # the last line may be cut
+            lines = lines[: lines.rfind(b"\n") + 1]
+        self.schema: Schema = dict.fromkeys(names, pa.null())
+        self._header_bytes = len(head) - len(body) + len(header) + 1
+        self._breaks_in_values = b'"' in lines and any(line.count(b'"') % 2 for line in lines.split(b"\n"))
+        self.has_rows = bool(lines.strip())
+        if self.has_rows:
+            self.schema = self._inferred(lines)
+
+    def _names(self, header: bytes) -> tuple[str, list[str]]:
+        try:
+            text = header.decode("utf-8-sig").rstrip("\r")
+        except UnicodeDecodeError:
+            raise DataError(f"{self.name}: the header is not UTF-8 text. Is this a CSV file?") from None
+        delimiter = max(_DELIMITERS, key=text.count)  # the first of them, if none is there
+        names = next(csv.reader([text], delimiter=delimiter))
+        twice = [column for column in names if names.count(column) > 1]
+        if twice:
+            raise DataError(f"{self.name}: the header has the column {twice[0]!r} twice.")
+        return delimiter, names
+
+    def _inferred(self, lines: bytes) -> Schema:
+        """Return the types of these lines; more than half of numbers make a column of numbers.
+
+        The texts in such a column are then faults, which are to be found.
+        """
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        try:
+            table = arrow_csv.read_csv(pa.BufferReader(lines), **self._options(block_bytes=max(len(lines), 1)))
+        except ValueError as error:
+            raise self._fault(error) from error
+        types = dict(zip(table.schema.names, table.schema.types, strict=True))
+        for name, dtype in types.items():
+            if pa.types.is_string(dtype):
+                values = table[name].drop_null().slice(0, 10_000).to_pylist()
+                if 2 * sum(map(_is_number, values)) > len(values):
+                    types[name] = pa.float64()
+        return types
+
+    def _opened(self) -> Any:
+        import pyarrow as pa
+
+        return pa.input_stream(self.name) if self._stream is None else pa.PythonFile(self._stream, mode="r")
+
+    def forget_types(self) -> None:
+        import pyarrow as pa
+
+        self.schema = dict.fromkeys(self.schema, pa.null())
+
+    def find_types(self, columns: list[str]) -> None:
+        import pyarrow as pa
+
+        unknown = {name for name in columns if self.has_rows and pa.types.is_null(self.schema[name])}
+        if not unknown or self._stream is not None:
+            return
+        for table in self._tables_in_order(sorted(unknown), dict.fromkeys(unknown, pa.string())):
+            for name in sorted(unknown):
+                values = table.column(name).drop_null()
+                if len(values):
+                    unknown.remove(name)
+                    self.schema[name] = pa.float64() if _is_number(values[0].as_py()) else pa.string()
+            if not unknown:
+                return
+
+    def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
+        place, columns = self.place(piece), self.plan.columns
+        for batch in self._batches_of(piece) if self.is_cut else self._tables_in_order(columns, self._types()):
+            yield self._rows(batch, place)
+            place = place.shifted(batch.num_rows)
+
+    def _batches_of(self, piece: int) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        text, batches = self.text_of(piece), []
+        if text.strip():
+            try:
+                options = self._options(self.plan.columns, self._types())
+                batches = arrow_csv.read_csv(pa.BufferReader(text), **options).to_batches()
+            except (OSError, ValueError) as error:
+                raise self._fault(error, text, self.before(piece)) from error
+        self.sizes[piece] = sum(batch.num_rows for batch in batches)
+        del text
+        yield from batches
+
+    def _tables_in_order(self, columns: list[str], types: Schema) -> Iterator[Any]:
+        from pyarrow import csv as arrow_csv
+
+        with self._opened() as file:
+            file.read(self._header_bytes)
+            if not self.has_rows:
+                return
+            try:
+                yield from arrow_csv.open_csv(file, **self._options(columns, types))
+            except (OSError, ValueError) as error:
+                raise self._fault(error) from error
+
+    def _options(
+        self, columns: list[str] | None = None, types: Schema | None = None, block_bytes: int = _BLOCK_BYTES
+    ) -> dict[str, Any]:
+        from pyarrow import csv as arrow_csv
+
+        return {
+            "read_options": arrow_csv.ReadOptions(column_names=list(self.schema), block_size=block_bytes),
+            "parse_options": arrow_csv.ParseOptions(
+                delimiter=self._delimiter, newlines_in_values=self._breaks_in_values
+            ),
+            "convert_options": arrow_csv.ConvertOptions(
+                include_columns=columns, column_types=types, null_values=_MISSING, strings_can_be_null=True
+            ),
+        }
+
+    def _types(self) -> Schema:
+        """Return the types to read the columns as: numbers as floats, since an int may be followed by one."""
+        import pyarrow as pa
+
+        arrow = {NUMBER: pa.float64(), BOOLEAN: pa.bool_(), CATEGORY: pa.dictionary(pa.int32(), pa.string())}
+        return {name: arrow.get(kind, pa.string()) for name, kind in self._kinds().items()}
+
+    def _kinds(self) -> dict[str, str]:
+        if self._plan is None:
+            return {}
+        kinds = dict(self._plan.kinds)
+        if self._plan.target is not None:
+            kinds[self._plan.target] = kind_of(self._plan.target_type)
+        if self._plan.weight is not None:
+            kinds[self._plan.weight] = NUMBER
+        return kinds
+
+    def _rows(self, batch: Any, place: Place) -> Rows:
+        import pyarrow as pa
+
+        rows = self.plan.rows(batch, place)
+        if self.plan.target is None or not pa.types.is_integer(self.plan.target_type):
+            return rows
+        try:
+            return replace(rows, target=rows.target.cast(pa.int64()))
+        except ValueError:  # a fraction after all: the survey will say so
+            return rows
+
+    def _fault(self, error: Exception, text: bytes | None = None, before: tuple[int, int] = (0, 1)) -> DataError:
+        """Return the error that names row and column; the given one if these cannot be found.
+
+        ``before`` counts the rows and the lines of the file before the text.
+        """
+        found = None
+        if text is not None and text.count(b'"') % 2:  # the piece begins or ends inside quotes
+            return DataError(
+                f"{self.name}, after row {before[0]:,} (line {before[1]:,}): a quoted value has line breaks "
+                "in it, or no end. Remove them."
+            )
+        if text is not None or self._stream is None:  # what a stream has given is gone
+            source = self._opened() if text is None else io.BytesIO(text)
+            if text is None:
+                source.read(self._header_bytes)
+            with io.TextIOWrapper(source, encoding="utf-8", newline="") as lines:
+                try:
+                    found = self._find_fault(lines, *before)
+                except OSError as unreadable:
+                    error = unreadable
+        return found or DataError(f"{self.name}: {str(error).splitlines()[0]}.")
+
+    def _find_fault(self, lines: Any, row: int, lines_before: int) -> DataError | None:
+        """Find the first row with too few or too many values, or a text where a number is expected."""
+        reader = csv.reader(lines, delimiter=self._delimiter)
+        names = list(self.schema)
+        checked = [(names.index(name), name, kind) for name, kind in self._kinds().items()]
+        try:
+            for values in reader:
+                if not values:
+                    continue
+                row += 1
+                where = f"{self.name}, row {row:,} (line {lines_before + reader.line_num:,})"
+                if len(values) != len(names):
+                    return DataError(
+                        f"{where}: {len(values):,} values, where the header has {len(names):,} columns."
+                    )
+                for position, name, kind in checked:
+                    if not _fits(values[position], kind):
+                        return DataError(
+                            f"{where}, column {name!r}: {values[position]!r} is not a {kind}. "
+                            "Mend the row, or leave the column out with features=."
+                        )
+        except UnicodeDecodeError:
+            return DataError(f"{self.name}, after row {row:,}: this is not UTF-8 text. Convert the file to UTF-8.")
+        except csv.Error as error:
+            return DataError(f"{self.name}, after row {row:,}: {error}.")
+        return None
+
+
+def _fits(text: str, kind: str) -> bool:
+    if kind not in (NUMBER, BOOLEAN) or text.strip() in _MISSING:
+        return True
+    return _is_number(text) if kind == NUMBER else text.strip() in _BOOLEANS
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+class _Replay(io.RawIOBase):
+    """A stream whose first bytes can be read again."""
+
+    def __init__(self, stream: BinaryIO):
+        self._stream = stream
+        self._head = b""
+
+    def rewind(self, head: bytes) -> None:
+        self._head = head + self._head
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._head[: len(buffer)] or self._stream.read(len(buffer))
+        self._head = self._head[len(part) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        """Stays open: the head is read before the rest."""

@@ -1,0 +1,165 @@
+"""``open_stream``: from the name of files, or from batches, to a stream."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .columns import TableReader, make_plan
+from .encode import Encoder
+from .errors import DataError
+from .formats import FORMATS, Opened, Request, few_enough_to_keep_open, format_of
+from .stream import FileStream
+
+_MOST_BYTES_KEPT = 64 << 20
+
+
+def open_stream(
+    source: Any,
+    *,
+    target: Any = None,
+    features: Sequence[Any] | int | None = None,
+    weight: Any = None,
+    format: str | None = None,
+    window_rows: int | None = None,
+    encoder: Encoder | None = None,
+) -> FileStream:
+    """Return a stream of rows from files, or from batches, that need not fit in memory.
+
+    Parameters
+    ----------
+    source : path, list of paths, batches
+        A file, a folder, a glob such as ``"train/*.parquet"``, or a list of them: Parquet, Feather or Arrow, CSV
+        (plain or gzip), svmlight (plain, gzip or bzip2), npy, npz. ``"-"`` is standard input. Or batches: a list,
+        an iterator, or a function that returns one; each batch is a pair (X, y), a triple (X, y, weights), or a
+        table of pandas, polars or Arrow.
+    target : str or int, optional
+        The column that holds the labels. npy: the number of a column, or another npy file. npz: the name of an
+        array, ``y`` if not given. svmlight files hold their own. None: there are no labels, as for predicting.
+    features : list of str, optional
+        The columns to learn from; all others if not given. Only these are read. Column numbers for npy and npz;
+        for svmlight the number of columns, if it is to be fixed.
+    weight : str or int, optional
+        The column that holds the weights of the rows, named as the target is.
+    format : str, optional
+        "parquet", "feather", "csv", "svmlight", "npy" or "npz", where the file's name does not tell.
+    window_rows : int, optional
+        How many rows are in memory at a time; 32 MB of them if not given.
+    encoder : Encoder, optional
+        Of a model: columns are then looked up by its names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.streams import open_stream
+    >>> X, y = np.eye(4, dtype=np.float32), np.array([0, 1, 0, 1])
+    >>> stream = open_stream([(X, y), (X, y)])
+    >>> stream.survey().label_counts
+    {0: 4, 1: 4}
+    >>> [window.X.shape for window in stream.windows()]
+    [(8, 4)]
+    """
+    if encoder is not None and features is not None:
+        raise ValueError("The encoder of a model says which the features are: give encoder= or features=.")
+    request = Request(target, features, weight, format, encoder)
+    if _is_path(source) and os.fspath(source) == "-":
+        opened = _open_standard_input(request)
+    elif _is_path(source) or (isinstance(source, list | tuple) and source and all(map(_is_path, source))):
+        paths, format = find_files(source, format)
+        opened = FORMATS[format].open_files(paths, request._replace(format=format))
+    else:
+        from .formats.batches import open_batches
+
+        opened = open_batches(source, request)
+    readers = opened.readers
+    if all(reader.rows_of(piece) == 0 for reader in readers for piece in range(reader.pieces)):
+        raise DataError(f"{readers[0].name}: there are no rows.")
+    return FileStream(
+        readers,
+        opened.encoder,
+        target=None if opened.target is None else str(opened.target),
+        weight=None if weight is None else str(weight),
+        window_rows=window_rows,
+    )
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike)
+
+
+def _open_standard_input(request: Request) -> Opened:
+    texts = {name: format.text for name, format in FORMATS.items() if format.text is not None}
+    if request.format not in texts:
+        options = " or ".join(f"format={name!r}" for name in texts)
+        raise ValueError(f"Standard input is read as {' or '.join(texts.values())}: say {options}.")
+    return FORMATS[request.format].open_files(["standard input"], request, sys.stdin.buffer)
+
+
+def find_files(source: Any, format: str | None) -> tuple[list[str], str]:
+    """Return all files that a path, a folder, a glob or a list of them stands for, and their common format."""
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}; it is {format!r}.")
+    sources: Sequence[Any] = [source] if _is_path(source) else source
+    paths = [path for one in sources for path in _expanded(os.fspath(one), format)]
+    formats = {format or format_of(path) for path in paths}
+    if None in formats:
+        unknown = next(path for path in paths if format_of(path) is None)
+        raise DataError(
+            f"{unknown}: its name does not tell its format. Say which it is: format='csv', for example."
+        )
+    if len(formats) > 1:
+        kinds = ", ".join(sorted(str(found) for found in formats))
+        raise DataError(f"{sources[0]}: files of different formats ({kinds}) cannot be read together.")
+    return paths, str(formats.pop())
+
+
+def _expanded(path: str, format: str | None) -> list[str]:
+    path = os.path.expanduser(path)
+    if os.path.isdir(path):
+        found = [file for file in _files_under(path) if format is not None or format_of(file) is not None]
+        if not found:
+            raise DataError(f"{path}: there are no files in this folder that can be read.")
+        return found
+    if os.path.exists(path):
+        return [path]
+    found = sorted(file for file in glob.glob(path, recursive=True) if os.path.isfile(file))
+    if not found:
+        raise FileNotFoundError(f"There is no file {path!r}.")
+    return found
+
+
+def _files_under(folder: str) -> list[str]:
+    """Return all files in a folder and its subfolders, except hidden ones and markers such as _SUCCESS."""
+    found = []
+    for where, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        found += [os.path.join(where, name) for name in files if not name.startswith((".", "_"))]
+    return sorted(found)
+
+
+def open_tables(readers: Sequence[TableReader], request: Request) -> Opened:
+    """Agree on the columns of files that have named columns; the first with rows tells what they hold."""
+    for name in [request.target, request.weight]:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"Columns of a table are named: target= and weight= take a name, not {name!r}.")
+    if isinstance(request.features, int | str):
+        raise TypeError("features= takes a list of column names.")
+    first = next((reader for reader in readers if reader.has_rows), None)
+    if first is None:
+        raise DataError(f"{readers[0].name}: there are no rows below the header.")
+    plan = make_plan(first.schema, first.name, request)
+    if request.encoder is None:
+        first.find_types(plan.columns)
+        plan = make_plan(first.schema, first.name, request)
+    kept_bytes = sum(reader.kept_bytes for reader in readers)
+    keep_open = few_enough_to_keep_open(len(readers)) and kept_bytes <= _MOST_BYTES_KEPT
+    for reader in readers:
+        if reader is not first:
+            reader.forget_types()
+            plan.check(reader.schema, reader.name, first.name)
+        reader.follow(plan, keep_open)
+    encoder = request.encoder or Encoder(list(plan.kinds), plan.kinds)
+    return Opened(readers, encoder, request.target)

@@ -1,0 +1,263 @@
+"""The order in which the pieces of files are read, and windows of rows from different places.
+
+A pass opens several pieces at once, in random order, and takes some rows of each in turn. What it takes fills a
+window; whoever reads the window shuffles within it. So a file sorted by label is mixed as well as the memory
+allows, and no file is read twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .columns import labels, sample_weights
+from .encode import Encoder, Filler, Learner
+from .formats import Reader, Rows
+
+WINDOW_BYTES = 32 << 20
+_MOST_ROWS, _FEWEST_ROWS = 1 << 18, 1 << 10
+_PLACES_NAMED = 3
+_MOST_LANES = 8
+_LANE_MEMORY = 64 << 20
+_FEWEST_TURNS = 8  # in a window, so that raw rows are few beside it
+_SMALLEST_TAKE, _LARGEST_TAKE = 32, 1 << 14
+
+Span = tuple[str, int | None, int | None]  # file, first row, row after the last
+
+
+def piece_order(readers: Sequence[Reader], rng: np.random.Generator | None) -> list[tuple[int, int]]:
+    """Return every piece of every reader, as (reader, piece): in order, or in random order."""
+    pieces = [(number, piece) for number, reader in enumerate(readers) for piece in range(reader.pieces)]
+    return pieces if rng is None else [pieces[i] for i in rng.permutation(len(pieces))]
+
+
+def lanes_at_once(readers: Sequence[Reader]) -> int:
+    """Return how many pieces to keep open: several, as memory allows."""
+    largest = max((reader.lane_bytes for reader in readers), default=0)
+    return max(1, min(_MOST_LANES, _LANE_MEMORY // max(largest, 1)))
+
+
+def take_size(window_rows: int, lanes: int) -> int:
+    """Return how many rows to take from a piece before it is the next one's turn."""
+    turns = max(2 * lanes, _FEWEST_TURNS)
+    return max(min(window_rows, _SMALLEST_TAKE), min(_LARGEST_TAKE, window_rows // turns))
+
+
+class Lane:
+    """One open piece, of which rows are taken in order."""
+
+    def __init__(self, reader: Reader, piece: int, batch_rows: int):
+        self._left = reader.rows_of(piece)
+        self._batches = reader.read(piece, batch_rows)
+        self._rest: Rows | None = None
+        self._to_skip = 0
+
+    def take(self, rows: int) -> list[Rows]:
+        """Return the next rows, exactly so many unless the piece ends; none at its end."""
+        taken: list[Rows] = []
+        wanted = rows
+        while wanted and (batch := self._next_batch()) is not None:
+            part = batch.cut(0, wanted)
+            if part.size < batch.size:
+                self._rest = batch.cut(part.size, batch.size)
+            wanted -= part.size
+            taken.append(part)
+        if self._left is not None:
+            self._left -= rows - wanted
+        return taken
+
+    def _next_batch(self) -> Rows | None:
+        """Return what is left of the last batch, or the next one, after what was to be skipped."""
+        while True:
+            batch, self._rest = self._rest or next(self._batches, None), None
+            if batch is None or self._to_skip < batch.size:
+                break
+            self._to_skip -= batch.size
+        if batch is None or self._to_skip == 0:
+            return batch
+        start, self._to_skip = self._to_skip, 0
+        return batch.cut(start, batch.size)
+
+    def skip(self, rows: int) -> int:
+        """Pass over the rows that ``take`` would give, and return how many they were.
+
+        Nothing is read yet if the length of the piece is known, and never if all of it is skipped.
+        """
+        if self._left is None:
+            return sum(part.size for part in self.take(rows))
+        passed = min(rows, self._left)
+        self._left -= passed
+        self._to_skip += passed
+        return passed
+
+
+class Mixer:
+    """Rows of many pieces in turn."""
+
+    def __init__(self, readers: Sequence[Reader], order: list[tuple[int, int]], lanes: int, take: int):
+        self._readers = readers
+        self._waiting = deque(order)
+        self._lanes: deque[Lane] = deque()
+        self._most_lanes = lanes
+        self._take = take
+
+    @classmethod
+    def over(cls, readers: Sequence[Reader], rng: np.random.Generator | None, window_rows: int) -> Mixer:
+        """Return one pass over all rows: in order, or in random order from several pieces at a time."""
+        lanes = 1 if rng is None else lanes_at_once(readers)
+        return cls(readers, piece_order(readers, rng), lanes, take_size(window_rows, lanes))
+
+    def _next_lane(self) -> Lane | None:
+        while self._waiting and len(self._lanes) < self._most_lanes:
+            number, piece = self._waiting.popleft()
+            self._lanes.append(Lane(self._readers[number], piece, self._take))
+        return self._lanes.popleft() if self._lanes else None
+
+    def take(self, most: int) -> list[Rows]:
+        """Return the next rows, at most so many; none at the end of the pass."""
+        while lane := self._next_lane():
+            if rows := lane.take(min(self._take, most)):
+                self._lanes.append(lane)
+                return rows
+        return []
+
+    def take_all(self, wanted: int) -> Iterator[Rows]:
+        """Yield so many rows, or those that are left."""
+        while wanted > 0 and (rows := self.take(wanted)):
+            yield from rows
+            wanted -= sum(part.size for part in rows)
+
+    def skip(self, rows: int) -> int:
+        """Pass over so many rows, in the turns of ``take``, and return how many they were."""
+        passed = 0
+        while passed < rows and (lane := self._next_lane()):
+            if step := lane.skip(min(self._take, rows - passed)):
+                self._lanes.append(lane)
+                passed += step
+        return passed
+
+
+class Window(NamedTuple):
+    """Some thousand rows, ready for a kernel."""
+
+    X: Any
+    """A C-contiguous float32 array, or a CSR matrix of float32."""
+    labels: NDArray[Any] | None
+    weights: NDArray[np.float64] | None
+    where: str
+    """Where the rows come from, for messages: "train/a.parquet, rows 1,001 to 2,000"."""
+
+
+def default_window_rows(encoder: Encoder) -> int:
+    """Return how many rows take 32 MB, within bounds."""
+    if encoder.sparse_input:
+        return _MOST_ROWS  # the length of rows is not known: these windows are cut by their entries
+    row_bytes = 8 * encoder.n_columns if encoder.sparse else 4 * encoder.n_features
+    return int(np.clip(WINDOW_BYTES // max(row_bytes, 1), _FEWEST_ROWS, _MOST_ROWS))
+
+
+class WindowMaker:
+    """Cuts mixed rows into windows and encodes them.
+
+    An encoder that is not fitted learns vocabularies and widths from the first window, and the means of numbers
+    from every window as it comes: the best that can be done in a single pass.
+    """
+
+    def __init__(self, mixer: Mixer, encoder: Encoder, window_rows: int, target: str | None, weight: str | None):
+        self._mixer = mixer
+        self._encoder = encoder
+        self._window_rows = window_rows
+        self._target = target or "y"
+        self._weight = weight or "weight"
+        self._learner = None if encoder.fitted else Learner(encoder)
+
+    def windows(self, skip: int) -> Iterator[Window]:
+        for _ in range(skip):
+            if self._learner is None and not self._encoder.sparse_input:
+                skipped = self._mixer.skip(self._window_rows) > 0
+            else:
+                skipped = bool(self._learned(self._parts()))
+            if not skipped:
+                return
+        while window := self._next_window():
+            yield window
+
+    def _next_window(self) -> Window | None:
+        # Rows are encoded as they are read, unless the encoder has to learn from them first.
+        parts = self._parts() if self._learner is None else iter(self._learned(self._parts()))
+        first = next(parts, None)
+        if first is None:
+            return None
+        filler = Filler(self._encoder)
+        dense = None
+        if not self._encoder.sparse:
+            dense = np.empty((self._window_rows, filler.n_features), dtype=np.float32)
+        csr, targets, weights, spans, size = [], [], [], [], 0
+        for part in itertools.chain([first], parts):
+            if part.target is not None:
+                targets.append(labels(part.target, self._target, part.place))
+            if part.weights is not None:
+                weights.append(sample_weights(part.weights, self._weight, part.place))
+            if dense is None:
+                csr.append(filler.csr(part))
+            else:
+                filler.fill(part, dense[size : size + part.size])
+            start = part.place.first_row
+            spans.append((part.place.file, start, None if start is None else start + part.size))
+            size += part.size
+        if dense is None:
+            X = csr[0] if len(csr) == 1 else sparse.vstack(csr, format="csr")
+        else:
+            X = dense[:size] if 2 * size > dense.shape[0] else dense[:size].copy()
+        return Window(
+            X,
+            np.concatenate(targets) if targets else None,
+            np.concatenate(weights) if weights else None,
+            where(spans),
+        )
+
+    def _parts(self) -> Iterator[Rows]:
+        """Yield the raw rows of one window, as they are read."""
+        wanted, room = self._window_rows, WINDOW_BYTES // 8
+        while wanted > 0 and room > 0 and (parts := self._mixer.take(wanted)):
+            for part in parts:
+                wanted -= part.size
+                room -= int(part.features.nnz) if self._encoder.sparse_input else 0
+                yield part
+
+    def _learned(self, parts: Iterator[Rows]) -> list[Rows]:
+        """Return the rows of one window, after the encoder has learned from them what it has to."""
+        rows = list(parts)
+        if self._learner is None or not rows:
+            return rows
+        for part in rows:
+            self._learner.add(part)
+        if not self._encoder.fitted:
+            self._learner.finish()
+        elif (width := self._learner.width) > self._encoder.n_columns:
+            raise rows[0].place.error(
+                f"there are {width:,} features by now, and the first rows had {self._encoder.n_columns:,} only. "
+                f"Data that can be read once only have to say how many there are: features={width}, or more."
+            )
+        else:
+            self._learner.update_means()
+        return rows
+
+
+def where(spans: list[Span]) -> str:
+    """Return the places of rows as text; runs that touch are joined."""
+    joined: list[Span] = []
+    for file, first, stop in sorted(spans, key=lambda span: (span[0], -1 if span[1] is None else span[1])):
+        if joined and joined[-1][0] == file and joined[-1][2] == first:
+            joined[-1] = (file, joined[-1][1], stop)
+        else:
+            joined.append((file, first, stop))
+    named = [file if first is None else f"{file}, rows {first + 1:,} to {stop:,}" for file, first, stop in joined]
+    more = f"; and {len(named) - _PLACES_NAMED} more places" if len(named) > _PLACES_NAMED else ""
+    return "; ".join(named[:_PLACES_NAMED]) + more

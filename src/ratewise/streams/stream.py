@@ -1,0 +1,331 @@
+"""Streams: rows that need not fit in memory, surveyed once and read window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import chain
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .columns import labels, sample_weights
+from .encode import Encoder, Learner
+from .errors import DataError, Place, need_pyarrow
+from .formats import Reader, Rows
+from .prefetch import Prefetched
+from .shuffle import WINDOW_BYTES, Mixer, Window, WindowMaker, default_window_rows, take_size
+
+_SORTED_SHARE = 0.1  # of the changes that mixed labels would show
+_FEWEST_CHANGES = 10.0  # fewer may be chance
+_SORTED_VARIANCE = 0.25  # of the labels, if blocks of rows account for so much of it
+_BLOCK_ROWS = 1024
+
+Progress = Callable[[dict[str, Any]], object]
+
+
+class Survey(NamedTuple):
+    """What the first pass over a stream found."""
+
+    rows: int
+    label_counts: dict[Any, int]
+    missing: dict[str, int]
+    """How many numbers are missing in each column that misses some; the column's mean stands in for them."""
+    sorted_by_label: bool
+    """Neighbouring rows share their label far more often than chance would have it."""
+    hashed: dict[str, int]
+    """Columns with more values than the vocabulary holds, and how many buckets they were hashed into."""
+
+
+class RawWindow(NamedTuple):
+    """Some thousand rows as an Arrow table, and the file that the first of them come from."""
+
+    table: Any
+    where: str
+
+
+class Stream(Protocol):
+    """Rows that need not fit in memory."""
+
+    @property
+    def repeatable(self) -> bool: ...
+
+    @property
+    def n_rows(self) -> int | None: ...
+
+    @property
+    def sparse(self) -> bool: ...
+
+    @property
+    def encoder(self) -> Encoder: ...
+
+    @property
+    def feature_names(self) -> tuple[str, ...]: ...
+
+    def windows(self, rng: np.random.Generator | None = None, skip: int = 0) -> Iterator[Window]: ...
+
+    def passes(
+        self, orders: Iterable[tuple[np.random.Generator | None, int]]
+    ) -> AbstractContextManager[Iterator[Window | None]]: ...
+
+    def survey(self, progress: Progress | None = None) -> Survey: ...
+
+
+class FileStream:
+    """Rows of files or batches, read window by window. Made by ``open_stream``.
+
+    Parameters
+    ----------
+    readers : list of Reader
+    encoder : Encoder
+    target, weight : str or None
+        What the target and the weights are called in messages.
+    window_rows : int or None
+    """
+
+    def __init__(
+        self,
+        readers: Sequence[Reader],
+        encoder: Encoder,
+        *,
+        target: str | None = None,
+        weight: str | None = None,
+        window_rows: int | None = None,
+    ):
+        if window_rows is not None and window_rows < 1:
+            raise ValueError(f"window_rows must be at least 1; it is {window_rows}.")
+        self.encoder = encoder
+        self.target = target
+        self.weight = weight
+        self._readers = readers
+        self._window_rows = window_rows
+        self._rows_counted: int | None = None
+        self._used_up = False
+
+    @property
+    def repeatable(self) -> bool:
+        """Can be read more than once."""
+        return all(reader.repeatable for reader in self._readers)
+
+    @property
+    def n_rows(self) -> int | None:
+        """The number of rows, where it is known without reading or has been counted."""
+        if self._rows_counted is not None:
+            return self._rows_counted
+        sizes = [reader.rows_of(piece) for reader in self._readers for piece in range(reader.pieces)]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    @property
+    def sparse(self) -> bool:
+        """Windows hold CSR matrices."""
+        return self.encoder.sparse
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of a window's columns."""
+        return self.encoder.feature_names
+
+    @property
+    def window_rows(self) -> int:
+        """How many rows a window holds, the last of a pass excepted."""
+        return default_window_rows(self.encoder) if self._window_rows is None else self._window_rows
+
+    def windows(self, rng: np.random.Generator | None = None, skip: int = 0) -> Iterator[Window]:
+        """Return one pass over the rows, read ahead in a thread.
+
+        Parameters
+        ----------
+        rng : numpy Generator, optional
+            Files and pieces of files are read in random order, several at a time, so that rows of different
+            places meet in one window. The same state of the generator gives the same windows, bit for bit.
+            Without it, rows come in order.
+        skip : int
+            How many windows of the pass to leave out: those of an earlier run that is now resumed.
+        """
+        self._prepare()
+        return Prefetched(self._one_pass(rng, skip))
+
+    def passes(self, orders: Iterable[tuple[np.random.Generator | None, int]]) -> Prefetched[Window | None]:
+        """Return one pass after another, each given as what ``windows`` takes, with None at the end of each.
+
+        The thread does not wait between two passes: it reads the first windows of the next one meanwhile.
+        """
+        self._prepare()
+        return Prefetched(window for order in orders for window in chain(self._one_pass(*order), [None]))
+
+    def _prepare(self) -> None:
+        if self.repeatable and not self.encoder.fitted and (self.encoder.categories or self.encoder.elastic):
+            self.survey()  # a width learned from the first window alone would leave out what comes later
+        self._use_up()
+
+    def _one_pass(self, rng: np.random.Generator | None, skip: int) -> Iterator[Window]:
+        mixer, known = Mixer.over(self._readers, rng, self.window_rows), self.n_rows
+        room = self.window_rows if known is None else max(min(self.window_rows, known), 1)
+        return WindowMaker(mixer, self.encoder, room, self.target, self.weight).windows(skip)
+
+    def survey(self, progress: Progress | None = None) -> Survey:
+        """Read everything once: count rows, labels and missing numbers, and fit the encoder if it is not fitted.
+
+        ``progress`` is called with a dict of stage, done_rows and total_rows.
+        """
+        self._use_up()
+        learner, counter, n_rows = Learner(self.encoder), _LabelCounter(self.target or "y"), self.n_rows
+        batch_rows = take_size(self.window_rows, 1)
+        in_order = (
+            rows
+            for reader in self._readers
+            for piece in range(reader.pieces)
+            for rows in reader.read(piece, batch_rows)
+        )
+        with Prefetched(in_order, ahead=4) as parts:
+            for part in parts:
+                learner.add(part)
+                if part.target is not None:
+                    counter.add(labels(part.target, counter.name, part.place), part.place)
+                if part.weights is not None:
+                    sample_weights(part.weights, self.weight or "weight", part.place)
+                if progress is not None:
+                    progress({"stage": "survey", "done_rows": learner.rows, "total_rows": n_rows})
+        counter.check()
+        if not self.encoder.fitted:
+            learner.finish()
+        if learner.rows == 0:
+            raise DataError(f"{self._readers[0].name}: there are no rows.")
+        self._rows_counted = learner.rows
+        counts = dict(sorted(counter.counts.items()))
+        return Survey(learner.rows, counts, learner.missing, counter.sorted_by_label, dict(self.encoder.buckets))
+
+    def raw_windows(
+        self, rng: np.random.Generator | None = None, *, most_columns: int = 4096
+    ) -> Iterator[RawWindow]:
+        """Return one pass over the raw columns and the target, not encoded, as Arrow tables of a window's rows.
+
+        With a generator, rows of different places meet in one window and are shuffled within it. Sparse rows
+        become as many columns as they are wide, at most ``most_columns``.
+        """
+        if self.encoder.elastic and not self.encoder.fitted:
+            self.survey()  # only the whole of an svmlight file tells its width
+        width = self.encoder.n_columns
+        if self.encoder.sparse_input and width > most_columns:
+            raise DataError(
+                f"{self._readers[0].name}: sparse rows of {width:,} columns. A table of them would be mostly "
+                "zeros; leave them as they are."
+            )
+        return Prefetched(self._raw_pass(rng))
+
+    def _raw_pass(self, rng: np.random.Generator | None) -> Iterator[RawWindow]:
+        wanted = self.window_rows
+        if self.encoder.sparse_input:
+            wanted = max(WINDOW_BYTES // (4 * max(self.encoder.n_columns, 1)), 1024)
+        mixer = Mixer.over(self._readers, rng, wanted)
+        while rows := list(mixer.take_all(wanted)):
+            pa = need_pyarrow("files to convert them")
+            table = pa.concat_tables([self._arrow_table(part) for part in rows], promote_options="permissive")
+            if rng is not None:
+                table = table.take(pa.array(rng.permutation(table.num_rows)))
+            yield RawWindow(table, rows[0].place.file)
+
+    def _arrow_table(self, rows: Rows) -> Any:
+        if isinstance(rows.features, dict):
+            columns = dict(rows.features)
+        else:
+            X = rows.features.toarray() if sparse.issparse(rows.features) else np.asarray(rows.features)
+            missing = self.encoder.n_columns - X.shape[1]
+            if missing > 0:  # svmlight rows are as wide as their last entry
+                X = np.pad(X, ((0, 0), (0, missing)))
+            columns = {name: X[:, j] for j, name in enumerate(self.encoder.columns)}
+        if rows.target is not None:
+            columns[self.target or "y"] = rows.target
+        if rows.weights is not None:
+            columns[self.weight or "weight"] = rows.weights
+        pa = need_pyarrow("files to convert them")
+        for name, column in columns.items():
+            if isinstance(column, np.ndarray):
+                columns[name] = pa.array(np.ascontiguousarray(column))
+            elif pa.types.is_dictionary(column.type):  # each part has its own; a Feather file takes one
+                columns[name] = column.cast(column.type.value_type)
+        return pa.table(columns)
+
+    def _use_up(self) -> None:
+        if self._used_up and not self.repeatable:
+            raise ValueError(
+                f"{self._readers[0].name} can be read once only, and has been. To read it again, give a list of "
+                "batches, or a function that returns a new iterator of them."
+            )
+        self._used_up = True
+
+
+class _LabelCounter:
+    """Counts the labels of rows in order, and how they are spread."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.counts: dict[Any, int] = {}
+        self._file = "the stream"
+        self._rows = 0
+        self._changes = 0
+        self._last: bool | None = None
+        self._block_rows = self._block_first = 0  # rows of the block so far, and those with the first label
+        self._blocked_rows = 0
+        self._between = 0.0  # over all blocks: rows times the square of the share of the first label
+
+    def add(self, values: NDArray[Any], place: Place) -> None:
+        if values.size == 0:
+            return
+        self._file = place.file
+        known = {label: int(np.count_nonzero(values == label)) for label in self.counts}
+        for label, count in known.items():
+            self.counts[label] += count
+        if sum(known.values()) < values.size:
+            self._add_new(values, place)
+        self._rows += values.size
+        is_first = values == next(iter(self.counts))
+        self._changes += int(np.count_nonzero(is_first[1:] != is_first[:-1]))
+        self._changes += self._last is not None and self._last != bool(is_first[0])
+        self._last = bool(is_first[-1])
+        self._block_rows += is_first.size
+        self._block_first += int(np.count_nonzero(is_first))
+        if self._block_rows >= _BLOCK_ROWS:
+            self._between += self._block_first**2 / self._block_rows
+            self._blocked_rows += self._block_rows
+            self._block_rows = self._block_first = 0
+
+    def _add_new(self, values: NDArray[Any], place: Place) -> None:
+        _, firsts = np.unique(values, return_index=True)
+        for value in values[np.sort(firsts)]:  # in the order of the rows
+            label = value.item() if isinstance(value, np.generic) else value
+            if label in self.counts:
+                continue
+            if len(self.counts) == 2:
+                first, second = self.counts
+                raise place.error(
+                    f"a third label, {label!r}, after {first!r} and {second!r}. "
+                    "From a stream two classes are learned: make the target two-valued first. (Rows in memory may "
+                    "have more: MeasureClassifier.fit.)",
+                    int(np.argmax(values == label)),
+                    self.name,
+                )
+            self.counts[label] = int(np.count_nonzero(values == label))
+
+    def check(self) -> None:
+        """Check that both classes are there, if there are labels."""
+        if len(self.counts) == 1:
+            label = next(iter(self.counts))
+            raise DataError(
+                f"{self._file}, column {self.name!r}: the target is {label!r} in all {self._rows:,} rows; "
+                "two classes are needed to learn anything."
+            )
+
+    @property
+    def sorted_by_label(self) -> bool:
+        """Labels change far too seldom, or some blocks are nearly all of one class and others of the other."""
+        if len(self.counts) < 2:
+            return False
+        share = next(iter(self.counts.values())) / self._rows
+        variance = share * (1.0 - share)
+        expected_changes = 2.0 * self._rows * variance
+        if self._changes < _SORTED_SHARE * expected_changes and expected_changes >= _FEWEST_CHANGES:
+            return True
+        return self._between / max(self._blocked_rows, 1) - share**2 > _SORTED_VARIANCE * variance
