@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ._atomic import atomic_write
 from .estimators import MeasureClassifier
-from .whole_file import whole_file
 
 
 def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:
@@ -30,7 +30,7 @@ def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bi
     if hasattr(path, "write"):
         path.write(content)
         return
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(content)
 
 

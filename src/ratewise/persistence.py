@@ -20,9 +20,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from . import __version__, measures
+from ._atomic import atomic_write
 from .estimators import MeasureClassifier
 from .measures import FunctionMeasure, Measure, Rates, get_measure
-from .whole_file import whole_file
 
 FORMAT = "ratewise model"
 FORMAT_VERSION = 1
@@ -85,7 +85,7 @@ def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bin
     if hasattr(path, "write"):
         path.write(content)
         return
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(content)
 
 

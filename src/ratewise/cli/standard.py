@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from ..whole_file import whole_file
+from .._atomic import atomic_write
 
 
 def load(path: str) -> Any:
@@ -38,7 +38,7 @@ def load_two_class(path: str) -> Any:
 def written(path: str) -> Iterator[BinaryIO]:
     """A file that is there whole or not at all, or standard output."""
     if path != "-":
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             yield file
         return
     yield sys.stdout.buffer

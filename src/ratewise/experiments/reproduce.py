@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..whole_file import whole_file
+from .._atomic import atomic_write
 from .figures import FIGURES, Figure, Workshop
 from .protocol import Progress
 from .report import as_html, as_markdown, contents
@@ -100,5 +100,5 @@ def _draw(figure: Figure, workshop: Workshop, output: Path) -> bool:
 
 
 def _write(path: Path, content: bytes) -> None:
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(content)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..whole_file import whole_file
+from .._atomic import atomic_write
 
 HEADINGS = ("data", "measure", "method", "split", "cpu_seconds", "test_value", "setting")
 
@@ -93,7 +93,7 @@ class Results:
     def add(self, key: Key, curve: Curve) -> None:
         """Keep a run, in memory and in the file, with the same digits in both."""
         self._keep(key, Curve(_rounded(curve.seconds), _rounded(curve.values), curve.setting))
-        with whole_file(self._path) as file:
+        with atomic_write(self._path) as file:
             file.write("".join([",".join(HEADINGS) + "\n", *self._lines]).encode())
 
     def _keep(self, key: Key, curve: Curve) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...whole_file import whole_file
+from ..._atomic import atomic_write
 
 HEADINGS = ("panel", "series", "x", "y", "bound")
 
@@ -71,5 +71,5 @@ class TheoryResults:
             for one in self.series
             for x, y, bound in zip(one.x, one.y, one.bound, strict=True)
         ]
-        with whole_file(self._path) as file:
+        with atomic_write(self._path) as file:
             file.write("".join([",".join(HEADINGS) + "\n", *lines]).encode())
