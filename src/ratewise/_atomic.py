@@ -39,6 +39,15 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
 
 
+def write_bytes(path: str | os.PathLike[str] | BinaryIO, content: bytes) -> None:
+    """Write all of a file, given by its path or open for writing."""
+    if hasattr(path, "write"):
+        path.write(content)
+        return
+    with atomic_write(path) as file:
+        file.write(content)
+
+
 def partial_files(path: str | os.PathLike[str]) -> list[Path]:
     """Return what :func:`atomic_write` left beside a file when its process was killed."""
     target = Path(os.path.realpath(path))
