@@ -178,7 +178,7 @@ def test_files_of_earlier_versions_load(name, tmp_path):
     assert loaded.coef_.tolist() == expected["coef"]
     assert loaded.intercept_.tolist() == expected["intercept"]
     assert json.loads(json.dumps(loaded.rates_)) == expected["rates"]
-    assert len(next(iter(loaded.history_.values()))) == expected["checkpoints"]
+    assert {column: len(values) for column, values in loaded.history_.items()} == expected["history"]
     again = through_a_file(loaded, tmp_path)
     assert np.array_equal(again.coef_, loaded.coef_)
     assert again.get_params() == loaded.get_params()
