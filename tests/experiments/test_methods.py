@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny_data import clouds
 
-from ratewise.baselines import checkpoints
+from ratewise.baselines import _checkpoints
 from ratewise.experiments.methods import METHODS, PAPERS_OWN, Task, point_by_point
 from ratewise.measures import get_measure
 
@@ -47,7 +47,7 @@ class Clock:
 @pytest.mark.parametrize("method", PAPERS_OWN, ids=lambda method: method.name)
 def test_recording_does_not_count_and_the_threshold_of_each_model_does(method, monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(checkpoints, "time", clock)
+    monkeypatch.setattr(_checkpoints, "time", clock)
     monkeypatch.setattr(point_by_point, "time", clock)
     seconds = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...baselines.checkpoints import Stopwatch
+from ...baselines._checkpoints import Stopwatch
 from ...estimators import MeasureClassifier
 from ...measures import Measure
 from .base import Record, Task

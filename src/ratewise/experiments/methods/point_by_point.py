@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...baselines.checkpoints import Stopwatch
+from ...baselines._checkpoints import Stopwatch
 from ...baselines.linear import split
 from ...estimators import MeasureClassifier
 from ...estimators.training_set import training_set
