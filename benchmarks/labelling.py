@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ratewise.baselines.labelling import most_violated_table
-from ratewise.baselines.losses import table_loss_of
+from ratewise.baselines.labelling import most_violated_table, table_loss_of
 from ratewise.measures import get_measure
 
 TARGET = Path(__file__).parent / "results" / "labelling.json"

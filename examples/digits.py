@@ -1,4 +1,4 @@
-"""One digit against the rest: what training for the measure itself is worth.
+"""One digit against the rest: what training for the measure itself gains.
 
 Fits the paper's measures on "is it an 8?", the hardest of the one-against-rest problems of scikit-learn's digits
 (10% positives), and prints the test value next to logistic regression's, at probability 0.5 and with a threshold
@@ -28,17 +28,17 @@ def logistic_regression():
 
 
 def compare(name, X, y, seed):
-    """Test values of the three ways for one measure on one split."""
+    """Return the test values of the three models for one measure on one split."""
     measure = get_measure(name)
     X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, test_size=0.3, random_state=seed)
-    rivals = {
+    models = {
         "logistic regression": logistic_regression(),
         "... tuned threshold": TunedThresholdClassifierCV(logistic_regression(), scoring=measure.scorer()),
         "ratewise": MeasureClassifier(name, random_state=0),
     }
-    return {
-        way: measure.score(y_test, model.fit(X_train, y_train).predict(X_test)) for way, model in rivals.items()
-    }
+    for model in models.values():
+        model.fit(X_train, y_train)
+    return {label: measure.score(y_test, model.predict(X_test)) for label, model in models.items()}
 
 
 def main():
@@ -57,10 +57,10 @@ def main():
                 print(f"\r{name}: split {seed + 1}/{options.splits} ", end="", file=sys.stderr, flush=True)
             results.append(compare(name, X, y == options.digit, seed))
         if not rows:
-            print(("\r" if live else "") + f"{'measure':16s}" + "".join(f"{way:>22s}" for way in results[0]))
-        rows.append({way: np.mean([result[way] for result in results]) for way in results[0]})
+            print(("\r" if live else "") + f"{'measure':16s}" + "".join(f"{label:>22s}" for label in results[0]))
+        rows.append({label: np.mean([result[label] for result in results]) for label in results[0]})
         print(("\r" if live else "") + f"{name:16s}" + "".join(f"{value:22.3f}" for value in rows[-1].values()))
-    print(f"{'mean':16s}" + "".join(f"{np.mean([row[way] for row in rows]):22.3f}" for way in rows[0]))
+    print(f"{'mean':16s}" + "".join(f"{np.mean([row[label] for row in rows]):22.3f}" for label in rows[0]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A folder of Parquet, larger than memory if you like: made, learned from, and the model judged on new files.
+"""A fit from a folder of Parquet files, larger than memory if you like, evaluated on new files.
 
     python examples/large_data.py                        # a few seconds
     python examples/large_data.py --rows 20_000_000      # the figures of docs/large-data.md
@@ -27,7 +27,7 @@ COUNTRIES = np.array(["AT", "BR", "CH", "DE", "FR", "IN", "JP", "US"])
 
 def some_rows(rows: int, seed: int) -> pa.Table:
     rng = np.random.default_rng(seed)
-    common = np.random.default_rng(0)  # how columns go together, and what tells of fraud: the same in every file
+    common = np.random.default_rng(0)  # the correlations and the weights are the same in every file
     X = rng.standard_normal((rows, COLUMNS), dtype=np.float32)
     X[:, :10] += X[:, 10:20] @ common.normal(size=(10, 10)).astype(np.float32)
     country = rng.integers(0, len(COUNTRIES), size=rows)
@@ -38,24 +38,24 @@ def some_rows(rows: int, seed: int) -> pa.Table:
     return pa.table({**columns, "country": COUNTRIES[country], "fraud": fraud})
 
 
-def write_folder(folder: Path, rows: int, seed: int, rows_a_file: int = 250_000) -> None:
+def write_folder(folder: Path, rows: int, seed: int, rows_per_file: int = 250_000) -> None:
     folder.mkdir()
-    for number, start in enumerate(range(0, rows, rows_a_file)):
-        table = some_rows(min(rows_a_file, rows - start), seed + number)
+    for number, start in enumerate(range(0, rows, rows_per_file)):
+        table = some_rows(min(rows_per_file, rows - start), seed + number)
         pq.write_table(table, folder / f"{number:03d}.parquet", row_group_size=65_536, compression="lz4")
 
 
 def evaluate(classifier: MeasureClassifier, folder: Path) -> tuple[float, float, float]:
-    """TPR, TNR and the share of fraud, window by window."""
+    """Return TPR, TNR and the share of fraud, counted window by window."""
     counts = np.zeros((2, 2))
     for window in open_stream(folder, target="fraud", encoder=classifier.encoder_).windows():
-        called = window.X @ classifier.coef_[0] + classifier.intercept_[0] > 0
-        np.add.at(counts, (window.labels.astype(int), called.astype(int)), 1.0)
+        predicted = window.X @ classifier.coef_[0] + classifier.intercept_[0] > 0
+        np.add.at(counts, (window.labels.astype(int), predicted.astype(int)), 1.0)
     return counts[1, 1] / counts[1].sum(), counts[0, 0] / counts[0].sum(), counts[1].sum() / counts.sum()
 
 
 def peak_megabytes() -> float:
-    """The most this process has held so far. Not to be had on Windows; macOS counts in bytes."""
+    """Return the peak memory of this process so far. Not available on Windows; macOS counts in bytes."""
     try:
         import resource
     except ImportError:
@@ -80,16 +80,14 @@ def main() -> None:
         stream = open_stream(folder / "train", target="fraud")
         classifier = MeasureClassifier(options.measure, random_state=0).fit_stream(
             stream,
-            checkpoint=folder / "fraud.checkpoint",  # after a crash, the same call would go on from here
-            progress=lambda told: stages.setdefault(told["stage"]),
+            checkpoint=folder / "fraud.checkpoint",  # after a crash, the same call continues from here
+            progress=lambda report: stages.setdefault(report["stage"]),
         )
         seconds = time.perf_counter() - began
         save_model(classifier, folder / "fraud.skops")
 
-        read = options.rows * len(stages)
-        print(
-            f"learned in {seconds:.1f} s: {len(stages)} passes, {read / seconds / 1e6:.2f} million rows a second"
-        )
+        rate = options.rows * len(stages) / seconds / 1e6
+        print(f"fitted in {seconds:.1f} s: {len(stages)} passes, {rate:.2f} million rows per second")
         print(f"peak memory {peak_megabytes():,.0f} MB, Python and its libraries included")
         print(f"missing numbers: {classifier.survey_.missing}")
         tpr, tnr, prevalence = evaluate(classifier, folder / "test")

@@ -1,8 +1,8 @@
 """A measure of your own, compiled into SPADE's inner loop.
 
-A screening programme wants the worse of sensitivity and specificity to be high, but asks more of the one than of
-the other. That is a concave measure, so SPADE can maximise it. What SPADE needs to know is the set of slopes
-(alpha, beta) the measure can have, and the nearest point of that set to any pair: here a segment.
+A screening programme wants the worse of sensitivity and specificity to be high, but demands more of one than of
+the other. That is a concave measure, so SPADE can maximise it. SPADE needs the set of slopes (alpha, beta) the
+measure can have, and the nearest point of that set to any pair: here a segment.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ratewise.measures import ConcaveMeasure
 
 
 @dataclass(frozen=True)
-class WeightedMin(ConcaveMeasure):
-    """min(TPR / t, TNR / (1 - t)) / 2: at t = 1/2 the worse of the two rates; a larger t asks more of the TPR."""
+class DemandingMin(ConcaveMeasure):
+    """min(TPR / t, TNR / (1 - t)) / 2: at t = 1/2 the worse of the two rates; a larger t demands a higher TPR."""
 
     demand: float = 0.5
 
@@ -28,7 +28,7 @@ class WeightedMin(ConcaveMeasure):
         return 0.5 * np.minimum(np.asarray(tpr) / self.demand, np.asarray(tnr) / (1.0 - self.demand))[()]
 
     def project(self, alpha: float, beta: float, epsilon: float = 0.0) -> tuple[float, float]:
-        # All slopes lie between (1 / 2t, 0), where the TPR is the weaker one, and (0, 1 / 2(1 - t)).
+        # All slopes lie between (1 / 2t, 0), where the TPR binds, and (0, 1 / 2(1 - t)).
         end_alpha, end_beta = 0.5 / self.demand, 0.5 / (1.0 - self.demand)
         along = (end_alpha * alpha - end_beta * (beta - end_beta)) / (end_alpha**2 + end_beta**2)
         along = min(max(along, 0.0), 1.0)
@@ -41,7 +41,7 @@ def main() -> None:
     X_train, X_test, y_train, y_test = train_test_split(X, malignant, stratify=malignant, random_state=0)
     print("demand    TPR    TNR   value")
     for demand in (0.5, 0.51):
-        classifier = MeasureClassifier(WeightedMin(demand), random_state=0).fit(X_train, y_train)
+        classifier = MeasureClassifier(DemandingMin(demand), random_state=0).fit(X_train, y_train)
         predicted = classifier.predict(X_test)
         tpr, tnr = predicted[y_test].mean(), 1 - predicted[~y_test].mean()
         print(f"{demand:6.3f} {tpr:6.3f} {tnr:6.3f} {classifier.score(X_test, y_test):7.3f}")

@@ -1,7 +1,7 @@
-"""Four pictures of a fit: its way, its threshold, and where it stands among rivals.
+"""Four plots of a fit: its path, its threshold, its history, and a comparison with other models.
 
 Fits F1 on "is it an 8?" of scikit-learn's digits, draws the four displays of ``ratewise.plots`` on one figure and
-writes it to the PNG named on the command line; without a name it tells the numbers only. A few seconds.
+writes it to the PNG named on the command line; without a name it prints the numbers only. A few seconds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def logistic_regression():
 
 
 def draw(models, X_test, y_test):
-    """The four displays on one figure."""
+    """Draw the four displays on one figure."""
     classifier = models["ratewise"]
     figure, axes = plt.subplots(2, 2, figsize=(13, 11), layout="constrained")
     plane = RatesPlaneDisplay.from_estimator(classifier, X_test, y_test, ax=axes[0, 0], name="path and frontier")

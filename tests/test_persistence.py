@@ -11,6 +11,7 @@ import os
 import sys
 import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,10 @@ from ratewise import MeasureClassifier, __version__, load_model, save_model
 from ratewise.measures import FBeta, Measure, PseudoLinear, Rates
 from ratewise.rewards import Logistic
 from ratewise.solvers import Sharpen, Stamp
+
+# Files written by version 0.1.0 before its classes moved, and what the models in them are.
+OLD_FILES = Path(__file__).parent / "model_files"
+OLD_MODELS = json.loads((OLD_FILES / "expected.json").read_text())
 
 
 @dataclass(frozen=True)
@@ -163,6 +168,20 @@ def test_a_users_own_measure_is_loaded_only_if_trusted(tmp_path):
         through_a_file(classifier, tmp_path)
     assert through_a_file(classifier, tmp_path, trusted=[OwnMeasure]).measure_ == OwnMeasure(0.25)
     assert through_a_file(classifier, tmp_path, trusted=[f"{__name__}.OwnMeasure"]).measure_ == OwnMeasure(0.25)
+
+
+@pytest.mark.parametrize("name", OLD_MODELS)
+def test_files_of_earlier_versions_load(name, tmp_path):
+    loaded, expected = load_model(OLD_FILES / f"{name}.skops"), OLD_MODELS[name]
+    assert repr(loaded.measure_) == expected["measure"]
+    assert loaded.classes_.tolist() == expected["classes"]
+    assert loaded.coef_.tolist() == expected["coef"]
+    assert loaded.intercept_.tolist() == expected["intercept"]
+    assert json.loads(json.dumps(loaded.rates_)) == expected["rates"]
+    assert {column: len(values) for column, values in loaded.history_.items()} == expected["history"]
+    again = through_a_file(loaded, tmp_path)
+    assert np.array_equal(again.coef_, loaded.coef_)
+    assert again.get_params() == loaded.get_params()
 
 
 def hostile_things(mark):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ratewise.baselines.checkpoints import Stopwatch
+from ratewise.baselines._checkpoints import Stopwatch
 from ratewise.baselines.linear import split
 from ratewise.estimators import MeasureClassifier
 from ratewise.estimators.training_set import training_set
@@ -16,7 +16,7 @@ from ratewise.estimators.validation import Columns, checked_labels
 from ratewise.measures import Measure, PseudoLinearMeasure
 from ratewise.solvers import Amp, History, LinearModel, StreamingRun, Task, best_threshold
 from ratewise.streams import ArrayStream, Standardizer
-from ratewise.whole_file import whole_file
+from ratewise._atomic import atomic_write
 
 __all__ = [
     "ArrayStream",
@@ -87,5 +87,5 @@ def amp_levels(solver: Amp, measure: PseudoLinearMeasure, rows: ArrayStream) -> 
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file that is there whole or not at all."""
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)

@@ -17,11 +17,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ratewise.measures import Constraint, FunctionMeasure, Measure, get_measure
-from ratewise.plots.levels import Window, draw_level_curves
-from ratewise.plots.style import BLUE, VERMILLION
+from ratewise.plots._style import BLUE, VERMILLION, PlaneWindow, draw_level_curves
 
 FOLDER = Path(__file__).parent
-WHOLE = Window(0.0, 1.0, 0.0, 1.0)
+WHOLE = PlaneWindow(0.0, 1.0, 0.0, 1.0)
 TITLES = {
     "min": "Min: the worse rate",
     "gmean": "G-mean",
@@ -32,7 +31,7 @@ TITLES = {
 }
 
 
-def panel(ax: plt.Axes, measure: Measure, prevalence: float, window: Window, title: str) -> None:
+def panel(ax: plt.Axes, measure: Measure, prevalence: float, window: PlaneWindow, title: str) -> None:
     draw_level_curves(ax, measure, prevalence, window, number=6, avoid=None)
     ax.set_xlim(window.low_tpr, window.high_tpr)
     ax.set_ylim(window.low_tnr, window.high_tnr)
@@ -77,7 +76,7 @@ def bound_at(bound: Constraint, tpr: float) -> float:
 def constraints() -> None:
     """A bound makes a cliff of the level curves."""
     figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.9), layout="constrained")
-    corner = Window(0.0, 1.0, 0.97, 1.0)
+    corner = PlaneWindow(0.0, 1.0, 0.97, 1.0)
     titles = {"tpr-at-tnr-0.99": "TPR at TNR 0.99", "recall-at-precision-0.9": "recall at precision 0.9"}
     for ax, (name, title) in zip(axes, titles.items(), strict=True):
         measure = get_measure(name)

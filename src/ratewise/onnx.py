@@ -1,4 +1,4 @@
-"""Models as ONNX graphs, for programs without Python.
+"""Export of models as ONNX graphs, for programs without Python.
 
 The converter is skl2onnx's own for linear classifiers, in double precision, so that labels agree with ``predict``
 row by row. (In single precision, the default there, rows near the boundary change sides.)
@@ -13,25 +13,20 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ._atomic import write_bytes
 from .estimators import MeasureClassifier
-from .whole_file import whole_file
 
 
 def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:
     """Write a fitted classifier as an ONNX file.
 
-    The graph takes ``X``, rows of doubles in the order of the columns of the fit, and gives ``label`` and
+    The graph takes ``X``, rows of doubles in the order of the columns of the fit, and returns ``label`` and
     ``score`` (above 0 for ``classes_[1]``; with more classes, a column for each). A model made from files with
     text columns takes the encoded columns; the file's metadata name them, under ``feature_names``.
 
     For a pipeline that ends in a ``MeasureClassifier``, call :func:`register_converter` and then skl2onnx itself.
     """
-    content = _graph_of(classifier).SerializeToString()
-    if hasattr(path, "write"):
-        path.write(content)
-        return
-    with whole_file(path) as file:
-        file.write(content)
+    write_bytes(path, _graph_of(classifier).SerializeToString())
 
 
 def _graph_of(classifier: MeasureClassifier) -> Any:
@@ -42,7 +37,7 @@ def _graph_of(classifier: MeasureClassifier) -> Any:
     skl2onnx = _skl2onnx()
     check_is_fitted(classifier, "coef_")
     if classifier.multilabel_:
-        raise ValueError("A model of several labels cannot be exported to ONNX: fit one classifier a label.")
+        raise ValueError("A model of several labels cannot be exported to ONNX: fit one classifier per label.")
     register_converter()
     inputs = [("X", skl2onnx.common.data_types.DoubleTensorType([None, classifier.n_features_in_]))]
     graph = skl2onnx.convert_sklearn(classifier, "ratewise", initial_types=inputs)
@@ -58,7 +53,7 @@ def _graph_of(classifier: MeasureClassifier) -> Any:
 
 @functools.cache
 def register_converter() -> None:
-    """Teach skl2onnx to convert a :class:`~ratewise.MeasureClassifier`, alone or at the end of a pipeline."""
+    """Register a converter of :class:`~ratewise.MeasureClassifier` with skl2onnx, alone or in a pipeline."""
     _skl2onnx().update_registered_converter(
         MeasureClassifier, "RatewiseMeasureClassifier", _set_output_types, _convert, parser=_declare_outputs
     )
@@ -82,7 +77,7 @@ def _set_output_types(operator: Any) -> None:
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Rows to double, skl2onnx's linear classifier for the scores and the class number, then the user's label."""
+    """Cast the rows to double, apply skl2onnx's linear classifier, and map the class number to the label."""
     from onnx import TensorProto
 
     types = _skl2onnx().common.data_types
@@ -119,7 +114,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _label_kind(classifier: MeasureClassifier) -> tuple[str, str, list[Any]]:
-    """skl2onnx's and ONNX's name for the type of the labels, and the labels as ONNX stores them."""
+    """Return skl2onnx's and ONNX's name of the type of the labels, and the labels as ONNX stores them."""
     labels = np.array(classifier.classes_.tolist())
     match labels.dtype.kind:
         case "b":
@@ -134,7 +129,7 @@ def _label_kind(classifier: MeasureClassifier) -> tuple[str, str, list[Any]]:
 
 
 def _numbered(classifier: MeasureClassifier) -> Any:
-    """The same model as scikit-learn's, with classes 0, 1, ..."""
+    """Return the same model as scikit-learn's, with classes 0, 1, ..."""
     from sklearn.linear_model import LogisticRegression
 
     stand_in = LogisticRegression()

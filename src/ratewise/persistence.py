@@ -1,8 +1,8 @@
 """Model files that are safe to open: saved and loaded with skops, which runs no code from a file.
 
-A file holds what predicting and explaining need: the parameters, the coefficients, the classes, the measure, the
-names of the columns and the encoder that makes numbers of them, and the version of the library. What
-``partial_fit`` keeps in order to go on is left out.
+A file holds what prediction and inspection need: the parameters, the coefficients, the classes, the measure, the
+names of the columns and the encoder that turns them into numbers, and the version of the library. The state with
+which ``partial_fit`` continues is left out.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from . import __version__, measures
+from ._atomic import write_bytes
 from .estimators import MeasureClassifier
 from .measures import FunctionMeasure, Measure, Rates, get_measure
-from .whole_file import whole_file
 
 FORMAT = "ratewise model"
 FORMAT_VERSION = 1
 
-# Every measure of ours but those made of a function, which a file cannot hold.
+# All measures of the library but FunctionMeasure, because a file cannot hold a function.
 _MEASURES = tuple(
     sorted(
         f"{kind.__module__}.{kind.__qualname__}"
@@ -37,10 +37,10 @@ _MEASURES = tuple(
     )
 )
 
-# Our own classes, by the path a file knows them by. Nothing outside this list is made from a file, but numbers,
-# texts, lists, dicts, numpy arrays, and what the caller adds.
+# The library's own classes, by the path under which a file names them. Nothing else is created from a file, except
+# numbers, strings, lists, dicts, numpy arrays, and what the caller trusts.
 OWN_TYPES = (
-    "ratewise.measures.base.Rates",
+    "ratewise.measures._rates.Rates",
     *_MEASURES,
     "ratewise.rewards.Hinge",
     "ratewise.rewards.Logistic",
@@ -54,12 +54,19 @@ OWN_TYPES = (
     "ratewise.streams.encode.Encoder",
 )
 
-# What else a file may hold, as skops writes it. Everything skops could make besides, functions above all, is
-# refused before skops looks at it.
+# Classes that have moved: the path in files written before, and where the class is now.
+MOVED_TYPES = {
+    "ratewise.measures.base.Rates": "ratewise.measures._rates.Rates",
+    "ratewise.measures.at_prevalence.MeasureAtPrevalence": "ratewise.measures.base.MeasureAtPrevalence",
+    "ratewise.measures.at_prevalence.PseudoLinearAtPrevalence": "ratewise.measures.base.PseudoLinearAtPrevalence",
+}
+
+# What else a file may hold, as skops writes it. Everything else that skops could create, functions above all, is
+# refused before skops reads the file.
 _PLAIN_TYPES = {
     "DictNode": {"builtins.dict"},
     "ListNode": {"builtins.list"},
-    "TupleNode": {"builtins.tuple", "ratewise.measures.base.Rates"},
+    "TupleNode": {"builtins.tuple", "ratewise.measures._rates.Rates"},
     "JsonNode": {"builtins.str"},
     "TypeNode": {"builtins.str"},
 }
@@ -68,7 +75,7 @@ _FITTED = (
     *("coef_", "intercept_", "classes_", "n_features_in_", "measure_", "solver_"),
     *("rates_", "stages_", "history_"),
 )
-_NOT_ALWAYS = ("constraints_met_", "encoder_", "target_", "feature_spread_", "multilabel_")
+_OPTIONAL = ("constraints_met_", "encoder_", "target_", "feature_spread_", "multilabel_")
 
 
 def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:
@@ -79,20 +86,15 @@ def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bin
     classifier : MeasureClassifier
         A fitted one. A measure of your own must be a class that can be imported; a plain function cannot be saved.
     path : path or binary file
-        By custom it ends in .skops. The file is there whole or not at all.
+        By convention it ends in .skops. The file is written completely or not at all.
     """
-    content = _dumps(_content_of(classifier))
-    if hasattr(path, "write"):
-        path.write(content)
-        return
-    with whole_file(path) as file:
-        file.write(content)
+    write_bytes(path, _dumps(_content_of(classifier)))
 
 
 def load_model(
     path: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[type | str] = ()
 ) -> MeasureClassifier:
-    """Read a classifier that :func:`save_model` wrote. A file made to do harm is refused, and nothing of it runs.
+    """Read a classifier that :func:`save_model` wrote. A malicious file is refused, and no code of it runs.
 
     Parameters
     ----------
@@ -103,14 +105,14 @@ def load_model(
     Raises
     ------
     ValueError
-        If the file is damaged, is no model of ours, or holds anything that is not trusted.
+        If the file is damaged, is not a model of ratewise, or holds anything that is not trusted.
     """
     name = "The model" if hasattr(path, "read") else os.fspath(path)
     data = path.read() if hasattr(path, "read") else _bytes_of(path)
     own = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
     with _clear_errors(name):
-        _audit(data, name, {*OWN_TYPES, *own})
-        content = require_skops().loads(data, trusted=[*OWN_TYPES, *own])
+        audited = _audited(data, name, {*OWN_TYPES, *own})
+        content = require_skops().loads(audited, trusted=[*OWN_TYPES, *own])
         return _classifier_from(content, name)
 
 
@@ -128,8 +130,10 @@ def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
         )
     parameters = classifier.get_params(deep=False)
     if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
-        parameters["random_state"] = None  # a generator has moved on; it would not give the same model again
-    fitted = {name: getattr(classifier, name) for name in (*_FITTED, *_NOT_ALWAYS) if hasattr(classifier, name)}
+        parameters["random_state"] = (
+            None  # a generator has been used: it would not give the same model again
+        )
+    fitted = {name: getattr(classifier, name) for name in (*_FITTED, *_OPTIONAL) if hasattr(classifier, name)}
     names = getattr(classifier, "feature_names_in_", None)
     survey = getattr(classifier, "survey_", None)
     return {
@@ -138,14 +142,14 @@ def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
         "ratewise_version": __version__,
         "parameters": parameters,
         "fitted": fitted,
-        # One array of texts; as objects, each of a million names would take some lines of the file.
+        # One array of strings: as objects, each of a million names would take some lines of the file.
         "feature_names": None if names is None else np.asarray(names, dtype=str),
         "survey": None if survey is None else _plain_survey(survey),
     }
 
 
 def _plain_survey(survey: Any) -> dict[str, Any]:
-    """Labels become a list, because keys of a dict in a file are texts."""
+    """Return the survey as a dict; labels become a list, because keys of a dict in a file are strings."""
     plain = dict(survey._asdict())
     counts = plain.pop("label_counts")
     return {**plain, "labels": list(counts), "counts": [int(count) for count in counts.values()]}
@@ -162,7 +166,7 @@ def _classifier_from(content: Any, name: str) -> MeasureClassifier:
         )
     parameters, fitted = content["parameters"], content["fitted"]
     classifier = MeasureClassifier(**{key: _checked_again(value) for key, value in parameters.items()})
-    for attribute in (*_FITTED, *_NOT_ALWAYS):
+    for attribute in (*_FITTED, *_OPTIONAL):
         if attribute in _FITTED or attribute in fitted:
             setattr(classifier, attribute, _checked_again(fitted[attribute]))
     classifier.multilabel_ = bool(getattr(classifier, "multilabel_", False))
@@ -183,7 +187,7 @@ def _survey_from(plain: dict[str, Any]) -> Any:
 
 
 def _checked_again(value: Any) -> Any:
-    """A measure or solver made anew, since what comes from a file has not been through its own checks."""
+    """Return a measure or solver created again, because one from a file has not run its own checks."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.replace(value)
     return value
@@ -230,7 +234,7 @@ def _dumps(content: dict[str, Any]) -> bytes:
 
 
 def require_skops() -> Any:
-    """The skops package, or one sentence on how to get it: worth asking before a long fit."""
+    """Return the skops package, or raise with the pip line; call it before a long fit."""
     try:
         import skops.io
     except ModuleNotFoundError as error:
@@ -245,32 +249,48 @@ def _bytes_of(path: Any) -> bytes:
         return file.read()
 
 
-def _audit(data: bytes, name: str, own: set[str]) -> None:
-    """Read the file's table of contents, which is plain JSON, and refuse all that is neither plain nor trusted."""
+def _audited(data: bytes, name: str, own: set[str]) -> bytes:
+    """Return the file with moved classes under their present paths; refuse all that is neither plain nor trusted.
+
+    Only the schema is read, which is plain JSON.
+    """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         schema = json.loads(archive.read("schema.json"))
-    strangers = sorted(set(_strangers(schema, own)))
-    if not strangers:
-        return
-    raise ValueError(
-        f"{name} holds {', '.join(strangers)}, which ratewise does not trust; nothing was loaded. If you wrote "
-        f"the class yourself and trust the file, pass trusted={strangers!r} to load_model."
-    )
+        any_moved = False
+        for node in _nodes(schema):
+            if (path := _path(node)) in MOVED_TYPES:
+                node["__module__"], node["__class__"] = MOVED_TYPES[path].rsplit(".", 1)
+                any_moved = True
+        untrusted = sorted({_path(node) for node in _nodes(schema) if not _is_trusted(node, own)})
+        if untrusted:
+            raise ValueError(
+                f"{name} holds {', '.join(untrusted)}, which ratewise does not trust; nothing was loaded. If you "
+                f"wrote the class yourself and trust the file, pass trusted={untrusted!r} to load_model."
+            )
+        if not any_moved:
+            return data
+        renewed = io.BytesIO()
+        with zipfile.ZipFile(renewed, "w") as copy:
+            for member in dict.fromkeys(archive.namelist()):
+                copy.writestr(member, json.dumps(schema) if member == "schema.json" else archive.read(member))
+        return renewed.getvalue()
 
 
-def _strangers(node: Any, own: set[str]) -> Iterator[str]:
-    if isinstance(node, list):
-        for child in node:
-            yield from _strangers(child, own)
-    elif isinstance(node, dict):
-        if "__loader__" in node and not _is_trusted(node, own):
-            yield f"{node.get('__module__')}.{node.get('__class__')}"
-        for child in node.values():
-            yield from _strangers(child, own)
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Yield the objects a schema describes, each as skops wrote it."""
+    if isinstance(tree, dict) and "__loader__" in tree:
+        yield tree
+    if isinstance(tree, (dict, list)):
+        for child in tree.values() if isinstance(tree, dict) else tree:
+            yield from _nodes(child)
+
+
+def _path(node: dict[str, Any]) -> str:
+    return f"{node.get('__module__')}.{node.get('__class__')}"
 
 
 def _is_trusted(node: dict[str, Any], own: set[str]) -> bool:
-    loader, path = node["__loader__"], f"{node.get('__module__')}.{node.get('__class__')}"
+    loader, path = node["__loader__"], _path(node)
     if loader == "ObjectNode":
         return path in own
     if loader == "NdArrayNode":
@@ -280,7 +300,7 @@ def _is_trusted(node: dict[str, Any], own: set[str]) -> bool:
 
 @contextlib.contextmanager
 def _clear_errors(name: str) -> Iterator[None]:
-    """Whatever a damaged file makes the readers stumble over, the user reads one sentence."""
+    """Turn whatever error a damaged file causes into one sentence."""
     try:
         yield
     except zipfile.BadZipFile as error:

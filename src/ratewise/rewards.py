@@ -1,8 +1,8 @@
-"""How a signed score y * s turns into a reward, and how fast it grows.
+"""Rewards of a signed score y * s, and their slopes.
 
-A reward is a stand-in for the 0-1 reward "the point is on its own side", at most 1 everywhere. Hinge and
-logistic are concave, which the paper's guarantees need; the sigmoid is bounded on both sides, as the measure
-itself is, and no longer concave.
+A reward is a surrogate of the 0-1 reward "the point is on its own side", at most 1 everywhere. Hinge and logistic
+are concave, which the paper's guarantees need; the sigmoid is bounded on both sides, as the measure itself is,
+and not concave.
 
 Each is a frozen dataclass whose methods work on numbers and on arrays, so that compiled loops and numpy code
 use the same lines. Write your own the same way.
@@ -28,16 +28,16 @@ class Reward(ABC):
 
     @abstractmethod
     def value(self, z: Any) -> Any:
-        """The reward at the signed score z."""
+        """Return the reward at the signed score z."""
 
     @abstractmethod
     def slope(self, z: Any) -> Any:
-        """Its derivative there."""
+        """Return the derivative at the signed score z."""
 
 
 @dataclass(frozen=True)
 class Hinge(Reward):
-    """min(1, z), the paper's reward: a point on its own side by a margin of 1 is done with."""
+    """min(1, z), the paper's reward: a point on its own side by a margin of 1 has the full reward."""
 
     def value(self, z: Any) -> Any:
         return np.minimum(1.0, z)
@@ -60,7 +60,7 @@ class Logistic(Reward):
 
 @dataclass(frozen=True)
 class Sigmoid(Reward):
-    """1 / (1 + exp(-steepness z)): bounded like the 0-1 reward, which it nears as the steepness grows."""
+    """1 / (1 + exp(-steepness z)): bounded like the 0-1 reward, which it approaches as the steepness grows."""
 
     concave: ClassVar[bool] = False
     steepness: float = 1.0
@@ -82,7 +82,7 @@ _REGISTRY: dict[str, Reward] = {"hinge": Hinge(), "logistic": Logistic(), "sigmo
 
 
 def get_reward(reward: str | Reward) -> Reward:
-    """A reward by its name; a reward is returned as it is."""
+    """Return a reward by its name; a reward is returned as it is."""
     if isinstance(reward, Reward):
         return reward
     if isinstance(reward, str) and reward in _REGISTRY:

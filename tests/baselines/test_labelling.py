@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ratewise.baselines import labelling
-from ratewise.baselines.labelling import most_violated_table, table_loss
-from ratewise.baselines.losses import table_loss_of
+from ratewise.baselines.labelling import most_violated_table, table_loss, table_loss_of
 from ratewise.measures import (
     FBeta,
     FunctionMeasure,

@@ -8,8 +8,7 @@ from scipy import sparse
 from toy_problems import two_clouds
 
 from ratewise.baselines import OnePMB
-from ratewise.baselines.labelling import learn_batches, most_violated_table
-from ratewise.baselines.losses import table_loss_of
+from ratewise.baselines.labelling import learn_batches, most_violated_table, table_loss_of
 from ratewise.baselines.onepmb import STEP_GRID
 from ratewise.measures import get_measure
 from ratewise.rewards import Hinge

@@ -10,7 +10,7 @@ import pytest
 
 from ratewise.measures import FBeta, GMean
 from ratewise.plots import ComparisonDisplay, HistoryDisplay, RatesPlaneDisplay, ThresholdDisplay
-from ratewise.plots.style import measure_name
+from ratewise.plots._style import measure_name
 
 Y = np.array([0, 1, 0, 1])
 SCORES = np.array([0.1, 0.2, 0.3, 0.4])

@@ -153,7 +153,7 @@ class NotACut(LogisticRegression):
 @pytest.mark.parametrize(
     ("y", "scores", "more", "message"),
     [
-        ([0, 1], [[0.5, 0.5], [0.1, 0.9]], {}, "one number a row; got shape"),
+        ([0, 1], [[0.5, 0.5], [0.1, 0.9]], {}, "one number per row; got shape"),
         ([0, 1], ["a", "b"], {}, "scores must be numbers"),
         ([0, 1], [0.5, np.nan], {}, "1 value"),
         ([0, 1, 1], [0.5, 0.6], {}, "there are 2 rows"),

@@ -1,8 +1,7 @@
-"""What ratewise is compared with: the methods of the paper's experiments, compiled as well as ours."""
+"""The methods ratewise is compared with in the paper's experiments, compiled as ratewise itself is."""
 
-from .logistic import LogisticBaseline
 from .onepmb import OnePMB
-from .plugin import PlugIn
+from .plugin import LogisticBaseline, PlugIn
 from .svmperf import SVMPerf
 
 __all__ = ["LogisticBaseline", "OnePMB", "PlugIn", "SVMPerf"]

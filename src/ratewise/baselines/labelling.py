@@ -1,6 +1,6 @@
-"""The most violated labelling of a structural SVM, without visiting all contingency tables: compiled.
+"""The most violated labelling of a structural SVM, without a visit of all contingency tables: compiled.
 
-A labelling of n points is charged the loss 1 - measure and credited the signed scores it gives up:
+The value of a labelling of n points is its loss 1 - measure, less the mean signed score of its errors:
 
     loss(labelling) - (1/n) * (sum of y * score over the points it gets wrong)
 
@@ -15,8 +15,8 @@ TNR is -2 (B_N / B) times its slope, so with B_N <= 0 the measure is convex and 
 and Jaccard. If B_P <= 0 instead, the two classes change places.
 
 *Monotone columns.* If the loss's mixed difference, loss(i+1, j+1) - loss(i+1, j) - loss(i, j+1) + loss(i, j), has
-one sign, so has the value's, and the best j moves one way as i grows. Find the best j of the middle i by looking
-at all; then each half of the rows needs its own side of the columns only: O((n_pos + n_neg) log n_pos). The mixed
+one sign, so has the value's, and the best j moves one way as i grows. Find the best j of the middle i among
+all; then each half of the rows needs its own side of the columns only: O((n_pos + n_neg) log n_pos). The mixed
 difference of the measure Psi has the sign of Psi_PN:
 
 - Where Psi is concave and scales with its arguments, Psi(cP, cN) = c Psi(P, N), its slope Psi_P is the same all
@@ -25,10 +25,10 @@ difference of the measure Psi has the sign of Psi_PN:
 - A ratio A/B with B_P, B_N > 0, such as Gower-Legendre, has Psi_PN = -(B_P Psi_N + B_N Psi_P) / B <= 0, and the
   best j grows.
 
-Either way tables far from the scores' own labelling drop out first: a labelling gets every point wrong whose score
-already says so, and can give up no more score than the loss has to offer.
+Either way tables far from the labelling by the scores' signs are excluded first: the best labelling gets every
+point wrong whose score has the wrong sign, and gives up no more score than the range of the loss.
 
-All is in one file because numba would not notice that a function it has inlined from another was edited.
+The compiled functions are in one file because numba does not notice an edit of a function inlined from another.
 """
 
 from __future__ import annotations
@@ -40,12 +40,15 @@ import numpy as np
 from numba import njit
 
 from ..kernels import FASTMATH, add_rows, row_dot
+from ..measures import GMean, HMean, Measure, MinRate, PseudoLinearMeasure, QMean
 
 RATIO, MIN, QMEAN, GMEAN, HMEAN = range(5)
+_CONCAVE: dict[type[Measure], int] = {MinRate: MIN, QMean: QMEAN, GMean: GMEAN, HMean: HMEAN}
+_UNUSED = (0.0, 0.0, 0.0)
 
 
 class TableLoss(NamedTuple):
-    """One minus a measure, as compiled code takes it, and the property its search may rely on."""
+    """One minus a measure, in the form compiled code takes, with the property its search may rely on."""
 
     kind: int
     """RATIO or one of the concave measures."""
@@ -60,9 +63,38 @@ class TableLoss(NamedTuple):
     """Whether rows are wrong negatives, rather than wrong positives."""
 
 
+def table_loss_of(measure: Measure, prevalence: float) -> TableLoss:
+    """Return the loss 1 - measure at this prevalence, in the form compiled code takes.
+
+    Raises
+    ------
+    ValueError
+        If no fast search is known for the measure.
+    """
+    if isinstance(measure, PseudoLinearMeasure):
+        return _ratio(measure, prevalence)
+    if type(measure) in _CONCAVE:
+        kind = _CONCAVE[type(measure)]
+        return TableLoss(kind, _UNUSED, _UNUSED, concave=False, rising=False, transposed=False)
+    raise ValueError(
+        f"There is no fast search for the most violated labelling under {measure.label}: structural SVMs take "
+        "pseudo-linear measures (F-beta, Jaccard, ...), min, qmean, gmean and hmean. PlugIn takes any measure."
+    )
+
+
+def _ratio(measure: PseudoLinearMeasure, prevalence: float) -> TableLoss:
+    measure.check_against(prevalence)
+    a, b = measure.coefficients(prevalence)
+    if b[0] < 0:
+        a, b = (-a[0], -a[1], -a[2]), (-b[0], -b[1], -b[2])
+    numerator, denominator = (float(a[0]), float(a[1]), float(a[2])), (float(b[0]), float(b[1]), float(b[2]))
+    concave = b[2] <= 0 or b[1] <= 0
+    return TableLoss(RATIO, numerator, denominator, concave, rising=True, transposed=b[2] > 0 and concave)
+
+
 @njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy")
 def table_loss(loss: Any, tpr: float, tnr: float) -> float:
-    """The loss at these rates."""
+    """Return the loss at these rates."""
     if loss.kind == RATIO:
         a, b = loss.numerator, loss.denominator
         denominator = b[0] + b[1] * tpr + b[2] * tnr
@@ -86,7 +118,7 @@ def _loss_of_errors(loss: Any, row: int, column: int, n_rows: int, n_columns: in
 
 @njit(cache=True, nogil=True)
 def _reachable(sums: Any, reach: float) -> tuple[int, int]:
-    """Where a concave sequence is past its peak, by no more than ``reach``: first and last place."""
+    """Return the first and last place where a concave sequence is past its peak, by at most ``reach``."""
     first = int(np.argmax(sums))
     last = first
     while last + 1 < sums.size and sums[first] - sums[last + 1] <= reach:
@@ -96,7 +128,7 @@ def _reachable(sums: Any, reach: float) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy")
 def _window(loss: Any, rows: Any, columns: Any) -> tuple[int, int, int, int]:
-    """The tables that can be best, since the loss grows with both kinds of errors: first and last row, column."""
+    """Return the first and last row and column of the tables that can be best; the loss grows with all errors."""
     reach = (table_loss(loss, 0.0, 0.0) - table_loss(loss, 1.0, 1.0)) * (1.0 + 1e-9)
     top, bottom = _reachable(rows, reach)
     left, right = _reachable(columns, reach)
@@ -105,7 +137,7 @@ def _window(loss: Any, rows: Any, columns: Any) -> tuple[int, int, int, int]:
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy")
 def concave_search(loss: Any, rows: Any, columns: Any) -> tuple[int, int, float]:
-    """The best table where the value is concave in the column: (row, column, value)."""
+    """Return the best table where the value is concave in the column: (row, column, value)."""
     n_rows, n_columns = rows.size - 1, columns.size - 1
     best_row, best_column, best = 0, 0, -np.inf
     top, bottom, left, right = _window(loss, rows, columns)
@@ -128,13 +160,13 @@ def concave_search(loss: Any, rows: Any, columns: Any) -> tuple[int, int, float]
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy")
 def monotone_search(loss: Any, rows: Any, columns: Any) -> tuple[int, int, float]:
-    """The best table where the best column is monotone in the row: (row, column, value)."""
+    """Return the best table where the best column is monotone in the row: (row, column, value)."""
     n_rows, n_columns = rows.size - 1, columns.size - 1
     best_row, best_column, best = 0, 0, -np.inf
-    # Open pieces of the table, as first and last row and column. Halving leaves one open piece a level.
-    pieces = [_window(loss, rows, columns)]
-    while len(pieces) > 0:
-        first, last, left, right = pieces.pop()
+    # Open parts of the table, as first and last row and column. Halving leaves one open part per level.
+    parts = [_window(loss, rows, columns)]
+    while len(parts) > 0:
+        first, last, left, right = parts.pop()
         middle = (first + last) // 2
         here, highest = left, -np.inf
         for column in range(left, right + 1):
@@ -144,9 +176,9 @@ def monotone_search(loss: Any, rows: Any, columns: Any) -> tuple[int, int, float
         if highest + rows[middle] > best:
             best_row, best_column, best = middle, here, highest + rows[middle]
         if first < middle:
-            pieces.append((first, middle - 1, left, here) if loss.rising else (first, middle - 1, here, right))
+            parts.append((first, middle - 1, left, here) if loss.rising else (first, middle - 1, here, right))
         if middle < last:
-            pieces.append((middle + 1, last, here, right) if loss.rising else (middle + 1, last, left, here))
+            parts.append((middle + 1, last, here, right) if loss.rising else (middle + 1, last, left, here))
     return best_row, best_column, best
 
 
@@ -161,7 +193,7 @@ def _running_sums(ordered: Any, factor: float) -> Any:
 
 @njit(cache=True, nogil=True)
 def most_violated_table(loss: Any, positives: Any, negatives: Any) -> tuple[int, int, float]:
-    """The wrong positives, the wrong negatives and the value of the most violated labelling.
+    """Return the wrong positives, the wrong negatives and the value of the most violated labelling.
 
     ``positives`` are the positives' scores, lowest first; ``negatives`` the negatives', highest first.
     """
@@ -178,22 +210,14 @@ def most_violated_table(loss: Any, positives: Any, negatives: Any) -> tuple[int,
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def learn_batches(
-    rows: Any,
-    signed_weights: Any,
-    starts: Any,
-    stops: Any,
-    model: Any,
-    total: Any,
-    steps: Any,
-    radius: float,
-    loss: Any,
-    kernels: Any,
-) -> None:
-    """One step of 1PMB for each range of rows, along the gradient of the range's own structural SVM.
+    rows: Any, signed_weights: Any, starts: Any, stops: Any, model: Any, total: Any, steps: Any, radius: float,
+    loss: Any, kernels: Any,
+) -> None:  # fmt: skip
+    """Take one step of 1PMB for each range of rows, along the gradient of the structural SVM of the range.
 
     ``model`` (laid out for the rows, intercept last) and ``total``, the sum of the models after each step, change.
-    A range without points of both classes has no measure and is passed over. ``kernels`` is any reward: its type
-    names the state of the kernels' sources, so that an edit there compiles this anew.
+    A range without points of both classes has no measure and is left out. ``kernels`` is any reward: its type
+    names the state of the kernels' sources, so that an edit there compiles this again.
     """
     weights = model[:-1]
     for k in range(starts.size):

@@ -1,4 +1,4 @@
-"""What all baselines share: input, units, the held-out part, the clock, and the scikit-learn face."""
+"""What all baselines share: input, standardising, the validation rows, the clock, and the scikit-learn face."""
 
 from __future__ import annotations
 
@@ -19,45 +19,41 @@ from ..estimators.validation import Columns, checked_labels, validate_rows
 from ..measures import Measure, get_measure
 from ..solvers import LinearModel, best_threshold, rates_at
 from ..streams import ArrayStream
-from .checkpoints import Checkpoints, OnCheckpoint, Stopwatch
+from ._checkpoints import Checkpoints, OnCheckpoint, Stopwatch
 
 
-class Cut(NamedTuple):
-    """A model of standardised columns, and the score above which it says positive."""
+class ThresholdedModel(NamedTuple):
+    """A model of standardised columns, and the score above which it predicts positive."""
 
     model: LinearModel
     threshold: float = 0.0
     value: float = float("nan")
-    """The measure of the validation part, where it was asked for."""
-
-    def whatever_the_model(self, model: LinearModel) -> Cut:
-        """This cut: for checkpoints of a run that has yet to show that it does better."""
-        return self
+    """The measure on the validation rows, where it was computed."""
 
 
-class Lesson(NamedTuple):
-    """What a baseline learns from."""
+class FitContext(NamedTuple):
+    """What the fit of a baseline works with."""
 
     measure: Measure
     stream: ArrayStream
     """All rows, standardised, in an order that mixes the classes evenly."""
     learning: ArrayStream
     validation: ArrayStream
-    """The part held out; all rows again where none are held out, or too few for both classes."""
+    """The validation rows; all rows where there are none, or too few for both classes."""
     rng: np.random.Generator
     clock: Stopwatch
-    report: Callable[[Callable[[], Cut]], None]
-    """Tells the experiment what the fit would end with now."""
+    report: Callable[[Callable[[], ThresholdedModel]], None]
+    """Passes on, at a checkpoint, what the fit would end with now."""
 
-    def tuned(self, model: LinearModel) -> Cut:
-        """The model cut where the measure of the validation part is best."""
+    def with_best_threshold(self, model: LinearModel) -> ThresholdedModel:
+        """Return the model with the threshold at which the measure on the validation rows is best."""
         best = best_threshold(self.validation.scores(*model), self.validation.signed_weights, self.measure)
-        return Cut(model, best.threshold, best.value)
+        return ThresholdedModel(model, best.threshold, best.value)
 
-    def at_zero(self, model: LinearModel) -> Cut:
-        """The model as it is, with its measure of the validation part."""
+    def with_zero_threshold(self, model: LinearModel) -> ThresholdedModel:
+        """Return the model as it is, with its measure on the validation rows."""
         rates = rates_at(self.validation.scores(*model), self.validation.signed_weights)
-        return Cut(model, 0.0, float(self.measure.value(*rates)))
+        return ThresholdedModel(model, 0.0, float(self.measure.value(*rates)))
 
 
 class LinearBaseline(ClassifierMixin, BaseEstimator):
@@ -69,14 +65,14 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
     on_checkpoint: OnCheckpoint | None
 
     @abstractmethod
-    def _learn(self, lesson: Lesson) -> Cut:
-        """The model and its threshold."""
+    def _learn(self, context: FitContext) -> ThresholdedModel:
+        """Return the model and its threshold."""
 
     def _check_parameters(self) -> None:
         """Refuse parameters out of range."""
 
     def _check_validation(self) -> None:
-        """Refuse a threshold or a validation part that cannot be."""
+        """Refuse a threshold or a validation fraction out of range."""
         threshold = getattr(self, "threshold", "tune")
         if threshold not in ("tune", "zero"):
             raise ValueError(f"threshold must be 'tune' or 'zero'; got {threshold!r}.")
@@ -84,7 +80,7 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         require_number("validation_fraction", fraction, low=0, high=1, at_low=True)
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from rows X and labels y."""
+        """Fit to rows X and labels y."""
         return self._fit(X, y, None)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -100,22 +96,23 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
                 "All rows of one class have sample_weight 0: a classifier needs rows of both classes."
             )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        units = rows.checked.standardizer()
-        stream = ArrayStream(rows.X, rows.signed_weights, units, rng)
-        # Scores speak for the positive class, scikit-learn's decision function for classes_[1].
+        transform = rows.checked.standardizer()
+        stream = ArrayStream(rows.X, rows.signed_weights, transform, rng)
+        # Scores are those of the positive class, scikit-learn's decision function that of classes_[1].
         sign = 1.0 if positive_label(rows.classes, self.pos_label) == rows.classes[1] else -1.0
 
-        def in_user_units(cut: Cut) -> tuple[NDArray[np.float64], float]:
-            coef, intercept = units.to_user_units(*cut.model)
-            return sign * coef, sign * (intercept - cut.threshold)
+        def of_original_columns(found: ThresholdedModel) -> tuple[NDArray[np.float64], float]:
+            coef, intercept = transform.to_user_units(*found.model)
+            return sign * coef, sign * (intercept - found.threshold)
 
         checkpoints = Checkpoints(self.on_checkpoint, clock)
 
-        def report(make_cut: Callable[[], Cut]) -> None:
-            checkpoints.report(lambda: in_user_units(make_cut()))
+        def report(make_model: Callable[[], ThresholdedModel]) -> None:
+            checkpoints.report(lambda: of_original_columns(make_model()))
 
         parts = split(stream, getattr(self, "validation_fraction", 0.0))
-        coef, intercept = in_user_units(self._learn(Lesson(measure, stream, *parts, rng, clock, report)))
+        context = FitContext(measure, stream, *parts, rng, clock, report)
+        coef, intercept = of_original_columns(self._learn(context))
         columns.store_on(self)
         self.measure_, self.classes_ = measure, rows.classes
         self.coef_, self.intercept_ = coef[np.newaxis, :], np.array([intercept])
@@ -123,20 +120,20 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Signed scores: above 0 for ``classes_[1]``."""
+        """Return signed scores: above 0 for ``classes_[1]``."""
         check_is_fitted(self)
         X = validate_rows(self, X, reset=False)
         scores: NDArray[np.float64] = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
         return scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row."""
+        """Return the class of each row."""
         above = self.decision_function(X) > 0
         predicted: NDArray[Any] = self.classes_[above.astype(np.intp)]
         return predicted
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The measure itself, of the predictions for X against y."""
+        """Return the measure of the predictions for X against y."""
         predicted = self.predict(X)
         positive = positive_label(self.classes_, self.pos_label)
         return self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive)
@@ -149,7 +146,7 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
 
 
 def split(stream: ArrayStream, validation_fraction: float) -> tuple[ArrayStream, ArrayStream]:
-    """A learning and a validation part with about equal shares of the classes; all rows twice where that fails."""
+    """Return training and validation rows with about equal shares of the classes; all rows twice if impossible."""
     cut = stream.n_points - round(validation_fraction * stream.n_points)
     signs = np.sign(stream.signed_weights)
     if cut in (0, stream.n_points) or np.ptp(signs[:cut]) == 0 or np.ptp(signs[cut:]) == 0:
@@ -157,10 +154,15 @@ def split(stream: ArrayStream, validation_fraction: float) -> tuple[ArrayStream,
     return stream.part((0, cut)), stream.part((cut, stream.n_points))
 
 
+def linear_model(vector: NDArray[np.float64]) -> LinearModel:
+    """Return a copy of a vector of weights, with the intercept last, as a model."""
+    return LinearModel(np.array(vector[:-1], dtype=np.float64), float(vector[-1]))
+
+
 def require_number(
     name: str, value: Any, *, low: float, high: float = np.inf, whole: bool = False, at_low: bool = False
 ) -> None:
-    """Refuse anything but a number above ``low`` (or at it, if so said) and below ``high``."""
+    """Refuse anything but a number above ``low`` (or equal to it, with ``at_low``) and below ``high``."""
     kind = "a whole number" if whole else "a number"
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else float("nan")
     high_enough = number > low or (at_low and number == low)
@@ -171,7 +173,7 @@ def require_number(
 
 
 def candidates(name: str, value: Any, grid: tuple[float, ...]) -> tuple[float, ...]:
-    """The values to try for a parameter that is "tune", a number or several; smallest first."""
+    """Return the values to try, smallest first, for a parameter that is "tune", a number or several."""
     if isinstance(value, str):
         if value != "tune":
             raise ValueError(f"{name} must be 'tune', a number or several; got {value!r}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,9 @@ from ..kernels import model_places
 from ..measures import Measure
 from ..rewards import Hinge
 from ..solvers import LinearModel
-from .checkpoints import OnCheckpoint
-from .labelling import learn_batches
-from .linear import Cut, Lesson, LinearBaseline, candidates, require_number
-from .losses import table_loss_of
+from ._checkpoints import OnCheckpoint
+from .labelling import learn_batches, table_loss_of
+from .linear import FitContext, LinearBaseline, ThresholdedModel, candidates, require_number
 
 STEP_GRID = (1.0, 1e1, 1e2, 1e3)
 """What ``step="tune"`` chooses from."""
@@ -25,8 +25,8 @@ class OnePMB(LinearBaseline):
 
     This is 1PMB of Kar, Narasimhan and Jain (2014), for the measures that :class:`SVMPerf` takes. The steps fall
     as one over the root of their number, models are kept in a ball, and their mean is taken. Beyond their paper,
-    rows may be passed over several times, in the same buffers but in another order; the mean is then that of the
-    last pass. Where a measure depends on the share of positives, that of all rows is taken, and a buffer without
+    there may be several passes over the rows, in the same buffers but in another order; the mean is then that of
+    the last pass. Where a measure depends on the prevalence, that of all rows is taken, and a buffer without
     points of both classes is left out.
 
     Parameters
@@ -34,22 +34,23 @@ class OnePMB(LinearBaseline):
     measure : str or Measure, default="f1"
     step : "tune", float or floats, default="tune"
         The first step. Of several, or of those "tune" stands for (1 to 1000 by tens), the best on the validation
-        part is taken.
+        rows is taken.
     buffer : int, default=500
         Points in a buffer.
     passes : int, default=25
-        Passes over the rows for each step size; what the paper allows its own methods.
+        Passes over the rows for each step size; as many as the paper gives its own methods.
     radius : float, default=1000.0
-        Of the ball that models are kept in, on standardised columns.
+        That of the ball that models are kept in, on standardised columns.
     threshold : {"tune", "zero"}, default="tune"
-        "tune" cuts the scores where the validation part's measure is best; "zero" is the paper's own.
+        "tune" takes the threshold at which the measure on the validation rows is best; "zero" is the paper's own.
     validation_fraction : float, default=0.2
-        The share of rows held out for the step and the threshold. 0 uses the training rows for it. There is no
-        refit on all rows: the model's length depends on the number of buffers, and the threshold would not fit it.
+        The share of validation rows, for the step and the threshold. 0 uses the training rows for them. There is
+        no refit on all rows: the norm of the model depends on the number of buffers, and the threshold would not
+        suit it.
     pos_label : label, default=None
         The class whose rate is the TPR; ``classes_[1]`` unless given.
     random_state : int, RandomState or None
-        Decides which rows are held out, and the order of the buffers.
+        Decides which rows are validation rows, and the order of the buffers.
     on_checkpoint : function of (cpu_seconds, coef, intercept), optional
         Called during the fit, with its clock stopped, with the model it would end with at that moment.
 
@@ -91,24 +92,27 @@ class OnePMB(LinearBaseline):
         require_number("radius", self.radius, low=0)
         self._check_validation()
 
-    def _learn(self, lesson: Lesson) -> Cut:
+    def _learn(self, context: FitContext) -> ThresholdedModel:
         steps = candidates("step", self.step, STEP_GRID)
-        if len(steps) == 1 and self.threshold == "zero":  # there is nothing to hold rows out for
-            lesson = lesson._replace(learning=lesson.stream)
-        judge = lesson.tuned if self.threshold == "tune" else lesson.at_zero
-        best: Cut | None = None
+        if len(steps) == 1 and self.threshold == "zero":  # nothing to choose, so no validation rows
+            context = context._replace(learning=context.stream)
+        evaluate = context.with_best_threshold if self.threshold == "tune" else context.with_zero_threshold
+        best: ThresholdedModel | None = None
         for step in steps:
-            on_the_way = judge if best is None else best.whatever_the_model
-            cut = judge(self._run(lesson, step, on_the_way))
-            if best is None or cut.value > best.value:
-                best, self.step_ = cut, step
+            # Until a run has ended and shown to be better, checkpoints report the best model before it.
+            at_checkpoint = evaluate if best is None else lambda _, best=best: best
+            found = evaluate(self._run(context, step, at_checkpoint))
+            if best is None or found.value > best.value:
+                best, self.step_ = found, step
         assert best is not None  # there is at least one step to try
         return best
 
-    def _run(self, lesson: Lesson, step: float, on_the_way: Callable[[LinearModel], Cut]) -> LinearModel:
-        """The mean model of the last pass over the rows to learn from, which are the first of all rows."""
-        stream = lesson.learning
-        loss = table_loss_of(lesson.measure, stream.summary.prevalence)
+    def _run(
+        self, context: FitContext, step: float, at_checkpoint: Callable[[LinearModel], ThresholdedModel]
+    ) -> LinearModel:
+        """Return the mean model of the last pass over the training rows."""
+        stream = context.learning
+        loss = table_loss_of(context.measure, stream.summary.prevalence)
         edges = np.linspace(0, stream.n_points, -(-stream.n_points // self.buffer) + 1).astype(np.int64)
         buffers = edges.size - 1
         rows = stream.rows
@@ -116,25 +120,11 @@ class OnePMB(LinearBaseline):
         model = np.zeros(room + 1, dtype=stream.dtype)
         mean = LinearModel(np.zeros(stream.n_features), 0.0)
         for number in range(self.passes):
-            order = lesson.rng.permutation(buffers)
+            order = context.rng.permutation(buffers)
             steps = step / np.sqrt(1.0 + number * buffers + np.arange(buffers))
             total = np.zeros_like(model, dtype=np.float64)
-            learn_batches(
-                rows,
-                stream.signed_weights,
-                edges[order],
-                edges[order + 1],
-                model,
-                total,
-                steps,
-                float(self.radius),
-                loss,
-                Hinge(),
-            )
+            starts, stops, radius = edges[order], edges[order + 1], float(self.radius)
+            learn_batches(rows, stream.signed_weights, starts, stops, model, total, steps, radius, loss, Hinge())
             mean = LinearModel(total[places] / buffers, float(total[-1]) / buffers)
-            _report(lesson, on_the_way, mean)
+            context.report(partial(at_checkpoint, mean))
         return mean
-
-
-def _report(lesson: Lesson, on_the_way: Callable[[LinearModel], Cut], model: LinearModel) -> None:
-    lesson.report(lambda: on_the_way(model))

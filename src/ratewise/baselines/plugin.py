@@ -1,22 +1,122 @@
-"""The plug-in method: estimate probabilities, then move the threshold."""
+"""Logistic regression, plain and with a threshold tuned for the measure: the plug-in method."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
 from ..measures import Measure
+from ..rewards import Logistic
 from ..solvers import LinearModel
-from .checkpoints import OnCheckpoint
-from .linear import Cut, Lesson, LinearBaseline
-from .logistic import check_logistic_parameters, logistic_regression
+from ..solvers.batch import MeanReward
+from ..streams import ArrayStream
+from ._checkpoints import OnCheckpoint
+from .linear import FitContext, LinearBaseline, ThresholdedModel, linear_model, require_number
 
 
-class PlugIn(LinearBaseline):
-    """Logistic regression, cut where the measure is best on rows held out. For any measure.
+class LogisticBaseline(LinearBaseline):
+    """Logistic regression that predicts positive where the probability is above one half.
 
-    The paper's protocol (after Koyejo and others, 2014) runs L-BFGS to convergence and tunes the threshold on a
-    validation set. It does not say whether the model is then fitted again on all rows; here it is, starting from
-    the first model, because no row should be wasted and it costs little. ``refit=False`` leaves it.
+    The usual first attempt; the measure is only what :meth:`score` computes.
+
+    Parameters
+    ----------
+    measure : str or Measure, default="f1"
+        What ``score`` is.
+    C : float, default=1.0
+        The inverse of the L2 penalty, as in scikit-learn, on standardised columns.
+    tol : float, default=1e-5
+        L-BFGS stops where no slope of the mean loss is above this.
+    max_iter : int, default=1000
+    pos_label : label, default=None
+        The class whose rate is the TPR; ``classes_[1]`` unless given.
+    random_state : int, RandomState or None
+        Decides the order in which rows are added up.
+    on_checkpoint : function of (cpu_seconds, coef, intercept), optional
+        Called during the fit, with its clock stopped, with the model it would end with at that moment.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Iterations of L-BFGS.
+    """
+
+    def __init__(
+        self,
+        measure: str | Measure = "f1",
+        *,
+        C: float = 1.0,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        pos_label: Any = None,
+        random_state: Any = None,
+        on_checkpoint: OnCheckpoint | None = None,
+    ):
+        self.measure = measure
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.on_checkpoint = on_checkpoint
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows X and labels y; rows count ``sample_weight`` times."""
+        return self._fit(X, y, sample_weight)
+
+    def _check_parameters(self) -> None:
+        require_number("C", self.C, low=0)
+        require_number("tol", self.tol, low=0)
+        require_number("max_iter", self.max_iter, low=1, whole=True, at_low=True)
+
+    def _learn(self, context: FitContext) -> ThresholdedModel:
+        self.n_iter_ = 0
+        return ThresholdedModel(self._minimise(context.stream, context, ThresholdedModel))
+
+    def _minimise(
+        self,
+        stream: ArrayStream,
+        context: FitContext,
+        at_checkpoint: Callable[[LinearModel], ThresholdedModel],
+        start: LinearModel | None = None,
+    ) -> LinearModel:
+        """Return the minimiser of log loss and L2 penalty, by scipy's L-BFGS; ``C`` as in scikit-learn."""
+        seen = stream.summary
+        objective = MeanReward(stream, Logistic(), seen.prevalence, 1.0 - seen.prevalence)
+        # scikit-learn sums natural log losses; here they are to base 2 and averaged.
+        l2 = 1.0 / (self.C * (seen.positive_weight + seen.negative_weight) * math.log(2.0))
+
+        def penalised(vector: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            loss, gradient = objective(vector)
+            gradient[:-1] += l2 * vector[:-1]
+            return loss + 0.5 * l2 * float(vector[:-1] @ vector[:-1]), gradient
+
+        def report(vector: NDArray[np.float64]) -> None:
+            context.report(lambda: at_checkpoint(linear_model(vector)))
+
+        found = optimize.minimize(
+            penalised,
+            np.zeros(stream.n_features + 1) if start is None else np.append(start.weights, start.intercept),
+            jac=True,
+            method="L-BFGS-B",
+            callback=report,
+            options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 1e-4 * self.tol},
+        )
+        self.n_iter_ += int(found.nit)
+        return linear_model(found.x)
+
+
+class PlugIn(LogisticBaseline):
+    """Logistic regression, with the threshold at which the measure is best on validation rows. For any measure.
+
+    The paper's protocol (after Koyejo and others, 2014) runs L-BFGS to convergence and tunes the threshold on
+    validation rows. It does not say whether the model is then fitted again on all rows; here it is, starting from
+    the first model, so that all rows are used; it costs little. ``refit=False`` leaves it out.
 
     Parameters
     ----------
@@ -28,20 +128,20 @@ class PlugIn(LinearBaseline):
         L-BFGS stops where no slope of the mean loss is above this.
     max_iter : int, default=1000
     validation_fraction : float, default=0.2
-        The share of rows held out for the threshold. 0 tunes it on the training scores.
+        The share of validation rows, for the threshold. 0 tunes it on the training scores.
     refit : bool, default=True
         Fit again on all rows once the threshold is known.
     pos_label : label, default=None
         The class whose rate is the TPR; ``classes_[1]`` unless given.
     random_state : int, RandomState or None
-        Decides which rows are held out.
+        Decides which rows are validation rows.
     on_checkpoint : function of (cpu_seconds, coef, intercept), optional
         Called during the fit, with its clock stopped, with the model it would end with at that moment.
 
     Attributes
     ----------
     n_iter_ : int
-        Rounds of L-BFGS, those of the refit included.
+        Iterations of L-BFGS, those of the refit included.
     """
 
     def __init__(
@@ -57,38 +157,30 @@ class PlugIn(LinearBaseline):
         random_state: Any = None,
         on_checkpoint: OnCheckpoint | None = None,
     ):
-        self.measure = measure
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
+        super().__init__(
+            measure,
+            C=C,
+            tol=tol,
+            max_iter=max_iter,
+            pos_label=pos_label,
+            random_state=random_state,
+            on_checkpoint=on_checkpoint,
+        )
         self.validation_fraction = validation_fraction
         self.refit = refit
-        self.pos_label = pos_label
-        self.random_state = random_state
-        self.on_checkpoint = on_checkpoint
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X and labels y; rows count ``sample_weight`` times."""
-        return self._fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
-        check_logistic_parameters(self.C, self.tol, self.max_iter)
+        super()._check_parameters()
         self._check_validation()
 
-    def _learn(self, lesson: Lesson) -> Cut:
-        settings: dict[str, Any] = {"C": self.C, "tol": self.tol, "max_iter": self.max_iter}
+    def _learn(self, context: FitContext) -> ThresholdedModel:
+        self.n_iter_ = 0
+        first = self._minimise(context.learning, context, context.with_best_threshold)
+        tuned = context.with_best_threshold(first)
+        if not self.refit or context.learning is context.stream:
+            return tuned
 
-        def with_its_threshold(model: LinearModel) -> None:
-            lesson.report(lambda: lesson.tuned(model))
+        def with_the_threshold(model: LinearModel) -> ThresholdedModel:
+            return ThresholdedModel(model, tuned.threshold)
 
-        first, self.n_iter_ = logistic_regression(lesson.learning, on_round=with_its_threshold, **settings)
-        cut = lesson.tuned(first)
-        if not self.refit or lesson.learning is lesson.stream:
-            return cut
-
-        def with_the_threshold(model: LinearModel) -> None:
-            lesson.report(lambda: Cut(model, cut.threshold))
-
-        model, rounds = logistic_regression(lesson.stream, start=first, on_round=with_the_threshold, **settings)
-        self.n_iter_ += rounds
-        return Cut(model, cut.threshold)
+        return with_the_threshold(self._minimise(context.stream, context, with_the_threshold, start=first))

@@ -1,32 +1,40 @@
-"""SVMPerf: Joachims' support vector machine for measures of a whole set of predictions."""
+"""SVMPerf: Joachims' support vector machine for measures of a whole set of predictions, by cutting planes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..measures import Measure
 from ..solvers import LinearModel
-from .checkpoints import OnCheckpoint
-from .cutting_planes import CuttingPlanes, Solution
-from .linear import Cut, Lesson, LinearBaseline, candidates, require_number
+from ..streams import ArrayStream
+from ._checkpoints import OnCheckpoint
+from .labelling import most_violated_table, table_loss, table_loss_of
+from .linear import FitContext, LinearBaseline, ThresholdedModel, candidates, linear_model, require_number
 
 C_GRID = (1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5)
 """What ``C="tune"`` chooses from."""
+# A plane whose share has been 0 for so many rounds is dropped.
+_IDLE_ROUNDS = 20
+# With more planes than columns the Gram matrix is singular, and the solver needs it definite. Where planes are
+# nearly equal it needs a larger ridge, or it fails or misses the optimum.
+_RIDGES = (1e-10, 1e-8, 1e-6)
+_SMALL_GAP = 1e-5  # in units of the loss
 
 
 class SVMPerf(LinearBaseline):
     """A structural SVM whose loss is one minus the measure, solved by cutting planes.
 
     For F-beta, Jaccard and other pseudo-linear measures, min, Q-mean, G-mean and H-mean (Joachims 2005, 2009). A
-    round costs two passes over the rows, a sort and a fast search; see :mod:`ratewise.baselines.labelling`.
+    round takes two passes over the rows, a sort and a fast search; see :mod:`ratewise.baselines.labelling`.
 
     C must be tuned. Scores grow with C, and while they are small the loss outweighs them: the most violated
     labelling gets a whole class wrong. For F1 and Jaccard it has no true positive, their loss is then 1 whatever
-    else it says, and the measure does not enter the fit: both give the same model. The customary C = 0.01 was such
-    a value on all four data sets we tried; on one of them (covtype, class 5) so was every C up to 100,000. Here
+    the rest, and the measure does not enter the fit: both give the same model. The customary C = 0.01 was such
+    a value on all four data sets tried; on one of them (covtype, class 5) so was every C up to 100,000. Here
     scores are averaged over the points and the loss is between 0 and 1; where scores are summed instead, the same
     model has a C smaller by the square of the number of points.
 
@@ -35,24 +43,25 @@ class SVMPerf(LinearBaseline):
     measure : str or Measure, default="f1"
     C : "tune", float or floats, default="tune"
         The weight of the loss against the squared length of the model. Of several, or of those "tune" stands for
-        (0.01 to 100,000 by tens), the best on the validation part is taken.
+        (0.01 to 100,000 by tens), the best on the validation rows is taken.
     epsilon : float, default=1e-3
         No labelling may violate its bound by more than this, in units of the measure.
     max_planes : int, default=1000
         Rounds for one value of C at most.
     max_seconds : float, default=None
-        CPU seconds for the whole fit, tuning included; half of them for tuning where a refit follows. The best
-        model so far is taken when they are over.
+        CPU seconds for the whole fit, tuning included; half of them for tuning where a refit follows. When they
+        are over, the best model so far is taken.
     threshold : {"tune", "zero"}, default="tune"
-        "tune" cuts the scores where the validation part's measure is best; "zero" is Joachims' own, mostly worse.
+        "tune" takes the threshold at which the measure on the validation rows is best; "zero" is Joachims' own,
+        mostly worse.
     validation_fraction : float, default=0.2
-        The share of rows held out for C and the threshold. 0 uses the training rows for it.
+        The share of validation rows, for C and the threshold. 0 uses the training rows for them.
     refit : bool, default=True
         Fit again on all rows with the C chosen.
     pos_label : label, default=None
         The class whose rate is the TPR; ``classes_[1]`` unless given.
     random_state : int, RandomState or None
-        Decides which rows are held out.
+        Decides which rows are validation rows.
     on_checkpoint : function of (cpu_seconds, coef, intercept), optional
         Called during the fit, with its clock stopped, with the model it would end with at that moment.
 
@@ -101,49 +110,216 @@ class SVMPerf(LinearBaseline):
             require_number("max_seconds", self.max_seconds, low=0)
         self._check_validation()
 
-    def _learn(self, lesson: Lesson) -> Cut:
+    def _learn(self, context: FitContext) -> ThresholdedModel:
         values = candidates("C", self.C, C_GRID)
-        if len(values) == 1 and self.threshold == "zero":  # there is nothing to hold rows out for
-            lesson = lesson._replace(learning=lesson.stream)
-        refits = self.refit and lesson.learning is not lesson.stream
-        best = self._choose(lesson, values, share=0.5 if refits else 1.0)
+        if len(values) == 1 and self.threshold == "zero":  # nothing to choose, so no validation rows
+            context = context._replace(learning=context.stream)
+        refits = self.refit and context.learning is not context.stream
+        best = self._choose(context, values, share=0.5 if refits else 1.0)
         if refits:
-            planes = CuttingPlanes(lesson.stream, lesson.measure)
-            again = self._solve(lesson, planes, self.C_, 1.0, best.whatever_the_model)
+            planes = CuttingPlanes(context.stream, context.measure)
+            again = self._solve(context, planes, self.C_, 1.0, lambda _: best)
             if again.converged:
                 self.converged_ = True
-                return Cut(again.model, best.threshold)
+                return ThresholdedModel(again.model, best.threshold)
         return best
 
-    def _choose(self, lesson: Lesson, values: tuple[float, ...], share: float) -> Cut:
-        """The model with the best C on the validation part, found in this share of the time."""
-        judge = lesson.tuned if self.threshold == "tune" else lesson.at_zero
-        planes = CuttingPlanes(lesson.learning, lesson.measure)  # those of one C are a good start for the next
-        best: Cut | None = None
+    def _choose(self, context: FitContext, values: tuple[float, ...], share: float) -> ThresholdedModel:
+        """Return the model with the best C on the validation rows, found in this share of the time."""
+        evaluate = context.with_best_threshold if self.threshold == "tune" else context.with_zero_threshold
+        planes = CuttingPlanes(context.learning, context.measure)  # those of one C are a good start for the next
+        best: ThresholdedModel | None = None
         for number, C in enumerate(values, 1):
-            on_the_way = judge if best is None else best.whatever_the_model
-            solution = self._solve(lesson, planes, C, share * number / len(values), on_the_way)
-            cut = judge(solution.model)
-            if best is None or cut.value > best.value:
-                best, self.C_, self.converged_ = cut, C, solution.converged
+            # Until a run has ended and shown to be better, checkpoints report the best model before it.
+            at_checkpoint = evaluate if best is None else lambda _, best=best: best
+            solution = self._solve(context, planes, C, share * number / len(values), at_checkpoint)
+            found = evaluate(solution.model)
+            if best is None or found.value > best.value:
+                best, self.C_, self.converged_ = found, C, solution.converged
         assert best is not None  # there is at least one C to try
         return best
 
     def _solve(
         self,
-        lesson: Lesson,
+        context: FitContext,
         planes: CuttingPlanes,
         C: float,
         share: float,
-        on_the_way: Callable[[LinearModel], Cut],
-    ) -> Solution:
+        at_checkpoint: Callable[[LinearModel], ThresholdedModel],
+    ) -> PlanesSolution:
         deadline = np.inf if self.max_seconds is None else share * self.max_seconds
         solution = planes.solve(
             C,
             epsilon=self.epsilon,
             max_planes=self.max_planes,
-            out_of_time=lambda: lesson.clock.seconds > deadline,
-            on_round=lambda model: lesson.report(lambda: on_the_way(model)),
+            out_of_time=lambda: context.clock.seconds > deadline,
+            on_round=lambda model: context.report(lambda: at_checkpoint(model)),
         )
         self.tables_ = np.array([(plane.true_positives, plane.true_negatives) for plane in planes.found])
         return solution
+
+
+class CuttingPlane(NamedTuple):
+    """The bound ``slack >= loss - model . direction`` that one labelling gives."""
+
+    direction: NDArray[np.float64]
+    """The mean over all points of y * x where the labelling is wrong, 0 elsewhere; the intercept's entry last."""
+    loss: float
+    true_positives: int
+    true_negatives: int
+
+
+class PlanesSolution(NamedTuple):
+    """A model, and whether no labelling violates its bound by more than the tolerance."""
+
+    model: LinearModel
+    converged: bool
+
+
+class CuttingPlanes:
+    """A structural SVM with one slack for the whole training set. The planes found hold for every C.
+
+    The problem is Joachims' (2005, with the single slack of 2009), over models with the intercept as one more
+    weight:
+
+        minimise  |model|^2 / 2 + C * slack
+        such that loss(labelling) - (1/n) * (sum of y * score where it is wrong) <= slack  for every labelling
+    """
+
+    def __init__(self, stream: ArrayStream, measure: Measure):
+        self._stream = stream
+        self._positive = stream.signed_weights > 0
+        self._loss = table_loss_of(measure, float(self._positive.mean()))
+        self.found: list[CuttingPlane] = []
+        """All planes ever found."""
+        self._kept: list[CuttingPlane] = []
+        self._gram = np.empty((0, 0))
+        self._idle = np.empty(0, dtype=np.int64)
+
+    def solve(
+        self,
+        C: float,
+        *,
+        epsilon: float,
+        max_planes: int,
+        out_of_time: Callable[[], bool],
+        on_round: Callable[[LinearModel], None],
+    ) -> PlanesSolution:
+        """Return the model whose slack no labelling exceeds by ``epsilon``, or the best one when out of time.
+
+        ``on_round`` is called with the best model so far in every round.
+        """
+        best, least = np.zeros(self._stream.n_features + 1), np.inf
+        for _ in range(max_planes):
+            model, slack = self._minimise_over_planes(C)
+            plane = self.most_violated(model)
+            violation = plane.loss - float(plane.direction @ model)
+            objective = 0.5 * float(model @ model) + C * max(violation, 0.0)
+            if objective < least:
+                best, least = model, objective
+            on_round(linear_model(best))
+            if violation <= slack + epsilon:
+                return PlanesSolution(linear_model(model), True)
+            if out_of_time():
+                break
+            self._add(plane)
+        return PlanesSolution(linear_model(best), False)
+
+    def most_violated(self, model: NDArray[np.float64]) -> CuttingPlane:
+        """Return the plane of the labelling with the largest lower bound on the slack of this model."""
+        scores = self._stream.scores(model[:-1], model[-1])
+        low_positives = np.sort(scores[self._positive])
+        high_negatives = np.sort(scores[~self._positive])[::-1]
+        missed, raised, _ = most_violated_table(self._loss, low_positives, high_negatives)
+        pull = np.zeros(scores.size)
+        pull[_lowest(scores, self._positive, low_positives, missed)] = 1.0 / scores.size
+        pull[_lowest(-scores, ~self._positive, -high_negatives, raised)] = -1.0 / scores.size
+        hits, rejections = low_positives.size - missed, high_negatives.size - raised
+        loss = table_loss(self._loss, hits / low_positives.size, rejections / high_negatives.size)
+        direction = np.append(self._stream.weighted_sum(pull), pull.sum())
+        return CuttingPlane(direction, float(loss), hits, rejections)
+
+    def _add(self, plane: CuttingPlane) -> None:
+        """Add a plane, and drop those that have been idle for long."""
+        busy = self._idle < _IDLE_ROUNDS
+        self._kept = [kept for kept, is_busy in zip(self._kept, busy, strict=True) if is_busy]
+        products = np.array([kept.direction @ plane.direction for kept in self._kept])
+        self._gram = np.block(
+            [
+                [self._gram[np.ix_(busy, busy)], products[:, np.newaxis]],
+                [products[np.newaxis, :], np.array([[plane.direction @ plane.direction]])],
+            ]
+        )
+        self._idle = np.append(self._idle[busy], 0)
+        self._kept.append(plane)
+        self.found.append(plane)
+
+    def _minimise_over_planes(self, C: float) -> tuple[NDArray[np.float64], float]:
+        """Return the optimal model under the planes so far, and its slack."""
+        if not self._kept:
+            return np.zeros(self._stream.n_features + 1), 0.0
+        losses = np.array([plane.loss for plane in self._kept])
+        shares = plane_shares(self._gram, losses, C)
+        self._idle = np.where(shares > 0.0, 0, self._idle + 1)
+        model = C * sum(
+            (share * plane.direction for share, plane in zip(shares, self._kept, strict=True) if share > 0.0),
+            np.zeros(self._stream.n_features + 1),
+        )
+        slack = max(0.0, float(np.max(losses - C * self._gram @ shares)))
+        return model, slack
+
+
+def plane_shares(gram: NDArray[np.float64], losses: NDArray[np.float64], C: float) -> NDArray[np.float64]:
+    """Return the share of C each plane has at the optimum of the dual: all 0 or more, with a sum of at most 1.
+
+    The dual is: maximise ``shares . losses - C/2 shares . gram . shares``.
+    """
+    n = losses.size
+    # In these units entries are about 1 in size, which suits daqp's absolute tolerances.
+    unit = max(C * float(np.trace(gram)) / n, 1.0)
+    upper, lower = np.append(np.full(n, np.inf), unit), np.append(np.zeros(n), -np.inf)
+    best, least = np.zeros(n), np.inf
+    for ridge in _RIDGES:
+        hessian = (C / unit) * gram
+        hessian[np.diag_indices(n)] += ridge * (float(np.trace(hessian)) / n + 1e-100)
+        shares, _, flag, _ = _daqp().solve(hessian, -losses, np.ones((1, n)), upper, lower)
+        if flag > 0 and np.isfinite(shares).all():
+            shares = np.where(shares > 1e-9 * shares.max(), shares, 0.0) / unit
+            shares = shares / max(float(shares.sum()), 1.0)
+            gap = _gap(shares, gram, losses, C)
+            if gap < least:
+                best, least = shares, gap
+        if least <= _SMALL_GAP:
+            return best
+    if least < np.inf:
+        return best
+    raise RuntimeError(
+        f"The quadratic program over {n} cutting planes was not solved (daqp's exit flag is {flag}). "
+        "Try a smaller C."
+    )
+
+
+def _gap(shares: NDArray[np.float64], gram: NDArray[np.float64], losses: NDArray[np.float64], C: float) -> float:
+    """Return the gap between primal and dual, over C: an upper bound on the distance from the optimum."""
+    products = C * gram @ shares
+    slack = max(0.0, float(np.max(losses - products)))
+    return float(shares @ products) + slack - float(shares @ losses)
+
+
+def _lowest(scores: NDArray[Any], among: NDArray[np.bool_], ordered: NDArray[Any], count: int) -> NDArray[np.intp]:
+    """Return the places of the ``count`` lowest scores of these points; ``ordered`` are their scores, sorted."""
+    if count == 0:
+        return np.empty(0, dtype=np.intp)
+    edge = ordered[count - 1]
+    below, ties = np.flatnonzero(among & (scores < edge)), np.flatnonzero(among & (scores == edge))
+    return np.concatenate([below, ties[: count - below.size]])
+
+
+def _daqp() -> Any:
+    try:
+        import daqp
+    except ImportError:
+        raise ImportError(
+            'SVMPerf needs daqp, a solver of small quadratic programs: pip install "ratewise[baselines]"'
+        ) from None
+    return daqp

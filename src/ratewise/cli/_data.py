@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Measure, Rates
-from ..whole_file import whole_file
+from .._atomic import atomic_write
 from ._output import Meter, sentence
 
 _DRAWS = 2000
@@ -126,7 +126,7 @@ def positive_class(model: Any) -> Any:
 def written(path: str) -> Iterator[BinaryIO]:
     """Open a file that is there whole or not at all, or standard output."""
     if path != "-":
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             yield file
         return
     yield sys.stdout.buffer

@@ -1,7 +1,7 @@
 """What to maximise: measures as functions of (TPR, TNR, prevalence), and their names.
 
-To add one: a file with a frozen dataclass, and its line in the registry below. Tests, tables and scorers read
-the registry.
+To add a measure: a file with a frozen dataclass, and a line in the registry below. Tests, tables and scorers
+read the registry.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
-from .at_prevalence import MeasureAtPrevalence, PseudoLinearAtPrevalence, at_prevalence
+from ._rates import Constraint, ConstraintWarning, Rates, rates_from_labels
 from .balanced_accuracy import BalancedAccuracy
 from .base import (
     ConcaveMeasure,
-    Constraint,
-    ConstraintWarning,
     Measure,
+    MeasureAtPrevalence,
+    PseudoLinearAtPrevalence,
     PseudoLinearCoefficients,
     PseudoLinearMeasure,
-    Rates,
-    rates_from_labels,
+    at_prevalence,
 )
 from .cohen_kappa import CohenKappa
 from .constrained import Constrained
@@ -35,13 +34,12 @@ from .jaccard import Jaccard
 from .matthews import MatthewsCorrelation
 from .min_rate import MinRate
 from .net_benefit import NetBenefit
-from .penalised_tpr import PenalisedTPR
 from .precision_at_recall import PrecisionAtRecall
 from .pseudo_linear import PseudoLinear
 from .qmean import QMean
 from .recall_at_precision import RecallAtPrecision, RecallAtPrecisionAndPrevalence
 from .tpr_at_fpr import TPRAtFPR
-from .tpr_at_tnr import TPRAtTNR
+from .tpr_at_tnr import PenalisedTPR, TPRAtTNR
 from .tversky import Tversky
 from .weighted_min import WeightedMin
 
@@ -71,12 +69,12 @@ _REGISTRY: dict[str, Measure] = {
 
 
 def measure_names() -> list[str]:
-    """The names :func:`get_measure` knows."""
+    """Return the names :func:`get_measure` knows."""
     return list(_REGISTRY)
 
 
 def get_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
-    """A measure by its registry name; a measure is returned as it is, a function made into one."""
+    """Return a measure by its registry name; a measure is returned as it is, a function is wrapped in one."""
     if isinstance(measure, Measure):
         return measure
     if isinstance(measure, str) and measure in _REGISTRY:

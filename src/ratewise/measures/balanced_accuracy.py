@@ -15,7 +15,7 @@ class BalancedAccuracy(ConcaveMeasure, PseudoLinearMeasure):
     """(TPR + TNR) / 2: accuracy as if both classes were equally common.
 
     Youden's index is twice this less 1. It is linear, so it belongs to both families: its dual region is the one
-    point (1/2, 1/2), and its valuation weighs the rates alike at every level.
+    point (1/2, 1/2), and its valuation weighs the rates equally at every level.
     """
 
     monotone: ClassVar[bool] = True

@@ -10,10 +10,10 @@ from .base import PseudoLinearCoefficients, PseudoLinearMeasure
 
 @dataclass(frozen=True)
 class CohenKappa(PseudoLinearMeasure):
-    """(accuracy - chance) / (1 - chance): 0 for guessing at any rate of calls, negative for worse, 1 for perfect.
+    """(accuracy - chance) / (1 - chance): 0 for random guesses, negative for worse, 1 for perfect.
 
-    ``chance`` is the accuracy of guesses with as many calls. With n = 1 - p both accuracy and chance are affine in
-    the rates at a fixed prevalence, which makes kappa
+    ``chance`` is the accuracy of random guesses with as many predicted positives. With n = 1 - p both accuracy and
+    chance are affine in the rates at a fixed prevalence, which makes kappa
     2 p n (P + N - 1) / (p^2 + n^2 + (n - p) (p P - n N)).
     """
 

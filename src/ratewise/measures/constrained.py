@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .base import Constraint, Measure
-from .bounds import precision_at_least, tnr_at_least, tpr_at_least
-from .checks import require_not_negative, require_positive, require_share
+from ._rates import Constraint, precision_at_least, tnr_at_least, tpr_at_least
+from .base import Measure, require_not_negative, require_positive, require_share
 
 
 @dataclass(frozen=True)
@@ -48,17 +47,15 @@ class Constrained(Measure):
     smooth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        from . import get_measure  # the registry looks at this file
+        from . import get_measure  # the registry imports this file
 
         object.__setattr__(self, "measure", get_measure(self.measure))
-        bounds = {"tpr": self.tpr, "tnr": self.tnr, "precision": self.precision}
-        given = {name: bound for name, bound in bounds.items() if bound is not None}
+        given = [name for name in ("tpr", "tnr", "precision") if getattr(self, name) is not None]
         if not given:
             raise ValueError("Constrained: give at least one of tpr, tnr and precision a lowest value.")
-        for name, bound in given.items():
-            require_share(name, bound, "Constrained")
-        require_positive("penalty", self.penalty, "Constrained")
-        require_not_negative("margin", self.margin, "Constrained")
+        require_share(self, *given)
+        require_positive(self, "penalty")
+        require_not_negative(self, "margin")
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         missed = sum(np.minimum(bound.excess(tpr, tnr), 0.0) for bound in self._own_constraints(prevalence))

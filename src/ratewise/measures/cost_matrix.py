@@ -17,7 +17,8 @@ class CostMatrix(PseudoLinearMeasure):
     ----------
     costs : ((true negative, false positive), (false negative, true positive))
         What each outcome costs; gains are negative costs. A mistake must cost more than the right decision on the
-        same row. ``CostMatrix(((0, 1), (10, 0)))``, the default: a miss costs as much as ten false alarms.
+        same row. In the default, ``CostMatrix(((0, 1), (10, 0)))``, a false negative costs as much as ten false
+        positives.
 
     The best possible value is 0 where right decisions are free, and values are negative. Linear in the rates.
     """

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .base import PseudoLinearCoefficients, PseudoLinearMeasure
-from .checks import require_positive
+from .base import PseudoLinearCoefficients, PseudoLinearMeasure, require_positive
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class FBeta(PseudoLinearMeasure):
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive("beta", self.beta, "FBeta")
+        require_positive(self, "beta")
 
     def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
         p, n = prevalence, 1.0 - prevalence

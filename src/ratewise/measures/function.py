@@ -16,8 +16,8 @@ from .base import Measure
 class FunctionMeasure(Measure):
     """Any function of (TPR, TNR) or of (TPR, TNR, prevalence): what sharpening can maximise.
 
-    It need be neither concave nor pseudo-linear, and nothing of it is compiled. ``MeasureClassifier`` makes one of
-    any function it is given as its measure.
+    The function may be neither concave nor pseudo-linear, and it is not compiled. ``MeasureClassifier`` turns a
+    function given as its measure into one of these.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class FunctionMeasure(Measure):
             raise ValueError(f"FunctionMeasure needs a function of (tpr, tnr); got {self.function!r}.")
         try:
             parameters = inspect.signature(self.function).parameters.values()
-        except (TypeError, ValueError):  # some built-in functions do not tell
+        except (TypeError, ValueError):  # some built-in functions have no signature
             number = 2
         else:
             required = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -57,6 +57,6 @@ class FunctionMeasure(Measure):
             return self.function(*arguments)
         try:
             values = np.asarray(self.function(*arguments), dtype=float)
-        except (TypeError, ValueError):  # written for numbers only, say with min() or an if
+        except (TypeError, ValueError):  # written for numbers only, for example with min() or an if
             values = np.vectorize(self.function, otypes=[float])(*arguments)
         return np.broadcast_to(values, np.broadcast_shapes(np.shape(tpr), np.shape(tnr)))

@@ -13,7 +13,7 @@ from .base import ConcaveMeasure
 
 @dataclass(frozen=True)
 class GMean(ConcaveMeasure):
-    """sqrt(TPR TNR): zero as soon as one class is lost altogether.
+    """sqrt(TPR TNR): zero where one of the two rates is.
 
     Its dual region {alpha beta >= 1/4} reaches to infinity, because the slopes grow without bound as a rate
     nears zero. Where rewards stay in [epsilon, 1 + epsilon], a ball holds all the slopes that occur.
@@ -40,19 +40,19 @@ class GMean(ConcaveMeasure):
         on_beta = 0.25 / on_alpha
         if on_alpha * on_alpha + on_beta * on_beta <= squared_radius:
             return on_alpha, on_beta
-        # Neither set alone holds its own projection, so the nearest point is a corner where both bind.
+        # Neither projection lies in the other set, so the nearest point is a corner where both bounds bind.
         total = math.sqrt(squared_radius + 0.5)
         spread = math.sqrt(max(squared_radius - 0.5, 0.0))
         large, small = 0.5 * (total + spread), 0.5 * (total - spread)
         return (large, small) if alpha > beta else (small, large)
 
     def squared_radius(self, epsilon: float) -> float:
-        """Of the ball that holds the slopes at rates in [epsilon, 1 + epsilon]: O(1 / epsilon)."""
+        """Return that of the ball which holds the slopes at rates in [epsilon, 1 + epsilon]: O(1 / epsilon)."""
         ratio = (1.0 + epsilon) / epsilon
         return 0.25 * (ratio + 1.0 / ratio)
 
     def nearest_on_hyperbola(self, alpha: float, beta: float) -> float:
-        """The first coordinate of the point of alpha beta = 1/4 nearest to a point outside the region.
+        """Return the first coordinate of the point of alpha beta = 1/4 nearest to a point outside the region.
 
         It is the one positive root of x^3 (x - alpha) + (beta x - 1/4) / 4, found by Newton's method inside a
         bracket.

@@ -37,7 +37,7 @@ class HMean(ConcaveMeasure):
         shrink = 2.0 / math.sqrt(squared) if squared > 4.0 else 1.0
         inner_alpha, inner_beta = alpha * shrink, beta * shrink
         if inner_alpha >= 0.0 and inner_beta >= 0.0:
-            # Beyond the curve, squared twice to be rid of the roots.
+            # The condition of the region, squared twice to remove the roots.
             rest = 2.0 - inner_alpha - inner_beta
             if rest <= 0.0 or 4.0 * inner_alpha * inner_beta >= rest * rest:
                 return inner_alpha, inner_beta
@@ -45,7 +45,7 @@ class HMean(ConcaveMeasure):
         return 2.0 * s * s, 2.0 * (1.0 - s) * (1.0 - s)
 
     def nearest_on_curve(self, alpha: float, beta: float) -> float:
-        """The s whose boundary point is nearest to a point below the curve.
+        """Return the s whose boundary point is nearest to a point below the curve.
 
         The distance is stationary where 2 s^3 - alpha s - 2 (1-s)^3 + beta (1-s) = 0. Below the curve
         alpha + beta < 2, so the left side increases in s and Newton's method, kept inside a bracket, is safe.

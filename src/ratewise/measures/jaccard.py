@@ -10,7 +10,7 @@ from .base import PseudoLinearCoefficients, PseudoLinearMeasure
 
 @dataclass(frozen=True)
 class Jaccard(PseudoLinearMeasure):
-    """TP / (TP + FP + FN): the overlap of what is positive and what is called so.
+    """TP / (TP + FP + FN): the overlap of the true and the predicted positives.
 
     In the rates, with theta = (1 - p) / p: P / (1 + theta - theta N).
     """

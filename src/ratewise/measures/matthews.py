@@ -15,9 +15,9 @@ from .base import Measure
 class MatthewsCorrelation(Measure):
     """The correlation of truth and prediction, from -1 over 0 for guessing to 1.
 
-    With q = p P + (1 - p) (1 - N), the share of rows called positive, it is
+    With q = p P + (1 - p) (1 - N), the share of rows predicted positive, it is
     sqrt(p (1 - p)) (P + N - 1) / sqrt(q (1 - q)): neither concave nor pseudo-linear, so sharpening maximises it. 0
-    where all rows are called alike, as in scikit-learn.
+    where all rows get the same prediction, as in scikit-learn.
     """
 
     monotone: ClassVar[bool] = True
@@ -25,15 +25,17 @@ class MatthewsCorrelation(Measure):
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         p = np.asarray(self.require_prevalence(prevalence))
         tpr, tnr = np.asarray(tpr), np.asarray(tnr)
-        called = p * tpr + (1.0 - p) * (1.0 - tnr)
-        spread = np.maximum(called * (1.0 - called), 0.0)
+        predicted = p * tpr + (1.0 - p) * (1.0 - tnr)
+        spread = np.maximum(predicted * (1.0 - predicted), 0.0)
         top = np.sqrt(p * (1.0 - p)) * (tpr + tnr - 1.0)
         return np.where(spread > 0, top / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0)[()]
 
     def slopes(self, tpr: float, tnr: float, prevalence: float | None = None) -> tuple[float, float]:
         p = float(self.require_prevalence(prevalence))
-        called = p * tpr + (1.0 - p) * (1.0 - tnr)
-        spread = max(called * (1.0 - called), 1e-12)  # the slopes grow without bound towards calling all alike
-        tilt = 0.5 * (tpr + tnr - 1.0) * (1.0 - 2.0 * called)
+        predicted = p * tpr + (1.0 - p) * (1.0 - tnr)
+        spread = max(
+            predicted * (1.0 - predicted), 1e-12
+        )  # the slopes grow without bound as all predictions become one class
+        tilt = 0.5 * (tpr + tnr - 1.0) * (1.0 - 2.0 * predicted)
         factor = math.sqrt(p * (1.0 - p)) / spread**1.5
         return factor * (spread - p * tilt), factor * (spread + (1.0 - p) * tilt)

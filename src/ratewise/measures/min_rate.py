@@ -12,7 +12,7 @@ from .base import ConcaveMeasure
 
 @dataclass(frozen=True)
 class MinRate(ConcaveMeasure):
-    """min(TPR, TNR): no class may be neglected.
+    """min(TPR, TNR): the worse of the two classes counts.
 
     Its dual region is the segment alpha + beta = 1 in the positive quadrant.
     """

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .base import PseudoLinearCoefficients, PseudoLinearMeasure
-from .checks import require_share
+from .base import PseudoLinearCoefficients, PseudoLinearMeasure, require_share
 
 
 @dataclass(frozen=True)
 class NetBenefit(PseudoLinearMeasure):
-    """TP / n - FP / n times t / (1 - t): true positives a row, less the false ones at their price.
+    """TP / n - FP / n times t / (1 - t): true positives per row, less the false ones at their price.
 
     ``probability`` is t, the probability at which acting and not acting are worth the same to you: at 0.1 one
-    true positive pays for nine false alarms. No more than the prevalence can be had; a model is of use if it beats
+    true positive pays for nine false positives. The largest value is the prevalence; a model is of use if it beats
     0 (act on nobody) and p - (1 - p) t / (1 - t) (act on everybody). Linear in the rates.
     """
 
@@ -23,7 +22,7 @@ class NetBenefit(PseudoLinearMeasure):
     probability: float = 0.1
 
     def __post_init__(self) -> None:
-        require_share("probability", self.probability, "NetBenefit")
+        require_share(self, "probability")
 
     def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
         price = (1.0 - prevalence) * self.probability / (1.0 - self.probability)

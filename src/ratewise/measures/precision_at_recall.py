@@ -7,17 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .base import Constraint, Measure
-from .bounds import tpr_at_least
-from .checks import require_not_negative, require_positive, require_share
+from ._rates import Constraint, tpr_at_least
+from .base import Measure, require_not_negative, require_positive, require_share
 
 
 @dataclass(frozen=True)
 class PrecisionAtRecall(Measure):
-    """Be right as often as you can among the rows called, while at least this share of the positives is found.
+    """The largest precision at which at least this share of the positives is found.
 
-    Its value is the precision - penalty max(0, 1 - TPR / recall); the precision is 0 where nothing is called.
-    Sharpening maximises it.
+    Its value is the precision - penalty max(0, 1 - TPR / recall); the precision is 0 where no row is predicted
+    positive. Sharpening maximises it.
 
     Parameters
     ----------
@@ -37,15 +36,15 @@ class PrecisionAtRecall(Measure):
     monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_share("recall", self.recall, "PrecisionAtRecall")
-        require_positive("penalty", self.penalty, "PrecisionAtRecall")
-        require_not_negative("margin", self.margin, "PrecisionAtRecall")
+        require_share(self, "recall")
+        require_positive(self, "penalty")
+        require_not_negative(self, "margin")
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         p = np.asarray(self.require_prevalence(prevalence))
         hits, alarms = p * np.asarray(tpr), (1.0 - p) * (1.0 - np.asarray(tnr))
-        called = hits + alarms
-        precision = np.where(called > 0, hits / np.where(called > 0, called, 1.0), 0.0)
+        predicted = hits + alarms
+        precision = np.where(predicted > 0, hits / np.where(predicted > 0, predicted, 1.0), 0.0)
         (bound,) = self.constraints(0.5)
         return (precision + self.penalty * np.minimum(bound.excess(tpr, tnr), 0.0))[()]
 

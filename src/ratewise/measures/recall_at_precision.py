@@ -7,27 +7,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .base import Constraint, Measure
-from .bounds import precision_at_least
-from .checks import require_not_negative, require_positive, require_share
-from .penalised_tpr import PenalisedTPR
+from ._rates import Constraint, precision_at_least
+from .base import Measure, require_not_negative, require_positive, require_share
+from .tpr_at_tnr import PenalisedTPR
 
 
 @dataclass(frozen=True)
 class RecallAtPrecision(Measure):
-    """Find as many positives as you can while at least this share of what is called is right.
+    """The largest recall at which at least this share of the rows predicted positive are positive.
 
-    Its value is TPR - penalty max(0, price FPR - TPR), where ``price`` is the TPR that a unit of FPR must be paid
-    with for the precision to hold: precision / (1 - precision) times (1 - p) / p. At a given prevalence it is
-    concave, and :meth:`at_prevalence` makes the measure that SPADE can maximise.
+    Its value is TPR - penalty max(0, price FPR - TPR), where ``price`` is the TPR that a unit of FPR needs for the
+    precision to hold: precision / (1 - precision) times (1 - p) / p. At a given prevalence it is concave, and
+    :meth:`at_prevalence` returns the measure that SPADE can maximise.
 
     Parameters
     ----------
     precision : float
         The lowest precision allowed, below 1.
     penalty : float
-        Exact where the odds that the last row called is positive are below penalty / (1 + penalty) of the odds
-        asked for. Thresholds are chosen by the bound itself, whatever the penalty.
+        Exact where the odds that the row at the threshold is positive are below penalty / (1 + penalty) of the
+        odds asked for. Thresholds are chosen by the bound itself, whatever the penalty.
     margin : float
         Standard errors by which the bound must hold on the rows that choose the threshold.
     """
@@ -40,9 +39,9 @@ class RecallAtPrecision(Measure):
     monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_share("precision", self.precision, "RecallAtPrecision")
-        require_positive("penalty", self.penalty, "RecallAtPrecision")
-        require_not_negative("margin", self.margin, "RecallAtPrecision")
+        require_share(self, "precision")
+        require_positive(self, "penalty")
+        require_not_negative(self, "margin")
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         bound = precision_at_least(self.precision, self.require_prevalence(prevalence), self.margin)
@@ -55,13 +54,13 @@ class RecallAtPrecision(Measure):
         return (precision_at_least(self.precision, prevalence, self.margin),)
 
     def at_prevalence(self, prevalence: float) -> RecallAtPrecisionAndPrevalence:
-        """The same at this share of positives, where it is concave."""
+        """Return the same measure at this prevalence, where it is concave."""
         return RecallAtPrecisionAndPrevalence(self.precision, float(prevalence), self.penalty, self.margin)
 
 
 @dataclass(frozen=True)
 class RecallAtPrecisionAndPrevalence(PenalisedTPR):
-    """Recall at a given precision on data with a known share of positives: a concave measure, for SPADE."""
+    """Recall at a given precision on data with a known prevalence: a concave measure, for SPADE."""
 
     precision: float
     prevalence: float

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .base import Constraint
-from .checks import require_not_negative, require_positive, require_share
-from .penalised_tpr import PenalisedTPR
+from ._rates import Constraint
+from .base import require_not_negative, require_positive, require_share
+from .tpr_at_tnr import PenalisedTPR
 
 
 @dataclass(frozen=True)
 class TPRAtFPR(PenalisedTPR):
-    """Find as many positives as you can while at most this share of the negatives is called.
+    """The largest TPR at which at most this share of the negatives is predicted positive.
 
-    :class:`TPRAtTNR` for those who count false alarms: ``TPRAtFPR(0.01)`` is ``TPRAtTNR(0.99)``.
+    ``TPRAtFPR(0.01)`` is ``TPRAtTNR(0.99)``, in terms of the false positive rate.
 
     Parameters
     ----------
     fpr : float
         The highest FPR allowed, above 0.
     penalty : float
-        What raising twice the false alarms allowed costs.
+        What twice the false positives allowed cost.
     margin : float
         Standard errors by which the bound must hold on the rows that choose the threshold.
     """
@@ -30,9 +30,9 @@ class TPRAtFPR(PenalisedTPR):
     margin: float = 0.5
 
     def __post_init__(self) -> None:
-        require_share("fpr", self.fpr, "TPRAtFPR")
-        require_positive("penalty", self.penalty, "TPRAtFPR")
-        require_not_negative("margin", self.margin, "TPRAtFPR")
+        require_share(self, "fpr")
+        require_positive(self, "penalty")
+        require_not_negative(self, "margin")
 
     def line(self) -> tuple[float, float, float]:
         return 1.0 - 1.0 / self.fpr, 0.0, 1.0 / self.fpr

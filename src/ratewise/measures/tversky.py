@@ -1,20 +1,19 @@
-"""The Tversky index: overlap with a price of its own for each kind of mistake."""
+"""The Tversky index: overlap with a separate price for each kind of mistake."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .base import PseudoLinearCoefficients, PseudoLinearMeasure
-from .checks import require_positive
+from .base import PseudoLinearCoefficients, PseudoLinearMeasure, require_positive
 
 
 @dataclass(frozen=True)
 class Tversky(PseudoLinearMeasure):
-    """TP / (TP + alpha FP + beta FN): ``alpha`` prices false alarms, ``beta`` misses.
+    """TP / (TP + alpha FP + beta FN): ``alpha`` prices false positives, ``beta`` false negatives.
 
     At alpha = beta = 1/2 it is F1, at alpha = beta = 1 Jaccard; alpha + beta = 1 gives the F-betas. The default
-    leans towards recall, as is customary in medical imaging. In the rates, with theta = (1 - p) / p:
+    favours recall, as is customary in medical imaging. In the rates, with theta = (1 - p) / p:
     P / (beta + alpha theta + (1 - beta) P - alpha theta N).
     """
 
@@ -24,8 +23,7 @@ class Tversky(PseudoLinearMeasure):
     beta: float = 0.7
 
     def __post_init__(self) -> None:
-        require_positive("alpha", self.alpha, "Tversky")
-        require_positive("beta", self.beta, "Tversky")
+        require_positive(self, "alpha", "beta")
 
     def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
         p, alarms = prevalence, self.alpha * (1.0 - prevalence)

@@ -1,4 +1,4 @@
-"""The worse of the two rates, with a price of its own for each class's errors."""
+"""The worse of the two rates, with a separate price for the errors of each class."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .base import ConcaveMeasure
-from .checks import require_positive
+from .base import ConcaveMeasure, require_positive
 
 
 @dataclass(frozen=True)
@@ -16,7 +15,7 @@ class WeightedMin(ConcaveMeasure):
     """1 - max(on_positives (1 - TPR), on_negatives (1 - TNR)): the worse error rate, priced.
 
     The class with the larger weight may be neglected less; with both weights 1 it is min(TPR, TNR). At the default
-    a false alarm rate of 10% is no worse than a miss rate of 5%. (A weight on the rates themselves, as in
+    an FPR of 10% is no worse than an FNR of 5%. (A weight on the rates themselves, as in
     min(a TPR, b TNR), would do the opposite: the heavier rate binds later.)
 
     Its dual region is the segment from (on_positives, 0) to (0, on_negatives), and its conjugate there is that of
@@ -30,8 +29,7 @@ class WeightedMin(ConcaveMeasure):
     monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_positive("on_positives", self.on_positives, "WeightedMin")
-        require_positive("on_negatives", self.on_negatives, "WeightedMin")
+        require_positive(self, "on_positives", "on_negatives")
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         misses, alarms = 1.0 - np.asarray(tpr), 1.0 - np.asarray(tnr)

@@ -1,7 +1,7 @@
-"""Pictures of fits and models, after scikit-learn's Display objects; they need matplotlib.
+"""Plots of fits and models, in the form of scikit-learn's Display objects; they need matplotlib.
 
 Every display has class methods that compute what is drawn, keeps it in attributes, and draws it with ``plot``.
-``pip install "ratewise[plots]"`` brings matplotlib.
+``pip install "ratewise[plots]"`` installs matplotlib.
 """
 
 from __future__ import annotations

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ..measures import Measure, Rates, get_measure, rates_from_labels
-from .rows import innermost, measure_of, positive_class
-from .style import BLUE, ORANGE, SKY, axes_for, legend_below, measure_name
+from ._scores import inner_classifier, measure_of, positive_class
+from ._style import BLUE, ORANGE, SKY, axes_for, legend_below, measure_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LANE = 0.24  # between the marks of a model, of the 1 between models
+_LANE = 0.24  # between the marks of a model; models are 1 apart
 
 
 class ComparisonDisplay:
-    """TPR, TNR and the measure of several models, a row a model.
+    """TPR, TNR and the measure of several models, one row per model.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class ComparisonDisplay:
         The measure of each model.
     ax_, figure_ : matplotlib's axes and figure
     marks_ : dict of Line2D
-        By "measure", "TPR" and "TNR"; each holds a mark a model.
+        By "measure", "TPR" and "TNR"; each holds one mark per model.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class ComparisonDisplay:
 
     def __init__(self, *, measure: str | Measure, names: Sequence[str], rates: Sequence[Rates]):
         if not names or len(names) != len(rates):
-            raise ValueError(f"There must be a name a model: got {len(names)} names and {len(rates)} rates.")
+            raise ValueError(f"There must be one name per model: got {len(names)} names and {len(rates)} rates.")
         self.measure = get_measure(measure)
         self.names = list(names)
         self.rates = list(rates)
@@ -99,7 +99,7 @@ class ComparisonDisplay:
         pos_label: Any = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw predicted labels, a dict of them by the names to show."""
+        """Draw predicted labels, given as a dict by the names to show."""
         _require_models(predictions, "predictions")
         rates = [
             rates_from_labels(y_true, labels, sample_weight=sample_weight, pos_label=pos_label)
@@ -134,7 +134,7 @@ class ComparisonDisplay:
         return self
 
     def _frame(self, ax: Axes, lowest: float) -> None:
-        """Models from top to bottom, and room to the right of 1 for the numbers beside the marks."""
+        """Order models from top to bottom, with room to the right of 1 for the numbers beside the marks."""
         low = min(lowest - 0.08 * (1.0 - lowest), 0.95)
         ax.set_xlim(low, 1.0 + 0.14 * (1.0 - low))
         ax.set_xticks([tick for tick in ax.get_xticks() if low <= tick <= 1.0 + 1e-9])
@@ -152,8 +152,8 @@ def _require_models(models: Any, what: str) -> None:
 
 
 def _common_measure(estimators: Mapping[str, Any]) -> Measure:
-    """What all MeasureClassifiers among them were trained for."""
-    trained = [one for one in estimators.values() if hasattr(innermost(one), "measure_")]
+    """Return what all MeasureClassifiers among them were trained for."""
+    trained = [one for one in estimators.values() if hasattr(inner_classifier(one), "measure_")]
     found = [measure_of(one, None) for one in trained]
     if not found:
         raise ValueError("No model was trained for a measure: say which to draw, measure='f1' for instance.")

@@ -1,4 +1,4 @@
-"""The measure on the way of a fit."""
+"""The measure during a fit."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Measure, get_measure
-from .rows import innermost, measure_of
-from .runs import FEW_RUNS, Runs, checked_history, long_runs, median_of_runs, seconds_in_run, split_runs
-from .style import BLUE, GREY, LINES, axes_for, legend_below, measure_name, model_name
+from ._scores import inner_classifier, measure_of
+from ._style import BLUE, GREY, LINES, axes_for, labelled_lines, legend_below, measure_name, model_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
+Runs = Mapping[int, NDArray[np.intp]]
+"""The rows of a history that belong to each run."""
+
+FEW_RUNS = 7  # more cannot be distinguished, and are shown by their median
 _AXIS_LABELS = {"points": "points seen in", "seconds": "seconds since the beginning of", "pass": "passes of"}
 _MARKERS = "os^Dv<>"
 _FAR_APART = 100.0
@@ -25,9 +28,9 @@ _FAR_APART = 100.0
 class HistoryDisplay:
     """How the measure grew with the points seen, or with time.
 
-    A default fit makes many runs, one for each fold and start. Each is a line, or a cross if it was looked at but
-    once; more than a few are drawn faintly, with their median. The values are those of ``history_``: on the rows
-    the fit learned from, so above what to expect on new rows.
+    A default fit makes many runs, one for each fold and start. Each is a line, or a cross if it was evaluated only
+    once; more than a few are drawn faintly, with their median. The values are those of ``history_``: on the
+    training rows, so above what to expect on new rows.
 
     Parameters
     ----------
@@ -42,9 +45,9 @@ class HistoryDisplay:
     ----------
     ax_, figure_ : matplotlib's axes and figure
     lines_ : list of Line2D
-        One a run.
+        One per run.
     median_line_ : Line2D or None
-        Where there are more runs than can be told apart.
+        Where there are more runs than can be distinguished.
 
     Examples
     --------
@@ -55,11 +58,7 @@ class HistoryDisplay:
     """
 
     def __init__(
-        self,
-        history: Mapping[str, Any],
-        *,
-        measure: str | Measure | None = None,
-        name: str | None = None,
+        self, history: Mapping[str, Any], *, measure: str | Measure | None = None, name: str | None = None
     ):
         self.history = checked_history(history, "value")
         self.measure = None if measure is None else get_measure(measure)
@@ -76,7 +75,7 @@ class HistoryDisplay:
         ax: Axes | None = None,
     ) -> Self:
         """Draw the fit of a MeasureClassifier, which may sit in a pipeline or a search."""
-        history = getattr(innermost(estimator), "history_", None)
+        history = getattr(inner_classifier(estimator), "history_", None)
         if history is None:
             raise ValueError(
                 f"{type(estimator).__name__} has no history_: fit a MeasureClassifier first, or use "
@@ -101,7 +100,7 @@ class HistoryDisplay:
             raise ValueError(f"against must be one of {', '.join(map(repr, _AXIS_LABELS))}; got {against!r}.")
         checked_history(self.history, against)
         drawn = split_runs(self.history, runs)
-        across = seconds_in_run(self.history, drawn) if against == "seconds" else self.history[against]
+        across = _seconds_in_run(self.history, drawn) if against == "seconds" else self.history[against]
         ax = axes_for(ax, (6.4, 4.6))
         self.median_line_: Line2D | None = None
         if len(drawn) <= FEW_RUNS:
@@ -114,38 +113,31 @@ class HistoryDisplay:
         _scale(ax, across, drawn, whole=against != "seconds")
         ax.grid(alpha=0.3)
         if len(drawn) > 1:
-            labelled = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
+            labelled = labelled_lines(ax)
             legend_below(ax, labelled[:4], labelled[4:])
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _draw_each(self, ax: Axes, across: NDArray[np.float64], runs: Runs) -> None:
-        self.lines_ = [
-            ax.plot(
-                across[rows],
-                self.history["value"][rows],
-                color=LINES[place],
-                linewidth=1.6,
-                marker=_MARKERS[place],
-                markersize=4.5,
-                label=f"run {number}",
-            )[0]
-            for place, (number, rows) in enumerate(runs.items())
-        ]
+        self.lines_ = []
+        for colour, marker, (number, rows) in zip(LINES, _MARKERS, runs.items(), strict=False):
+            style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.6}
+            self.lines_ += ax.plot(across[rows], self.history["value"][rows], label=f"run {number}", **style)
 
     def _draw_many(self, ax: Axes, across: NDArray[np.float64], runs: Runs) -> None:
-        """Every run faintly, and their median."""
+        """Draw every run faintly, and their median."""
         value, longer = self.history["value"], long_runs(runs)
-        labels = {"line": f"{len(longer)} runs", "dot": f"{len(runs) - len(longer)} runs of one checkpoint"}
+        labels = {"line": f"{len(longer)} runs", "cross": f"{len(runs) - len(longer)} runs of one checkpoint"}
+        styles: dict[str, dict[str, Any]] = {
+            "line": {"alpha": 0.35, "linewidth": 0.8},
+            "cross": {"marker": "x", "markersize": 4, "linestyle": "none"},
+        }
         self.lines_ = []
         for rows in runs.values():
-            kind = "line" if rows.size > 1 else "dot"
-            look = (
-                {"alpha": 0.35, "linewidth": 0.8}
-                if kind == "line"
-                else {"marker": "x", "markersize": 4, "linestyle": "none"}
+            kind = "line" if rows.size > 1 else "cross"
+            self.lines_ += ax.plot(
+                across[rows], value[rows], color=GREY, label=labels.pop(kind, None), **styles[kind]
             )
-            self.lines_ += ax.plot(across[rows], value[rows], color=GREY, label=labels.pop(kind, None), **look)
         if longer and "pass" in self.history:
             middle = median_of_runs(self.history["pass"], longer, across, value)
             self.median_line_ = ax.plot(
@@ -154,7 +146,7 @@ class HistoryDisplay:
 
 
 def _scale(ax: Axes, across: NDArray[np.float64], runs: Runs, *, whole: bool) -> None:
-    """Logarithmic for epochs that double; otherwise in plain figures."""
+    """Make the axis logarithmic for epochs that double; otherwise write plain numbers."""
     from matplotlib.ticker import StrMethodFormatter
 
     shown = across[np.concatenate(list(runs.values()))]
@@ -162,3 +154,53 @@ def _scale(ax: Axes, across: NDArray[np.float64], runs: Runs, *, whole: bool) ->
         ax.set_xscale("log")
     elif whole:
         ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+
+
+def checked_history(history: Mapping[str, Any], *needed: str) -> dict[str, NDArray[np.float64]]:
+    """Return a history as equally long arrays; refuse one without the columns that are needed."""
+    missing = [name for name in needed if name not in history]
+    if missing:
+        raise ValueError(f"The history has no column {missing[0]!r}; it has {', '.join(map(repr, history))}.")
+    table = {name: np.asarray(column, dtype=np.float64) for name, column in history.items()}
+    shapes = {name: column.shape for name, column in table.items()}
+    if len(set(shapes.values())) != 1 or any(len(shape) != 1 for shape in shapes.values()):
+        raise ValueError(f"The columns of a history must be equally long; they have the shapes {shapes}.")
+    if next(iter(table.values())).size == 0:
+        raise ValueError("The history is empty: there is nothing to draw.")
+    return table
+
+
+def split_runs(history: Mapping[str, NDArray[np.float64]], wanted: Iterable[int] | None = None) -> Runs:
+    """Return the rows of each run, in the order they were written; a fit without runs is run 0."""
+    numbers = history["run"] if "run" in history else np.zeros(next(iter(history.values())).size)
+    known = {int(number): np.flatnonzero(numbers == number) for number in np.unique(numbers)}
+    if wanted is None:
+        return known
+    wanted = list(wanted)
+    if not wanted or any(number not in known for number in wanted):
+        raise ValueError(f"runs={wanted} must name runs of the history, which has {min(known)} to {max(known)}.")
+    return {number: known[number] for number in wanted}
+
+
+def long_runs(runs: Runs) -> Runs:
+    """Return the runs with more than one checkpoint: a start that is not sharpened has only one."""
+    return {number: rows for number, rows in runs.items() if rows.size > 1}
+
+
+def median_of_runs(
+    passes: NDArray[np.float64], runs: Runs, *columns: NDArray[np.float64]
+) -> list[NDArray[np.float64]]:
+    """Return the median of each column over the runs, pass by pass, for passes that at least half of them have."""
+    rows = np.concatenate(list(runs.values()))
+    found, counts = np.unique(passes[rows], return_counts=True)
+    met = [rows[passes[rows] == one] for one in found[counts >= 0.5 * len(runs)]]
+    return [np.array([np.median(column[some]) for some in met]) for column in columns]
+
+
+def _seconds_in_run(history: Mapping[str, NDArray[np.float64]], runs: Runs) -> NDArray[np.float64]:
+    """Return the seconds since a run began, which is when the row before its first was written."""
+    seconds = history["seconds"].copy()
+    for rows in runs.values():
+        first = rows[0]
+        seconds[rows] -= history["seconds"][first - 1] if first > 0 else 0.0
+    return seconds

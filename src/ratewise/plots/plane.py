@@ -1,4 +1,4 @@
-"""The plane of the two rates, which every measure is a landscape over."""
+"""The plane of the two rates, with the level curves of a measure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ from numpy.typing import NDArray
 
 from ..measures import Measure, Rates, get_measure
 from ..solvers import Cuts, best_threshold, rates_at
-from .levels import Window, draw_level_curves
-from .rows import innermost, measure_of, rows_from_estimator, rows_from_predictions
-from .runs import FEW_RUNS, Runs, checked_history, long_runs, median_of_runs, split_runs
-from .style import BLACK, BLUE, SKY, VERMILLION, axes_for, legend_below, measure_name, model_name
+from ._scores import inner_classifier, measure_of, scores_from_estimator, scores_from_predictions
+from ._style import (
+    BLACK,
+    BLUE,
+    SKY,
+    VERMILLION,
+    PlaneWindow,
+    axes_for,
+    draw_level_curves,
+    labelled_lines,
+    legend_below,
+    measure_name,
+    model_name,
+)
+from .history import FEW_RUNS, Runs, checked_history, long_runs, median_of_runs, split_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,20 +42,20 @@ class Frontier(NamedTuple):
 class RatesPlaneDisplay:
     """A fit in the plane of TPR and TNR, over the level curves of its measure.
 
-    The frontier is what moving the threshold can reach: the ROC curve. A model is as good as its measure lets it
-    be where its chosen point lies on the highest level curve that the frontier touches.
+    The frontier is what other thresholds reach: the ROC curve. The chosen threshold is the best one where its
+    point lies on the highest level curve that the frontier touches.
 
     Parameters
     ----------
     measure : str or Measure
     prevalence : float
-        The share of positives, which the level curves of F1 and the like depend on.
+        The share of positives, on which the level curves of F1 and the like depend.
     history : dict of arrays, optional
-        The ``history_`` of a fit; its path is drawn, one line a run. Its rates are those of training rows.
+        The ``history_`` of a fit; its path is drawn, one line per run. Its rates are those of training rows.
     frontier : Frontier, optional
         The rates (tpr, tnr) at every threshold.
     chosen : Rates, optional
-        Where the model stands.
+        The rates of the model.
     name : str, optional
         Of the model.
 
@@ -54,9 +65,9 @@ class RatesPlaneDisplay:
     level_curves_ : QuadContourSet
     frontier_line_, chosen_mark_ : Line2D or None
     path_lines_ : list of Line2D
-        One a run.
+        One per run.
     median_path_ : Line2D or None
-        Where there are more runs than can be told apart.
+        Where there are more runs than can be distinguished.
 
     Examples
     --------
@@ -121,14 +132,14 @@ class RatesPlaneDisplay:
         ax : matplotlib Axes, optional
         """
         measure = measure_of(estimator, measure)
-        rows, called, _ = rows_from_estimator(estimator, X, y, sample_weight, pos_label)
+        rows, predicted, _ = scores_from_estimator(estimator, X, y, sample_weight, pos_label)
         cuts = Cuts(*rows, measure)
         display = cls(
             measure=measure,
             prevalence=cuts.prevalence,
-            history=getattr(innermost(estimator), "history_", None),
+            history=getattr(inner_classifier(estimator), "history_", None),
             frontier=Frontier(cuts.tpr, cuts.tnr),
-            chosen=rates_at(called.astype(np.float64), rows.signed_weights, 0.5),
+            chosen=rates_at(predicted.astype(np.float64), rows.signed_weights, 0.5),
             name=model_name(estimator, name),
         )
         return display.plot(ax, runs=runs, zoom=zoom)
@@ -148,7 +159,7 @@ class RatesPlaneDisplay:
         ax: Axes | None = None,
     ) -> Self:
         """Draw the frontier of scores, with the point at the threshold given or else at the best one."""
-        rows = rows_from_predictions(y_true, scores, sample_weight, pos_label)
+        rows = scores_from_predictions(y_true, scores, sample_weight, pos_label)
         measure = get_measure(measure)
         cuts = Cuts(*rows, measure)
         best = best_threshold(*rows, measure)
@@ -162,12 +173,7 @@ class RatesPlaneDisplay:
         return display.plot(ax, zoom=zoom)
 
     def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        levels: int = 10,
-        runs: Iterable[int] | None = None,
-        zoom: bool = True,
+        self, ax: Axes | None = None, *, levels: int = 10, runs: Iterable[int] | None = None, zoom: bool = True
     ) -> Self:
         """Draw on these axes, or on new ones.
 
@@ -183,7 +189,7 @@ class RatesPlaneDisplay:
         """
         paths = {} if self.history is None else split_runs(self.history, runs)
         ax = axes_for(ax, (6.4, 6.4))
-        window = self._window(paths) if zoom else Window(0.0, 1.0, 0.0, 1.0)
+        window = self._window(paths) if zoom else PlaneWindow(0.0, 1.0, 0.0, 1.0)
         ax.set_xlim(window.low_tpr, window.high_tpr + _beyond(window.low_tpr, window.high_tpr))
         ax.set_ylim(window.low_tnr, window.high_tnr + _beyond(window.low_tnr, window.high_tnr))
         self.level_curves_ = draw_level_curves(
@@ -194,13 +200,13 @@ class RatesPlaneDisplay:
         self._draw_chosen(ax)
         ax.set_box_aspect(1)
         ax.set(xlabel="TPR", ylabel="TNR", title=self.name)
-        labelled = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
+        labelled = labelled_lines(ax)
         legend_below(ax, labelled[:2], labelled[2:4], labelled[4:])
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _window(self, paths: Runs) -> Window:
-        """The part of the plane that holds the paths and the chosen point, with room around them."""
+    def _window(self, paths: Runs) -> PlaneWindow:
+        """Return the part of the plane that holds the paths and the chosen point, with room around them."""
         tpr = [] if self.chosen is None else [self.chosen.tpr]
         tnr = [] if self.chosen is None else [self.chosen.tnr]
         for rows in paths.values():
@@ -208,11 +214,11 @@ class RatesPlaneDisplay:
             tpr += self.history["tpr"][rows].tolist()
             tnr += self.history["tnr"][rows].tolist()
         if not tpr:
-            return Window(0.0, 1.0, 0.0, 1.0)
-        return Window(*_widened(min(tpr), max(tpr)), *_widened(min(tnr), max(tnr)))
+            return PlaneWindow(0.0, 1.0, 0.0, 1.0)
+        return PlaneWindow(*_widened(min(tpr), max(tpr)), *_widened(min(tnr), max(tnr)))
 
     def _frontier_at(self, tnr: float) -> float | None:
-        """The highest TPR that the frontier has at this TNR."""
+        """Return the highest TPR that the frontier has at this TNR."""
         if self.frontier is None:
             return None
         return float(np.max(self.frontier.tpr[self.frontier.tnr >= tnr], initial=0.0))
@@ -225,7 +231,7 @@ class RatesPlaneDisplay:
             )[0]
 
     def _draw_paths(self, ax: Axes, paths: Runs) -> None:
-        """Each run's path; where there are many, faintly, with their median."""
+        """Draw the path of each run; where there are many, faintly, with their median."""
         self.path_lines_, self.median_path_ = [], None
         if self.history is None:
             return
@@ -252,24 +258,18 @@ class RatesPlaneDisplay:
         if self.chosen is not None:
             value = float(self.measure.value(*self.chosen))
             self.chosen_mark_ = ax.plot(
-                [self.chosen.tpr],
-                [self.chosen.tnr],
-                color=VERMILLION,
-                marker="*",
-                markersize=16,
-                markeredgecolor="white",
-                linestyle="none",
-                zorder=5,
+                [self.chosen.tpr], [self.chosen.tnr], color=VERMILLION, marker="*", markersize=16,
+                markeredgecolor="white", linestyle="none", zorder=5,
                 label=f"chosen: {measure_name(self.measure)} {value:.3f}",
-            )[0]
+            )[0]  # fmt: skip
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:
-    room = 0.2 * (high - low) if high > low else 0.5 * (1.0 - low)  # a single point: half the way to perfection
+    room = 0.2 * (high - low) if high > low else 0.5 * (1.0 - low)  # a single point: half the way to 1
     room = max(room, 0.01)
     return max(low - room, 0.0), min(high + room, 1.0)
 
 
 def _beyond(low: float, high: float) -> float:
-    """Room for a mark at the very edge of the plane."""
+    """Return the room for a mark at the edge of the plane."""
     return 0.02 * (high - low) if high == 1.0 else 0.0

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ..measures import Measure, get_measure
 from ..solvers import BestThreshold, Cuts, best_threshold, rates_at
-from .rows import ScoredRows, measure_of, rows_from_estimator, rows_from_predictions, threshold_of
-from .style import BLUE, GREEN, ORANGE, SKY, VERMILLION, axes_for, legend_below, measure_name, model_name
+from ._scores import LabelledScores, measure_of, scores_from_estimator, scores_from_predictions, threshold_of
+from ._style import BLUE, GREEN, ORANGE, SKY, VERMILLION, axes_for, legend_below, measure_name, model_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,13 +20,13 @@ _EDGE_SHARE = 0.02
 
 
 class ThresholdDisplay:
-    """The measure against the threshold: what moving it would gain or cost.
+    """The measure against the threshold: what another threshold would gain or cost.
 
     Parameters
     ----------
     measure : str or Measure
     thresholds : array
-        Increasing; from each one to the next the rates do not change. The first is -inf, where all is called.
+        Increasing; from each one to the next the rates do not change. The first is -inf: all rows are positive.
     values, tpr, tnr : arrays
         From each threshold to the next.
     best : BestThreshold
@@ -105,8 +105,8 @@ class ThresholdDisplay:
         ax : matplotlib Axes, optional
         """
         measure = measure_of(estimator, measure)
-        rows, called, usual = rows_from_estimator(estimator, X, y, sample_weight, pos_label)
-        threshold = threshold_of(estimator, rows.scores, called, usual)
+        rows, predicted, default = scores_from_estimator(estimator, X, y, sample_weight, pos_label)
+        threshold = threshold_of(estimator, rows.scores, predicted, default)
         return cls._of(rows, measure, threshold, model_name(estimator, name)).plot(ax, rates=rates)
 
     @classmethod
@@ -125,13 +125,13 @@ class ThresholdDisplay:
     ) -> Self:
         """Draw the measure of scores at every threshold, with the one given or else the best.
 
-        A row is called positive if its score is above the threshold.
+        A row is predicted positive if its score is above the threshold.
         """
-        rows = rows_from_predictions(y_true, scores, sample_weight, pos_label)
+        rows = scores_from_predictions(y_true, scores, sample_weight, pos_label)
         return cls._of(rows, get_measure(measure), threshold, name).plot(ax, rates=rates)
 
     @classmethod
-    def _of(cls, rows: ScoredRows, measure: Measure, threshold: float | None, name: str | None) -> Self:
+    def _of(cls, rows: LabelledScores, measure: Measure, threshold: float | None, name: str | None) -> Self:
         cuts = Cuts(*rows, measure)
         chosen = None
         if threshold is not None:
@@ -160,8 +160,7 @@ class ThresholdDisplay:
         if rates:
             self.tpr_curve_ = self._steps(ax, self.tpr, shown, color=SKY, linestyle="--", label="TPR")
             self.tnr_curve_ = self._steps(ax, self.tnr, shown, color=ORANGE, linestyle="-.", label="TNR")
-        self._mark_chosen(ax)
-        self._mark_best(ax)
+        self._mark_thresholds(ax)
         ax.set(xlabel="threshold on the score", ylabel=f"{name}, TPR, TNR" if rates else name, title=self.name)
         ax.set_xlim(low, high)
         ax.grid(alpha=0.3)
@@ -171,51 +170,32 @@ class ThresholdDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _mark_chosen(self, ax: Axes) -> None:
+    def _mark_thresholds(self, ax: Axes) -> None:
         ax.axvline(self.chosen.threshold, color=VERMILLION, linewidth=1.2, linestyle=":")
-        self.chosen_mark_ = ax.plot(
-            [self.chosen.threshold],
-            [self.chosen.value],
-            color=VERMILLION,
-            marker="o",
+        is_best = self.chosen.value >= self.best.value - 1e-12
+        self.chosen_mark_ = _mark(
+            ax, self.chosen, "chosen, the best here" if is_best else "chosen", color=VERMILLION, marker="o",
             markersize=8,
-            linestyle="none",
-            zorder=3,
-            label=_told("chosen, the best here" if self._chosen_is_best() else "chosen", self.chosen),
-        )[0]
-
-    def _mark_best(self, ax: Axes) -> None:
+        )  # fmt: skip
         self.best_mark_ = None
-        if self._chosen_is_best():
-            return
-        self.best_mark_ = ax.plot(
-            [self.best.threshold],
-            [self.best.value],
-            color=GREEN,
-            marker="D",
-            markersize=9,
-            markerfacecolor="none",
-            markeredgewidth=1.8,
-            linestyle="none",
-            zorder=3,
-            label=_told("best here", self.best),
-        )[0]
+        if not is_best:
+            self.best_mark_ = _mark(
+                ax, self.best, "best here", color=GREEN, marker="D", markersize=9, markerfacecolor="none",
+                markeredgewidth=1.8,
+            )  # fmt: skip
 
-    def _chosen_is_best(self) -> bool:
-        return self.chosen.value >= self.best.value - 1e-12
-
-    def _steps(self, ax: Axes, values: NDArray[Any], shown: NDArray[np.intp], **look: Any) -> Any:
-        """A line that is flat from each threshold to the next, and beyond the last."""
+    def _steps(self, ax: Axes, values: NDArray[Any], shown: NDArray[np.intp], **style: Any) -> Any:
+        """Draw a line that is flat from each threshold to the next, and beyond the last."""
         low, high = self._limits()
         edges = self.thresholds[shown].astype(np.float64)
         edges[0] = min(low, self.thresholds[1] - 1e-9 * (high - low))
         last = max(high, edges[-1])
         return ax.plot(
-            np.append(edges, last), np.append(values[shown], values[-1]), drawstyle="steps-post", **look
+            np.append(edges, last), np.append(values[shown], values[-1]), drawstyle="steps-post", **style
         )[0]
 
     def _shown(self) -> NDArray[np.intp]:
-        """So many steps as can be seen, with the best one among them."""
+        """Return as many steps as can be seen, with the best one among them."""
         count = self.thresholds.size
         if count <= _MOST_STEPS:
             return np.arange(count)
@@ -225,17 +205,18 @@ class ThresholdDisplay:
         return np.unique(np.concatenate([kept, np.clip([best - 1, best, best + 1], 0, count - 1)]))
 
     def _limits(self) -> tuple[float, float]:
-        """Where something happens: without the outermost scores of either class, which may lie far out."""
-        all_called = (self.tnr < _EDGE_SHARE) & (self.tpr > 1.0 - _EDGE_SHARE)
-        none_called = (self.tpr < _EDGE_SHARE) & (self.tnr > 1.0 - _EDGE_SHARE)
-        ends = [self.chosen.threshold, self.best.threshold, *self.thresholds[~all_called & ~none_called]]
-        if none_called.any():
-            ends.append(self.thresholds[none_called].min())
+        """Return the limits of the axis: without the outermost scores of either class, which may lie far out."""
+        all_positive = (self.tnr < _EDGE_SHARE) & (self.tpr > 1.0 - _EDGE_SHARE)
+        none_positive = (self.tpr < _EDGE_SHARE) & (self.tnr > 1.0 - _EDGE_SHARE)
+        ends = [self.chosen.threshold, self.best.threshold, *self.thresholds[~all_positive & ~none_positive]]
+        if none_positive.any():
+            ends.append(self.thresholds[none_positive].min())
         ends = [end for end in ends if np.isfinite(end)]
         low, high = float(min(ends)), float(max(ends))
         margin = 0.05 * (high - low) or 1.0
         return low - margin, high + margin
 
 
-def _told(what: str, at: BestThreshold) -> str:
-    return f"{what}: {at.value:.3f} at {at.threshold:.3g}"
+def _mark(ax: Axes, at: BestThreshold, name: str, **style: Any) -> Any:
+    label = f"{name}: {at.value:.3f} at {at.threshold:.3g}"
+    return ax.plot([at.threshold], [at.value], linestyle="none", zorder=3, label=label, **style)[0]

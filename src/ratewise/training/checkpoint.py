@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..whole_file import half_written, whole_file
+from .._atomic import atomic_write, partial_files
 
 _MAGIC = b"ratewise checkpoint 1\n"
 _DIGEST_BYTES = 32
@@ -38,7 +38,7 @@ class Checkpoint:
         if self._path.exists() and not self._damaged:
             self._path.replace(self._before)
         self._damaged = False
-        with whole_file(self._path) as file:
+        with atomic_write(self._path) as file:
             file.write(_MAGIC)
             hashed = _Hashed(file)
             # Written as it is made: as one string of bytes it would take as much memory again.
@@ -100,7 +100,7 @@ def remove_checkpoint(path: Any) -> None:
     """Remove a checkpoint and the one before it, if they are there, and what a killed fit left half written."""
     Path(path).unlink(missing_ok=True)
     _before(Path(path)).unlink(missing_ok=True)
-    for half in half_written(path):
+    for half in partial_files(path):
         half.unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""Rows with true labels and a model's scores, checked, in the form the solvers take."""
+"""Scores and labels of rows, checked, from arrays or from a fitted classifier."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from sklearn.utils.validation import check_is_fitted
 from ..measures import Measure, get_measure
 
 
-class ScoredRows(NamedTuple):
-    """Scores speak for the positive class; signed weights are negative for rows of the negative class."""
+class LabelledScores(NamedTuple):
+    """Scores of the positive class; signed weights are negative for rows of the negative class."""
 
     scores: NDArray[np.float64]
     signed_weights: NDArray[np.float64]
 
 
-def rows_from_predictions(y_true: Any, scores: Any, sample_weight: Any, pos_label: Any) -> ScoredRows:
-    """Labels and scores as users hand them over."""
+def scores_from_predictions(y_true: Any, scores: Any, sample_weight: Any, pos_label: Any) -> LabelledScores:
+    """Return labels and scores as given by a user, checked."""
     scores = np.asarray(scores)
     if scores.ndim != 1:
         raise ValueError(
-            f"scores must have one number a row; got shape {scores.shape}. Of predict_proba, take the column of "
+            f"scores must have one number per row; got shape {scores.shape}. Of predict_proba, take the column of "
             "the positive class."
         )
     if scores.dtype.kind not in "fiub":
         raise ValueError(f"scores must be numbers; got {scores.dtype}. ThresholdDisplay and the like need scores.")
-    scores = np.ascontiguousarray(scores, dtype=np.float64)  # other forms would be compiled for anew
+    scores = np.ascontiguousarray(scores, dtype=np.float64)  # other layouts would be compiled again
     if not np.isfinite(scores).all():
         raise ValueError(f"scores contain {int((~np.isfinite(scores)).sum())} value(s) that are not finite.")
-    return ScoredRows(scores, signed_weights(y_true, scores.size, sample_weight, pos_label))
+    return LabelledScores(scores, signed_weights(y_true, scores.size, sample_weight, pos_label))
 
 
-def rows_from_estimator(
+def scores_from_estimator(
     estimator: Any, X: Any, y: Any, sample_weight: Any, pos_label: Any
-) -> tuple[ScoredRows, NDArray[np.bool_], float]:
-    """Scores of a fitted classifier, the rows it calls positive, and the threshold classifiers cut such scores at.
+) -> tuple[LabelledScores, NDArray[np.bool_], float]:
+    """Return the scores of a fitted classifier, the rows it predicts positive, and the usual threshold.
 
     As in scikit-learn's displays, ``predict_proba`` is taken where there is one, ``decision_function`` otherwise.
     """
@@ -46,43 +46,45 @@ def rows_from_estimator(
     positive = positive_class(estimator, pos_label)
     second = bool(positive == classes[1])
     if hasattr(estimator, "predict_proba"):
-        scores, usual = np.asarray(estimator.predict_proba(X))[:, int(second)], 0.5
+        scores, default = np.asarray(estimator.predict_proba(X))[:, int(second)], 0.5
     elif hasattr(estimator, "decision_function"):
-        scores, usual = np.asarray(estimator.decision_function(X)) * (1.0 if second else -1.0), 0.0
+        scores, default = np.asarray(estimator.decision_function(X)) * (1.0 if second else -1.0), 0.0
     else:
         raise ValueError(
             f"{type(estimator).__name__} has neither predict_proba nor decision_function: without scores there is "
             "no threshold to move. ComparisonDisplay needs predictions only."
         )
-    called = np.asarray(estimator.predict(X)) == positive
-    return rows_from_predictions(y, scores, sample_weight, positive), called, usual
+    predicted = np.asarray(estimator.predict(X)) == positive
+    return scores_from_predictions(y, scores, sample_weight, positive), predicted, default
 
 
-def threshold_of(estimator: Any, scores: NDArray[Any], called: NDArray[np.bool_], usual: float) -> float:
-    """The threshold a classifier cuts at, seen from what it calls: its own or the usual one if it is that."""
-    highest_spared = float(scores[~called].max()) if not called.all() else -math.inf
-    lowest_called = float(scores[called].min()) if called.any() else math.inf
-    if not highest_spared < lowest_called:
+def threshold_of(estimator: Any, scores: NDArray[Any], predicted: NDArray[np.bool_], default: float) -> float:
+    """Return a threshold that gives these predictions: the estimator's own or the default one where they do."""
+    highest_negative = float(scores[~predicted].max()) if not predicted.all() else -math.inf
+    lowest_positive = float(scores[predicted].min()) if predicted.any() else math.inf
+    if not highest_negative < lowest_positive:
         raise ValueError(
             f"{type(estimator).__name__}.predict does not cut its scores at a threshold: it calls rows positive "
             "that score no higher than rows it calls negative. Use from_predictions with the scores to be cut."
         )
-    for known in (getattr(estimator, "best_threshold_", None), usual):
-        if known is not None and highest_spared <= known < lowest_called:
+    for known in (getattr(estimator, "best_threshold_", None), default):
+        if known is not None and highest_negative <= known < lowest_positive:
             return float(known)
-    if math.isinf(lowest_called):
-        return highest_spared
-    if math.isinf(highest_spared):
-        return float(np.nextafter(lowest_called, -math.inf))
-    middle = highest_spared + 0.5 * (lowest_called - highest_spared)
-    return middle if middle < lowest_called else highest_spared
+    if math.isinf(lowest_positive):
+        return highest_negative
+    if math.isinf(highest_negative):
+        return float(np.nextafter(lowest_positive, -math.inf))
+    middle = highest_negative + 0.5 * (lowest_positive - highest_negative)
+    return middle if middle < lowest_positive else highest_negative
 
 
 def signed_weights(y_true: Any, n_scores: int, sample_weight: Any, pos_label: Any) -> NDArray[np.float64]:
-    """The sample weight of each row, negative for a row of the negative class; both classes must be there."""
+    """Return the sample weight of each row, negative for the negative class; both classes must occur."""
     labels = np.asarray(y_true)
     if labels.shape != (n_scores,):
-        raise ValueError(f"y_true must have one label a row: there are {n_scores} rows, and y has {labels.shape}.")
+        raise ValueError(
+            f"y_true must have one label per row: there are {n_scores} rows, and y has {labels.shape}."
+        )
     classes = np.unique(labels)
     if classes.size != 2:
         shown = ", ".join(map(repr, classes[:5].tolist())) + (", ..." if classes.size > 5 else "")
@@ -101,10 +103,10 @@ def signed_weights(y_true: Any, n_scores: int, sample_weight: Any, pos_label: An
 
 
 def measure_of(estimator: Any, measure: Any) -> Measure:
-    """The measure given, or the one a model was trained for."""
+    """Return the measure given, or the one a model was trained for."""
     if measure is not None:
         return get_measure(measure)
-    trained_for = getattr(innermost(estimator), "measure_", None)
+    trained_for = getattr(inner_classifier(estimator), "measure_", None)
     if trained_for is None:
         raise ValueError(
             f"{type(estimator).__name__} was not trained for a measure: say which to draw, measure='f1' for "
@@ -114,9 +116,9 @@ def measure_of(estimator: Any, measure: Any) -> Measure:
 
 
 def positive_class(estimator: Any, pos_label: Any) -> Any:
-    """The class called positive: the one given, the one the model was told of, or its second."""
+    """Return the positive class: the one given, the ``pos_label`` of the model, or its second class."""
     if pos_label is None:
-        pos_label = getattr(innermost(estimator), "pos_label", None)
+        pos_label = getattr(inner_classifier(estimator), "pos_label", None)
     classes = _two_classes(estimator)
     if pos_label is None:
         return classes[1]
@@ -125,8 +127,8 @@ def positive_class(estimator: Any, pos_label: Any) -> Any:
     return pos_label
 
 
-def innermost(estimator: Any) -> Any:
-    """The classifier inside a pipeline or a search."""
+def inner_classifier(estimator: Any) -> Any:
+    """Return the classifier inside a pipeline or a search."""
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import BinaryIO
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a binary file so that nobody ever sees half of it.
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a binary file that gets its name only when it is complete.
 
-    What is written goes to a temporary file beside it, which takes its name once all of it is on the disk. If
-    anything fails, a full disk included, the temporary file is removed and a file of that name stays as it was.
-    A device or a pipe, such as /dev/stdout, is written to directly.
+    The content goes to a temporary file beside it, which is renamed once it is all on the disk. If anything fails,
+    a full disk included, the temporary file is removed and a file of that name stays as it was. A device or a
+    pipe, such as /dev/stdout, is written to directly.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
@@ -26,11 +26,11 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     direct = target.exists() and not target.is_file()
     written = target if direct else target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
-        with _naming(path), open(written, "wb" if direct else "xb") as file:
+        with _naming_the_file(path), open(written, "wb" if direct else "xb") as file:
             yield file
             file.flush()
             if not direct:
-                os.fsync(file.fileno())  # some file systems report a full disk no sooner
+                os.fsync(file.fileno())  # some file systems report a full disk only here
         if not direct:
             os.replace(written, target)
     except BaseException:
@@ -39,16 +39,25 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
 
 
-def half_written(path: str | os.PathLike[str]) -> list[Path]:
-    """What :func:`whole_file` left beside a file when its process was killed."""
+def write_bytes(path: str | os.PathLike[str] | BinaryIO, content: bytes) -> None:
+    """Write all of a file, given by its path or open for writing."""
+    if hasattr(path, "write"):
+        path.write(content)
+        return
+    with atomic_write(path) as file:
+        file.write(content)
+
+
+def partial_files(path: str | os.PathLike[str]) -> list[Path]:
+    """Return what :func:`atomic_write` left beside a file when its process was killed."""
     target = Path(os.path.realpath(path))
     pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.partial")
     return [one for one in target.parent.glob(".*.partial") if pattern.fullmatch(one.name)]
 
 
 @contextlib.contextmanager
-def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """A failed write does not say which file it was: say it, by the name the user knows."""
+def _naming_the_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Add the path as the user gave it to the error of a failed write, which does not name the file."""
     try:
         yield
     except OSError as error:
