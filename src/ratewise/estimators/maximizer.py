@@ -18,7 +18,7 @@ from ._ensemble import EnsembleMember, choose_threshold, mean_probability, mean_
 from .labels import positive_label
 from .validation import two_class_targets
 
-# With fewer rows the models of the folds are worse for the validation rows they do not learn from.
+# With fewer rows a model without one fold's rows is clearly worse than one of all rows, so that one joins.
 _FEW_ROWS = 20_000
 _RESPONSES = ("auto", "decision_function", "predict_proba")
 
