@@ -1,60 +1,86 @@
-"""Where the models of a cross-fitted round are cut."""
+"""Cross-fitting: cost weights, continued fits and the binning of columns."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 
-from ratewise.estimators.crossfit import threshold_near
-from ratewise.measures import get_measure
-from ratewise.solvers import best_threshold, rates_at
-
-
-def some_scores(seed, positives=40, negatives=4000):
-    rng = np.random.default_rng(seed)
-    scores = np.concatenate([rng.normal(2.0, 1.5, positives), rng.normal(0.0, 1.0, negatives)])
-    return scores, np.repeat([1.0, -1.0], [positives, negatives])
+from ratewise.estimators._crossfit import bin_columns, cost_weights_at, fit_base_estimator
+from ratewise.measures import Rates, get_measure
 
 
-@pytest.mark.parametrize("name", ["f1", "gmean"])
-def test_the_threshold_moves_less_from_draw_to_draw_than_the_very_best_cut_and_does_better_on_other_rows(name):
-    measure = get_measure(name)
-    draws = [some_scores(seed) for seed in range(20)]
-    others = some_scores(999, positives=10_000, negatives=1_000_000)
-    steady = [threshold_near(0.5, *draw, measure).threshold for draw in draws]
-    exact = [best_threshold(*draw, measure).threshold for draw in draws]
-    assert np.std(steady) < 0.9 * np.std(exact)
-    on_others = [np.mean([measure.value(*rates_at(*others, cut)) for cut in cuts]) for cuts in (steady, exact)]
-    assert on_others[0] > on_others[1]
+@pytest.fixture(scope="module")
+def rings():
+    """Positives, one in twelve, in a ring that no line separates from the rest."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6_000, 4))
+    radius = np.hypot(X[:, 0], X[:, 1]) + 0.1 * rng.standard_normal(6_000)
+    return X, (radius > 2.2).astype(int)
 
 
-def test_the_threshold_is_where_one_would_cut_unasked_if_nothing_does_better():
-    scores = np.array([0.2, 0.3, 0.95, 0.1, 0.6, 0.7, 0.9])
-    signed_weights = np.array([-1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0])  # one of each class is out of reach
-    near = threshold_near(0.5, scores, signed_weights, get_measure("gmean"))
-    assert 0.3 <= near.threshold < 0.6
-    assert near.value == pytest.approx(np.sqrt(3 / 4 * 2 / 3))
+def boosting(**settings):
+    return HistGradientBoostingClassifier(**({"max_iter": 15, "random_state": 0} | settings))
 
 
-def test_the_threshold_is_not_set_between_two_good_places_where_it_does_badly():
-    scores = np.array([0.1, 0.2, 0.55, 0.9, 0.45, 0.7])
-    signed_weights = np.array([-1.0, -1.0, -1.0, 1.0, 1.0, 1.0])  # as good at 0.3 as at 0.6, but not between
-    near = threshold_near(0.5, scores, signed_weights, get_measure("gmean"))
-    assert near.value == pytest.approx(np.sqrt(2 / 3))
+def test_cost_weights_are_those_of_amp_for_pseudo_linear_measures_and_the_dual_pair_for_concave_ones():
+    rates = Rates(0.7, 0.9, 0.1)
+    level = get_measure("f1").value(*rates)
+    assert cost_weights_at(get_measure("f1"), rates).level == level
+    assert cost_weights_at(get_measure("f1"), rates).row_ratio(0.1) == pytest.approx((2 - level) / level)
+    pair = cost_weights_at(get_measure("gmean"), rates)
+    assert np.isnan(pair.level)
+    assert (pair.on_tpr, pair.on_tnr) == get_measure("gmean").slopes(0.7, 0.9)
+    worse_tpr = cost_weights_at(get_measure("min"), rates)
+    assert worse_tpr.on_tpr > 0.5 > worse_tpr.on_tnr > 0
 
 
-@pytest.mark.parametrize("name", ["f1", "gmean", "min"])
-def test_the_threshold_is_the_very_best_cut_where_rows_are_many(name):
-    measure = get_measure(name)
-    scores, signed_weights = some_scores(0, positives=50_000, negatives=200_000)
-    best = best_threshold(scores, signed_weights, measure)
-    near = threshold_near(0.0, scores, signed_weights, measure)
-    assert near.threshold == pytest.approx(best.threshold, abs=0.1)
-    assert best.value - 1e-3 < near.value <= best.value
+@pytest.mark.parametrize(
+    ("settings", "warm_start", "trees"),
+    [
+        ({"early_stopping": True, "n_iter_no_change": 15}, "auto", 30),
+        ({"early_stopping": True, "n_iter_no_change": 15}, False, 15),
+        ({"early_stopping": True, "n_iter_no_change": 1, "tol": 10.0}, "auto", 1),
+        ({"early_stopping": False}, "auto", 15),
+        ({"early_stopping": False}, True, 30),
+    ],
+)
+def test_unfinished_boosting_continues_and_finished_boosting_starts_again(rings, settings, warm_start, trees):
+    X, y = rings[0][:600], rings[1][:600]
+    first = fit_base_estimator(boosting(**settings), X, y, None, {})
+    before = first.decision_function(X)
+    weights = 1.0 + y
+    second = fit_base_estimator(boosting(**settings), X, y, weights, {}, previous=first, warm_start=warm_start)
+    assert second.n_iter_ == trees
+    np.testing.assert_array_equal(first.decision_function(X), before)
 
 
-def test_the_threshold_parts_what_can_be_parted_wholly():
-    scores, signed_weights = np.array([-1.0, -0.5, 0.2, 0.4]), np.array([-1.0, -1.0, 1.0, 1.0])
-    near = threshold_near(0.0, scores, signed_weights, get_measure("f1"))
-    assert -0.5 <= near.threshold < 0.2
-    assert near.value == 1.0
+def test_columns_for_boosting_are_binned_and_missing_values_stay():
+    rng = np.random.default_rng(4)
+    X = rng.lognormal(size=(5_000, 3))
+    X[:, 1] = rng.integers(0, 40, 5_000)
+    X[rng.random((5_000, 3)) < 0.05] = np.nan
+    X[0, 0] = np.inf
+    binned = bin_columns(X, HistGradientBoostingClassifier())
+    np.testing.assert_array_equal(np.isfinite(binned), np.isfinite(X))
+    np.testing.assert_array_equal(binned[:, 1], X[:, 1])
+    for column in (0, 2):
+        finite = np.isfinite(X[:, column])
+        assert 200 < np.unique(binned[finite, column]).size <= 255
+        order = np.argsort(X[finite, column])
+        assert (np.diff(binned[finite, column][order]) >= 0).all()
+        means = np.unique(binned[finite, column])
+        nearest = np.abs(X[finite, column][:, np.newaxis] - means).min(axis=1)
+        np.testing.assert_allclose(np.abs(X[finite, column] - binned[finite, column]), nearest)
+    assert bin_columns(X, LogisticRegression()) is X
+
+
+def test_boosting_learns_nearly_the_same_from_binned_rows(rings):
+    X, y = rings
+    learner = boosting()
+    binned = clone(learner).fit(bin_columns(X, learner), y)
+    np.testing.assert_array_equal(binned.predict(X), binned.predict(bin_columns(X, learner)))
+    raw = clone(learner).fit(X, y)
+    assert (binned.predict(X) == raw.predict(X)).mean() > 0.995

@@ -1,4 +1,4 @@
-"""MeasureMaximizer: what it promises of its rounds, its votes, its errors and its place in scikit-learn."""
+"""MeasureMaximizer: its reweighting iterations, its ensemble, its errors and its use within scikit-learn."""
 
 from __future__ import annotations
 
@@ -25,15 +25,13 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from ratewise import MeasureMaximizer
-from ratewise.estimators.coarse import coarse_rows
-from ratewise.estimators.inner import fitted
-from ratewise.estimators.valuation import tempered_ratio, valuation_at
+from ratewise.estimators._crossfit import cost_weights_at
 from ratewise.measures import Rates, get_measure
 
 
 @pytest.fixture(scope="module")
 def rings():
-    """Positives, one in twelve, in a ring that no line parts from the rest."""
+    """Positives, one in twelve, in a ring that no line separates from the rest."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((6_000, 4))
     radius = np.hypot(X[:, 0], X[:, 1]) + 0.1 * rng.standard_normal(6_000)
@@ -51,7 +49,7 @@ def boosting(**settings):
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
-    """A classifier that remembers what its fits were given."""
+    """A classifier that records the arguments of its fits."""
 
     seen: list[dict] = []  # noqa: RUF012
 
@@ -65,7 +63,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
 
 
 class OfAnotherLibrary(Recorder):
-    """Boosting that is told in fit which model to go on from."""
+    """Boosting whose fit takes the model to continue from."""
 
     def fit(self, X, y, sample_weight=None, init_model=None):
         super().fit(X, y, sample_weight)
@@ -91,7 +89,7 @@ def test_it_is_no_worse_than_a_tuned_threshold_around_the_same_learner(rings, na
     assert ours.score(X[2_000:], y[2_000:]) > measure.score(y[2_000:], tuned.predict(X[2_000:])) - 0.02
 
 
-def test_where_boosting_loses_its_way_among_rare_positives_the_weighted_round_leads_it_back():
+def test_reweighting_helps_boosting_that_fails_on_rare_positives():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((30_000, 6))
     y = X[:, 0] + X[:, 1] * X[:, 2] > 4.0
@@ -101,7 +99,7 @@ def test_where_boosting_loses_its_way_among_rare_positives_the_weighted_round_le
     assert twice.score(X[10_000:], y[10_000:]) > once.score(X[10_000:], y[10_000:]) + 0.02
 
 
-def test_the_rates_are_those_of_rows_held_out_not_of_rows_known_by_heart():
+def test_the_rates_are_those_of_out_of_fold_predictions():
     rng = np.random.default_rng(2)
     X, y = rng.standard_normal((400, 3)), rng.random(400) < 0.3
     maximizer = MeasureMaximizer(DecisionTreeClassifier(random_state=0), "gmean").fit(X, y)
@@ -110,13 +108,13 @@ def test_the_rates_are_those_of_rows_held_out_not_of_rows_known_by_heart():
 
 
 @pytest.mark.parametrize("name", ["f1", "gmean"])
-def test_the_second_round_weighs_rows_as_the_measure_asks_at_the_rates_of_the_first(small, seen, name):
+def test_the_second_iteration_has_the_cost_weights_at_the_rates_of_the_first(small, seen, name):
     X, y = small
     maximizer = MeasureMaximizer(Recorder(), name, cv=2).fit(X, y)
     assert [fit["weights"] is None for fit in seen[:4]] == [True, True, False, False]
     history = maximizer.history_
     rates = Rates(history["tpr"][0], history["tnr"][0], y.mean())
-    ratio = tempered_ratio(valuation_at(get_measure(name), rates), y.mean())
+    ratio = cost_weights_at(get_measure(name), rates).tempered_ratio(y.mean())
     for fit in seen[2:4]:
         assert np.ptp(fit["weights"][fit["y"] == 1]) == 0
         assert fit["weights"][fit["y"] == 1][0] / fit["weights"][fit["y"] == 0][0] == pytest.approx(ratio)
@@ -124,19 +122,7 @@ def test_the_second_round_weighs_rows_as_the_measure_asks_at_the_rates_of_the_fi
     assert history["weight_positive"][1] / history["weight_negative"][1] == pytest.approx(ratio)
 
 
-def test_the_valuation_is_that_of_amp_for_pseudo_linear_measures_and_the_dual_pair_for_concave_ones():
-    rates = Rates(0.7, 0.9, 0.1)
-    level = get_measure("f1").value(*rates)
-    assert valuation_at(get_measure("f1"), rates).level == level
-    assert valuation_at(get_measure("f1"), rates).row_ratio(0.1) == pytest.approx((2 - level) / level)
-    pair = valuation_at(get_measure("gmean"), rates)
-    assert np.isnan(pair.level)
-    assert (pair.on_tpr, pair.on_tnr) == get_measure("gmean").slopes(0.7, 0.9)
-    worse_tpr = valuation_at(get_measure("min"), rates)
-    assert worse_tpr.on_tpr > 0.5 > worse_tpr.on_tnr > 0
-
-
-def test_history_tells_of_every_round(small):
+def test_history_has_a_row_per_iteration(small):
     maximizer = MeasureMaximizer(LogisticRegression(), "f1", rounds=3).fit(*small)
     lengths = {column.size for column in maximizer.history_.values()}
     assert lengths in ({2}, {3})
@@ -155,7 +141,7 @@ def test_history_tells_of_every_round(small):
     assert np.isfinite([concave.history_["alpha"][1], concave.history_["beta"][1]]).all()
 
 
-def test_on_balanced_classes_there_is_nothing_to_weigh_and_one_round_is_enough():
+def test_on_balanced_classes_one_iteration_is_enough():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((400, 2))
     maximizer = MeasureMaximizer(LogisticRegression(), "gmean").fit(X, X[:, 0] > np.median(X[:, 0]))
@@ -163,7 +149,7 @@ def test_on_balanced_classes_there_is_nothing_to_weigh_and_one_round_is_enough()
     assert len(maximizer.estimators_) == 5 + 1
 
 
-def test_a_round_that_is_clearly_worse_does_not_vote(rings):
+def test_an_iteration_that_is_clearly_worse_is_not_in_the_ensemble(rings):
     X, y = rings
 
     class WorseWithWeights(LogisticRegression):
@@ -176,16 +162,16 @@ def test_a_round_that_is_clearly_worse_does_not_vote(rings):
     assert len(maximizer.estimators_) == 5 + 1
 
 
-def test_where_rows_are_few_a_model_of_all_rows_has_half_the_say(small, seen):
+def test_with_few_rows_a_model_of_all_rows_has_half_the_weight(small, seen):
     X, y = small
     maximizer = MeasureMaximizer(Recorder(), cv=3, rounds=1).fit(X, y)
     assert [fit["y"].size for fit in seen] == [400, 400, 400, 600]
-    assert [one.say for one in maximizer._voters] == [1, 1, 1, 3]
+    assert [member.weight for member in maximizer._members] == [1, 1, 1, 3]
     many = np.tile(X, (34, 1))
     assert len(MeasureMaximizer(Recorder(), cv=3, rounds=1).fit(many, np.tile(y, 34)).estimators_) == 3
 
 
-def test_the_model_of_all_rows_is_fitted_once_unless_its_rounds_go_on_from_each_other(small, seen):
+def test_the_model_of_all_rows_is_fitted_once_unless_its_iterations_continue_from_each_other(small, seen):
     X, y = small
     MeasureMaximizer(OfAnotherLibrary(), "gmean", cv=2, ensemble=False).fit(X, y)
     assert [fit["y"].size for fit in seen].count(600) == 1
@@ -202,7 +188,7 @@ def test_without_ensemble_one_model_is_fitted_to_all_rows(small, seen):
     assert not hasattr(MeasureMaximizer(Recorder(), cv=2).fit(X, y), "estimator_")
 
 
-def test_where_many_cuts_do_equally_well_the_votes_are_cut_near_one_half():
+def test_the_threshold_is_near_one_half_where_many_do_equally_well():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((300, 2))
     y = np.arange(300) < 60
@@ -239,7 +225,7 @@ def test_it_works_around_many_learners(small, learner, name):
     np.testing.assert_array_equal(again.decision_function(ring), maximizer.decision_function(ring))
 
 
-def test_probabilities_are_those_of_the_rows_as_they_are_whatever_the_weights(rings):
+def test_probabilities_are_those_of_unweighted_rows_whatever_the_class_weights(rings):
     X, y = rings
     ring = np.column_stack([X, X**2])
     maximizer = MeasureMaximizer(LogisticRegression(), "gmean").fit(ring, y)
@@ -254,35 +240,15 @@ def test_the_positive_class_may_be_the_first(small):
     ring = np.column_stack([X, X**2])
     plain = MeasureMaximizer(LogisticRegression(), "f1").fit(ring, y)
     named = np.where(y == 1, "a rare one", "common")
-    turned = MeasureMaximizer(LogisticRegression(), "f1", pos_label="a rare one").fit(ring, named)
-    np.testing.assert_array_equal(turned.predict(ring) == "a rare one", plain.predict(ring) == 1)
-    np.testing.assert_allclose(turned.predict_proba(ring)[:, 0], plain.predict_proba(ring)[:, 1], atol=1e-3)
-    assert turned.score(ring, named) == pytest.approx(plain.score(ring, y))
+    first_positive = MeasureMaximizer(LogisticRegression(), "f1", pos_label="a rare one").fit(ring, named)
+    np.testing.assert_array_equal(first_positive.predict(ring) == "a rare one", plain.predict(ring) == 1)
+    np.testing.assert_allclose(
+        first_positive.predict_proba(ring)[:, 0], plain.predict_proba(ring)[:, 1], atol=1e-3
+    )
+    assert first_positive.score(ring, named) == pytest.approx(plain.score(ring, y))
 
 
-@pytest.mark.parametrize(
-    ("settings", "warm_start", "trees"),
-    [
-        ({"early_stopping": True, "n_iter_no_change": 15}, "auto", 30),
-        ({"early_stopping": True, "n_iter_no_change": 15}, False, 15),
-        ({"early_stopping": True, "n_iter_no_change": 1, "tol": 10.0}, "auto", 1),
-        ({"early_stopping": False}, "auto", 15),
-        ({"early_stopping": False}, True, 30),
-    ],
-)
-def test_boosting_that_had_not_yet_stopped_goes_on_and_that_which_had_begins_anew(
-    small, settings, warm_start, trees
-):
-    X, y = small
-    first = fitted(boosting(**settings), X, y, None, {})
-    before = first.decision_function(X)
-    weights = 1.0 + y
-    second = fitted(boosting(**settings), X, y, weights, {}, previous=first, warm_start=warm_start)
-    assert second.n_iter_ == trees
-    np.testing.assert_array_equal(first.decision_function(X), before)
-
-
-def test_other_libraries_boosting_is_handed_its_model_when_told_to_go_on(small, seen):
+def test_other_libraries_boosting_takes_its_previous_model_with_warm_start(small, seen):
     X, y = small
     MeasureMaximizer(OfAnotherLibrary(), cv=2).fit(X, y)
     assert {fit["start"] for fit in seen} == {None}
@@ -291,7 +257,7 @@ def test_other_libraries_boosting_is_handed_its_model_when_told_to_go_on(small, 
     assert [fit["start"] is None for fit in seen[:4]] == [True, True, False, False]
 
 
-def test_a_linear_model_goes_on_from_the_round_before_and_leaves_that_as_it_was(small):
+def test_a_linear_model_continues_from_the_previous_one_and_leaves_it_unchanged(small):
     X, y = small
     ring = np.column_stack([X, X**2])
     learner = LogisticRegression()
@@ -315,7 +281,7 @@ def test_sample_weight_counts_in_learning_and_in_scoring(small, seen):
     assert maximizer.rates_.prevalence == pytest.approx(weights[y == 1].sum() / weights.sum())
 
 
-def test_rows_of_a_group_are_never_parted(small, seen):
+def test_rows_of_a_group_stay_together(small, seen):
     X, y = small
     groups = np.arange(y.size) // 20
     MeasureMaximizer(Recorder(), cv=3).fit(X, y, groups=groups)
@@ -333,7 +299,7 @@ def test_other_parameters_of_fit_reach_the_learner_cut_to_its_rows(small, seen):
         np.testing.assert_array_equal(fit["mark"], fit["rows"])
 
 
-def test_rows_may_be_held_out_more_than_once_or_never(small):
+def test_rows_may_be_validation_rows_more_than_once_or_never(small):
     X, y = small
     cv = ShuffleSplit(4, test_size=0.4, random_state=0)
     maximizer = MeasureMaximizer(boosting(), cv=cv).fit(X, y)
@@ -350,7 +316,7 @@ def test_it_works_in_a_pipeline_a_grid_search_and_cross_validation(small):
     assert pipeline.fit(X**2, y, measuremaximizer__groups=np.arange(y.size) // 10).score(X**2, y) > 0.7
 
 
-def test_metadata_routing_brings_sample_weight_and_groups(small, seen):
+def test_metadata_routing_passes_sample_weight_and_groups(small, seen):
     X, y = small
     groups, weights = np.arange(y.size) // 20, np.linspace(1, 2, y.size)
     with config_context(enable_metadata_routing=True):
@@ -364,12 +330,12 @@ def test_metadata_routing_brings_sample_weight_and_groups(small, seen):
     assert all(len({group_of[row] for row in fit["rows"]}) == fit["rows"].size / 20 for fit in seen)
 
 
-def test_a_pipeline_inside_is_weighted_at_its_last_step_with_routing_or_without(small):
+def test_a_pipeline_as_base_estimator_is_weighted_at_its_last_step_with_routing_or_without(small):
     X, y = small
-    inside = make_pipeline(StandardScaler(), LogisticRegression())
-    plain = MeasureMaximizer(inside, "gmean", cv=2).fit(X**2, y)
+    base = make_pipeline(StandardScaler(), LogisticRegression())
+    plain = MeasureMaximizer(base, "gmean", cv=2).fit(X**2, y)
     with config_context(enable_metadata_routing=True):
-        routed = MeasureMaximizer(inside, "gmean", cv=2).fit(X**2, y)
+        routed = MeasureMaximizer(base, "gmean", cv=2).fit(X**2, y)
     assert plain.history_["round"].size == 2
     np.testing.assert_array_equal(plain.decision_function(X**2), routed.decision_function(X**2))
 
@@ -382,36 +348,7 @@ def test_several_jobs_give_the_same_model(small):
     np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
 
 
-def test_columns_for_boosting_are_rounded_to_their_bins_and_missing_values_stay():
-    rng = np.random.default_rng(4)
-    X = rng.lognormal(size=(5_000, 3))
-    X[:, 1] = rng.integers(0, 40, 5_000)
-    X[rng.random((5_000, 3)) < 0.05] = np.nan
-    X[0, 0] = np.inf
-    rounded = coarse_rows(X, HistGradientBoostingClassifier())
-    np.testing.assert_array_equal(np.isfinite(rounded), np.isfinite(X))
-    np.testing.assert_array_equal(rounded[:, 1], X[:, 1])
-    for column in (0, 2):
-        finite = np.isfinite(X[:, column])
-        assert 200 < np.unique(rounded[finite, column]).size <= 255
-        order = np.argsort(X[finite, column])
-        assert (np.diff(rounded[finite, column][order]) >= 0).all()
-        levels = np.unique(rounded[finite, column])
-        nearest = np.abs(X[finite, column][:, np.newaxis] - levels).min(axis=1)
-        np.testing.assert_allclose(np.abs(X[finite, column] - rounded[finite, column]), nearest)
-    assert coarse_rows(X, LogisticRegression()) is X
-
-
-def test_boosting_learns_the_same_from_rounded_rows_as_far_as_the_rows_can_tell(rings):
-    X, y = rings
-    learner = boosting()
-    rounded = clone(learner).fit(coarse_rows(X, learner), y)
-    np.testing.assert_array_equal(rounded.predict(X), rounded.predict(coarse_rows(X, learner)))
-    raw = clone(learner).fit(X, y)
-    assert (rounded.predict(X) == raw.predict(X)).mean() > 0.995
-
-
-def test_a_learner_without_sample_weight_is_refused_unless_one_round_is_asked_for(small):
+def test_a_learner_without_sample_weight_is_refused_unless_rounds_is_one(small):
     X, y = small
     with pytest.raises(ValueError, match=r"KNeighborsClassifier takes no sample_weight in fit.*rounds=1"):
         MeasureMaximizer(KNeighborsClassifier()).fit(X, y)
@@ -460,7 +397,7 @@ def test_a_fold_without_a_class_is_named(small):
         MeasureMaximizer(LogisticRegression(), cv=halves).fit(X[order], y[order])
 
 
-def test_a_class_whose_rows_all_weigh_nothing_is_refused(small):
+def test_a_class_whose_rows_all_have_weight_zero_is_refused(small):
     X, y = small
     with pytest.raises(ValueError, match=r"All rows of class .*1.* have weight 0"):
         MeasureMaximizer(LogisticRegression()).fit(X, y, sample_weight=1 - y)

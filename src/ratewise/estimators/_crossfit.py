@@ -1,0 +1,394 @@
+"""Cross-fitting of a base estimator: folds, out-of-fold scores, and iterations that reweight the classes."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import (
+    GridSearchCV,
+    RandomizedSearchCV,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params, check_consistent_length, has_fit_parameter
+
+from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure, Rates
+from ..solvers import BestThreshold
+from ._ensemble import (
+    EnsembleMember,
+    VoteTransform,
+    choose_threshold,
+    noise_of,
+    positive_scores,
+    response_of,
+)
+
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+_FOLDS = 5
+# Class weights that differ by a smaller factor give nearly the same model.
+_SAME_WEIGHTS = 1.25
+_SMALLEST_SLOPE = 1e-6
+# With more rows HistGradientBoosting finds its bins on an unweighted sample, which is quick.
+_MOST_BINNED_ROWS = 300_000
+# The arguments by which the fit of other libraries' boosting takes the model to continue from.
+_MODEL_KEYWORDS = ("init_model", "xgb_model")
+
+
+class CostWeights(NamedTuple):
+    """The derivatives of the measure in the two rates, and the level they are taken at."""
+
+    on_tpr: float = math.nan
+    on_tnr: float = math.nan
+    level: float = math.nan
+    """NaN for a measure that is not pseudo-linear: its derivatives are the dual pair."""
+
+    def row_ratio(self, prevalence: float) -> float:
+        """Return the weight of a positive row over that of a negative row."""
+        per_positive = max(self.on_tpr, _SMALLEST_SLOPE) / prevalence
+        per_negative = max(self.on_tnr, _SMALLEST_SLOPE) / (1.0 - prevalence)
+        return per_positive / per_negative
+
+    def tempered_ratio(self, prevalence: float) -> float:
+        """Return the geometric mean of the row ratio and the square root of (1-p)/p.
+
+        The row ratio itself only moves the decision to 1/2, and the threshold search does that anyway. The weights
+        also set which rows the learner fits best, and there both extremes are unstable: with unweighted rows
+        boosting fails where one row in a thousand is positive (F1 asks for hardly more), and with balanced classes
+        a few positives dominate the fit (G-mean asks for that).
+        """
+        root = math.sqrt((1.0 - prevalence) / prevalence)
+        return math.sqrt(self.row_ratio(prevalence) * root)
+
+
+def cost_weights_at(measure: Measure, rates: Rates) -> CostWeights:
+    """Return AMP's weights at the level of these rates, or the dual pair of the primal-dual scheme at them."""
+    if isinstance(measure, PseudoLinearMeasure):
+        level = float(measure.value(*rates))
+        return CostWeights(*measure.valuation_weights(level, rates.prevalence), level)
+    if isinstance(measure, ConcaveMeasure) and not measure.smooth:
+        # The derivatives jump where the best models lie: one dual step from the middle, towards the worse rate.
+        return CostWeights(*measure.project(0.5 - rates.tpr, 0.5 - rates.tnr))
+    return CostWeights(*measure.slopes(*rates))
+
+
+@dataclass(frozen=True)
+class CrossFitRows:
+    """The training set: ``X_binned`` is learned from, ``X`` is scored."""
+
+    X: Any
+    X_binned: Any
+    y: NDArray[Any]
+    positive: Any
+    sample_weight: NDArray[np.float64] | None
+    params: dict[str, Any]
+    folds: list[Fold]
+
+    def training_weights(self, train: NDArray[np.intp], ratio: float) -> NDArray[np.float64] | None:
+        """Return the weights of training rows: positives times ``ratio``, scaled to an unchanged sum."""
+        own = None if self.sample_weight is None else self.sample_weight[train]
+        if ratio == 1.0:
+            return own
+        factors = np.where(self.y[train] == self.positive, ratio, 1.0)
+        combined: NDArray[np.float64] = factors if own is None else factors * own
+        total = float(combined.sum())
+        return combined * ((train.size if own is None else float(own.sum())) / total) if total > 0 else combined
+
+
+@dataclass(frozen=True)
+class ReweightingIteration:
+    """The models of all folds, fitted with one ratio of class weights."""
+
+    ratio: float
+    cost_weights: CostWeights
+    models: list[Any]
+    scores: NDArray[np.float64]
+    """Out-of-fold scores, fold after fold."""
+    best: BestThreshold
+    transform: VoteTransform
+
+    def votes(self) -> NDArray[np.float64]:
+        return self.transform.votes(self.scores)
+
+    def members(self) -> list[EnsembleMember]:
+        return [EnsembleMember(model, self.transform, self.ratio) for model in self.models]
+
+
+@dataclass(frozen=True)
+class CrossFitter:
+    """Fits copies of the base estimator to the training rows of every fold, and to all rows."""
+
+    estimator: Any
+    rows: CrossFitRows
+    measure: Measure
+    response_method: str
+    warm_start: bool | str
+    n_jobs: int | None
+
+    @cached_property
+    def signed_weights(self) -> NDArray[np.float64]:
+        """The sample weights of the validation rows, fold after fold, negative for the negative class."""
+        rows = self.rows
+        validation = np.concatenate([fold[1] for fold in rows.folds])
+        weights = np.ones(validation.size) if rows.sample_weight is None else rows.sample_weight[validation]
+        signed: NDArray[np.float64] = np.where(rows.y[validation] == rows.positive, weights, -weights)
+        return signed
+
+    def reweight(self, most: int) -> list[ReweightingIteration]:
+        """Run iterations, each with the class weights that the measure asks for at the rates of the one before.
+
+        The rates are out-of-fold, so an overfitted model does not inflate the level. Stop before ``most`` when the
+        weights no longer change.
+        """
+        iterations = [self._iteration(1.0, CostWeights(), None)]
+        while len(iterations) < most:
+            rates = iterations[-1].best.rates
+            cost_weights = cost_weights_at(self.measure, rates)
+            ratio = cost_weights.tempered_ratio(rates.prevalence)
+            if any(abs(math.log(ratio / one.ratio)) < math.log(_SAME_WEIGHTS) for one in iterations):
+                break
+            iterations.append(self._iteration(ratio, cost_weights, iterations[-1].models))
+        return iterations
+
+    def within_noise(self, iterations: list[ReweightingIteration]) -> list[int]:
+        """Return the best iteration and those that the validation rows cannot tell from it."""
+        best = max((one.best for one in iterations), key=lambda best: best.value)
+        least = best.value - noise_of(best, self.signed_weights, self.measure)
+        return [k for k, one in enumerate(iterations) if one.best.value >= least]
+
+    def member_of_all_rows(self, iterations: list[ReweightingIteration], weight: int) -> EnsembleMember:
+        """Fit one model to all rows, by the iterations that lead to the last one."""
+        rows, last = self.rows, iterations[-1]
+        everything = np.arange(rows.y.size)
+        first = len(iterations) - 1
+        while first > 0 and continues_from(iterations[first - 1].models[0], self.warm_start):
+            first -= 1
+        model = None
+        for one in iterations[first:]:
+            weights = rows.training_weights(everything, one.ratio)
+            model = self._fit(rows.X_binned, rows.y, weights, rows.params, previous=model)
+        return EnsembleMember(model, last.transform, last.ratio, weight)
+
+    @property
+    def _fit(self) -> Callable[..., Any]:
+        return partial(fit_base_estimator, self.estimator, warm_start=self.warm_start)
+
+    def _iteration(
+        self, ratio: float, cost_weights: CostWeights, previous: list[Any] | None
+    ) -> ReweightingIteration:
+        folds = self.rows.folds
+        found = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_fold)(self._fit, self.rows, fold, ratio, start, self.response_method)
+            for fold, start in zip(folds, previous or [None] * len(folds), strict=True)
+        )
+        models, responses, parts = zip(*found, strict=True)
+        scores = np.concatenate(parts)
+        neutral = 0.5 if responses[0] == "predict_proba" else 0.0
+        best = choose_threshold(neutral, scores, self.signed_weights, self.measure)
+        # Log odds need no scaling; other decision functions have any scale.
+        scale = 1.0 if hasattr(models[0], "predict_proba") else max(float(scores.std()), 1e-12)
+        transform = VoteTransform(responses[0], best.threshold, scale)
+        return ReweightingIteration(ratio, cost_weights, list(models), scores, best, transform)
+
+
+def _fit_fold(
+    fit: Callable[..., Any],
+    rows: CrossFitRows,
+    fold: Fold,
+    ratio: float,
+    previous: Any,
+    response_method: str,
+) -> tuple[Any, str, NDArray[np.float64]]:
+    train, validation = fold
+    X, weights = _safe_indexing(rows.X_binned, train), rows.training_weights(train, ratio)
+    params = _check_method_params(rows.X, rows.params, indices=train)
+    model = fit(X, rows.y[train], weights, params, previous=previous)
+    response = response_of(model, response_method)
+    scores = positive_scores(model, _safe_indexing(rows.X, validation), response, rows.positive)
+    return model, response, scores
+
+
+def history_table(
+    iterations: list[ReweightingIteration], kept: list[int], prevalence: float
+) -> dict[str, NDArray[Any]]:
+    """Return the iterations as a dict of equally long arrays."""
+    ratios = np.array([one.ratio for one in iterations])
+    weight_negative = 1.0 / (prevalence * ratios + 1.0 - prevalence)
+    alpha, beta, level = map(np.array, zip(*(one.cost_weights for one in iterations), strict=True))
+    return {
+        "round": np.arange(1, len(iterations) + 1),
+        "weight_positive": ratios * weight_negative,
+        "weight_negative": weight_negative,
+        **({"level": level} if np.isfinite(level).any() else {"alpha": alpha, "beta": beta}),
+        "tpr": np.array([one.best.rates.tpr for one in iterations]),
+        "tnr": np.array([one.best.rates.tnr for one in iterations]),
+        "value": np.array([one.best.value for one in iterations]),
+        "kept": np.isin(np.arange(len(iterations)), kept),
+    }
+
+
+def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any) -> list[Fold]:
+    """Return the training and validation rows of each fold, with both classes among the training rows."""
+    if groups is not None:
+        check_consistent_length(y, groups)
+    splitter = _splitter(cv, y, groups)
+    folds = [(np.asarray(train), np.asarray(held)) for train, held in splitter.split(X, y, groups)]
+    classes = np.unique(y)
+    for number, (train, _) in enumerate(folds, start=1):
+        present = np.unique(y[train])
+        if present.size < classes.size:
+            missing = np.setdiff1d(classes, present).tolist()[0]
+            raise ValueError(
+                f"Fold {number} of {len(folds)} leaves no row of class {missing!r} to learn from. Use fewer folds "
+                "(cv=), or a splitter that stratifies."
+            )
+    if np.unique(y[np.concatenate([fold[1] for fold in folds])]).size < classes.size:
+        raise ValueError(f"cv={cv!r} holds out rows of one class only: no threshold can be drawn by them.")
+    return folds
+
+
+def _splitter(cv: Any, y: NDArray[Any], groups: Any) -> Any:
+    if isinstance(cv, bool) or (cv is not None and not isinstance(cv, Integral)):
+        return check_cv(cv, y=y, classifier=True)
+    wanted = _FOLDS if cv is None else int(cv)
+    if wanted < 2:
+        raise ValueError(f"cv must be 2 folds or more, a splitter or an iterable of splits; got {cv!r}.")
+    labels, counts = np.unique(y, return_counts=True)
+    if counts.min() < 2:
+        raise ValueError(
+            f"There is only 1 row of class {labels[counts.argmin()].tolist()!r}: some must be there to "
+            "learn from and some to hold out, so at least 2 of each class are needed."
+        )
+    if groups is None:
+        return StratifiedKFold(min(wanted, int(counts.min())))
+    return StratifiedGroupKFold(min(wanted, int(counts.min()), np.unique(np.asarray(groups)).size))
+
+
+def weight_keyword(estimator: Any) -> str | None:
+    """Return the argument by which ``fit`` takes sample weights; None if it takes none.
+
+    A pipeline passes it to its last step, a search to its base estimator.
+    """
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        keyword = weight_keyword(last)
+        return None if keyword is None else f"{name}__{keyword}"
+    if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
+        return weight_keyword(estimator.estimator)
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def fit_base_estimator(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weights: NDArray[np.float64] | None,
+    params: dict[str, Any],
+    *,
+    previous: Any = None,
+    warm_start: bool | str = False,
+) -> Any:
+    """Fit a copy of the base estimator to weighted rows; continue from the previous model where that pays."""
+    model, more = _model_to_fit(estimator, previous, warm_start)
+    arguments = params | more
+    if weights is not None:
+        arguments[str(weight_keyword(estimator))] = weights
+    if isinstance(estimator, Pipeline | GridSearchCV | RandomizedSearchCV) and not params:
+        # The keyword names the step. Metadata requests concern what the user routes, not these weights.
+        with config_context(enable_metadata_routing=False):
+            return model.fit(X, y, **arguments)
+    return model.fit(X, y, **arguments)
+
+
+def _model_to_fit(estimator: Any, previous: Any, warm_start: bool | str) -> tuple[Any, dict[str, Any]]:
+    """Return the model to call ``fit`` on, and the extra arguments of ``fit``."""
+    if not continues_from(previous, warm_start):
+        return clone(estimator), {}
+    if isinstance(previous, HistGradientBoostingClassifier):
+        # Losses of differently weighted rows cannot be compared, so early stopping is off.
+        settings = {"warm_start": True, "early_stopping": False, "max_iter": previous.n_iter_ + previous.max_iter}
+        return copy.deepcopy(previous).set_params(**settings), {}
+    if _keeps_coefficients(previous):
+        return copy.deepcopy(previous).set_params(warm_start=True), {}
+    return clone(estimator), {_model_keywords(previous)[0]: previous}
+
+
+def continues_from(previous: Any, warm_start: bool | str) -> bool:
+    """Return whether a fit continues from the previous iteration's model."""
+    if previous is None or not warm_start:
+        return False
+    if isinstance(previous, HistGradientBoostingClassifier):
+        unfinished = bool(previous.do_early_stopping_) and previous.n_iter_ == previous.max_iter
+        return unfinished or warm_start is True
+    return _keeps_coefficients(previous) or (warm_start is True and bool(_model_keywords(previous)))
+
+
+def _keeps_coefficients(model: Any) -> bool:
+    can = hasattr(model, "coef_") or hasattr(model, "coefs_")
+    return can and "warm_start" in model.get_params(deep=False)
+
+
+def _model_keywords(model: Any) -> list[str]:
+    return [name for name in _MODEL_KEYWORDS if has_fit_parameter(model, name)]
+
+
+def bin_columns(X: Any, estimator: Any) -> Any:
+    """Return X with at most 255 values per column, in their own units, for histogram boosting; else X itself.
+
+    HistGradientBoosting bins every column again in each fit, and with weights that takes scikit-learn 1.9 ten
+    times as long as growing the trees (254 weighted percentiles per column). It uses columns with no more values
+    than bins as they are. So the binning is done here, once for all folds and iterations. The models stay in the
+    user's units, and score unbinned rows.
+    """
+    slow_to_bin = (
+        isinstance(estimator, HistGradientBoostingClassifier)
+        and isinstance(estimator.categorical_features, str | None)  # by dtype, and floats are not categorical
+        and isinstance(X, np.ndarray)
+        and X.ndim == 2
+        and X.dtype.kind == "f"
+        and X.shape[0] <= _MOST_BINNED_ROWS
+    )
+    if not slow_to_bin:
+        return X
+    binned = np.empty(X.shape, dtype=X.dtype, order="F")
+    for column in range(X.shape[1]):
+        binned[:, column] = _bin_values(np.ascontiguousarray(X[:, column]), estimator.max_bins)
+    return binned
+
+
+def _bin_values(values: NDArray[Any], bins: int) -> NDArray[Any]:
+    """Return each value as the nearest of the means of equally full bins; NaN and infinity are unchanged.
+
+    The nearest mean, not that of its own bin: boosting splits midway between two values, and an unbinned row must
+    fall on the same side of a split as its binned copy.
+    """
+    finite = np.isfinite(values)
+    known = values[finite]
+    ordered = np.sort(known)
+    distinct = 1 + np.count_nonzero(ordered[1:] != ordered[:-1])
+    if distinct <= bins:
+        return values
+    upper_ends = np.unique(ordered[np.arange(1, bins) * ordered.size // bins])
+    bin_of = np.searchsorted(upper_ends, known)
+    sizes = np.bincount(bin_of)
+    sums = np.bincount(bin_of, weights=known)
+    means = np.unique((sums[sizes > 0] / sizes[sizes > 0]).astype(values.dtype))
+    midway = (means[1:].astype(np.float64) + means[:-1]) / 2.0
+    binned = values.copy()
+    binned[finite] = means[np.searchsorted(midway, known)]
+    return binned

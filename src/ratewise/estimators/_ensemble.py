@@ -1,0 +1,111 @@
+"""The ensemble of a meta-estimator: its members, their votes and weights, and the threshold of the votes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from ..measures import Measure
+from ..solvers.threshold import (BestThreshold, best_threshold, half_standard_error, rates_at, smoothed_threshold)
+
+
+class VoteTransform(NamedTuple):
+    """A map from scores to votes between 0 and 1, with 1/2 at the threshold.
+
+    Members are averaged by their votes, not by their scores: votes are bounded, so one member with very large
+    scores does not outweigh the others, and members fitted with different class weights have one scale.
+    """
+
+    response: str
+    threshold: float
+    scale: float
+
+    def votes(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.response == "predict_proba":
+            cut = min(max(self.threshold, 1e-12), 1.0 - 1e-12)
+            positive, negative = scores * (1.0 - cut), (1.0 - scores) * cut
+            return positive / np.maximum(positive + negative, 1e-300)
+        votes: NDArray[np.float64] = expit((scores - self.threshold) / self.scale)
+        return votes
+
+
+class EnsembleMember(NamedTuple):
+    """One fitted model, its vote transform and its weight in the ensemble."""
+
+    model: Any
+    transform: VoteTransform
+    ratio: float
+    """The weight of a positive row over that of a negative row in the model's fit."""
+    weight: int = 1
+
+    def votes(self, X: Any, positive: Any) -> NDArray[np.float64]:
+        return self.transform.votes(positive_scores(self.model, X, self.transform.response, positive))
+
+    def probabilities(self, X: Any, positive: Any) -> NDArray[np.float64]:
+        """Return the probability of the positive class, corrected to equally weighted rows."""
+        weighted = positive_scores(self.model, X, "predict_proba", positive)
+        return weighted / (weighted + self.ratio * (1.0 - weighted))
+
+
+def mean_vote(members: list[EnsembleMember], X: Any, positive: Any) -> NDArray[np.float64]:
+    return _weighted_mean([member.votes(X, positive) for member in members], members)
+
+
+def mean_probability(members: list[EnsembleMember], X: Any, positive: Any) -> NDArray[np.float64]:
+    return _weighted_mean([member.probabilities(X, positive) for member in members], members)
+
+
+def _weighted_mean(values: list[NDArray[np.float64]], members: list[EnsembleMember]) -> NDArray[np.float64]:
+    mean: NDArray[np.float64] = np.average(values, axis=0, weights=[member.weight for member in members])
+    return mean
+
+
+def response_of(model: Any, response_method: str) -> str:
+    """Return the method that gives the scores: ``decision_function`` if there is one, else ``predict_proba``."""
+    names = ["decision_function", "predict_proba"] if response_method == "auto" else [response_method]
+    for name in names:
+        if hasattr(model, name):
+            return name
+    raise ValueError(
+        f"{type(model).__name__} has no {' or '.join(names)}: a threshold needs scores, not only labels."
+    )
+
+
+def positive_scores(model: Any, X: Any, response: str, positive: Any) -> NDArray[np.float64]:
+    """Return the model's scores for the positive class."""
+    if response == "predict_proba":
+        column = int(np.flatnonzero(model.classes_ == positive)[0])
+        return np.asarray(model.predict_proba(X), dtype=np.float64)[:, column]
+    scores = np.asarray(model.decision_function(X), dtype=np.float64).reshape(-1)
+    return scores if model.classes_[1] == positive else -scores
+
+
+def choose_threshold(
+    neutral: float, scores: NDArray[np.float64], signed_weights: NDArray[np.float64], measure: Measure
+) -> BestThreshold:
+    """Return the mean of the thresholds within noise of the best one, with its value and rates.
+
+    With few rows the exact best threshold has a high variance. It may even lie between the scores that the models
+    of different folds give to duplicate rows, which the mean vote cannot separate. If no threshold beats the
+    neutral one, the best threshold nearest to neutral is returned.
+    """
+    scores = scores - neutral
+    best = best_threshold(scores, signed_weights, measure)
+    tolerance = noise_of(best, signed_weights, measure)
+    smoothed = smoothed_threshold(scores, signed_weights, measure, tolerance)
+    rates = rates_at(scores, signed_weights, smoothed)
+    value = float(measure.value(*rates))
+    value_at_neutral = float(measure.value(*rates_at(scores, signed_weights, 0.0)))
+    # The mean of two separate good regions may lie in a bad one between them.
+    if value_at_neutral >= best.value or value < best.value - tolerance:
+        return best._replace(threshold=best.threshold + neutral)
+    return BestThreshold(smoothed + neutral, value, rates)
+
+
+def noise_of(best: BestThreshold, signed_weights: NDArray[np.float64], measure: Measure) -> float:
+    """Return half the standard error of the best value: these rows cannot order values closer than that."""
+    rarer = float(min((signed_weights > 0).sum(), (signed_weights < 0).sum()))
+    return half_standard_error(best.value, measure.scale(best.rates.prevalence), rarer)
