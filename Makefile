@@ -3,12 +3,22 @@ PYTHON ?= python3
 BIN := .venv/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test lint types unit bench speed quality reproduce reproduction-page reproduce-quick figures clean
+.PHONY: demo check test lint types test-oldest hooks bench speed quality reproduce reproduction-page \
+	reproduce-quick figures clean
 
 demo: .venv/made
 	$(BIN)/python examples/digits.py
 
-test: lint types unit
+# The same examples everywhere; plain pytest draws new ones each time.
+PYTEST := $(ONE_THREAD) $(BIN)/pytest -n 2 --hypothesis-seed=0
+
+# Two minutes on two cores: what to run before every commit.
+check: lint types
+	$(PYTEST) -m "not slow"
+
+# Eight minutes on two cores: every test, and the lines of src that none of them runs.
+test: lint types
+	$(PYTEST) --cov --cov-report=term
 
 lint: .venv/made
 	$(BIN)/ruff check .
@@ -18,9 +28,17 @@ lint: .venv/made
 types: .venv/made
 	$(BIN)/mypy
 
-# The same examples everywhere; plain pytest draws new ones each time.
-unit: .venv/made
-	$(ONE_THREAD) $(BIN)/pytest -n 2 --hypothesis-seed=0
+# The quick tests with the oldest dependencies that are supported. Old libraries use what Python and others have
+# deprecated since, so such warnings are no errors here.
+OLDEST_PYTHON ?= python3.11
+test-oldest: .venv-oldest/made
+	$(ONE_THREAD) .venv-oldest/bin/pytest -n 2 --hypothesis-seed=0 -m "not slow" \
+		-W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(ARGS)
+
+# ruff, mypy and import-linter before every commit, from .venv and without a network.
+hooks: .venv/made
+	@command -v pre-commit > /dev/null || { echo "pre-commit is missing: pip install pre-commit"; exit 1; }
+	pre-commit install
 
 # Minutes, and a quiet machine; --data DIR is ../shared/data unless given in ARGS.
 bench: .venv/made
@@ -62,6 +80,14 @@ reproduce-quick: .venv/made
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
+# The pins are constraints: pip refuses one that lies below a bound of pyproject.toml.
+.venv-oldest/made: pyproject.toml requirements/oldest.txt
+	rm -rf .venv-oldest
+	$(OLDEST_PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet --disable-pip-version-check --constraint requirements/oldest.txt \
+		--editable ".[test]"
+	touch $@
+
 clean:
-	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-oldest .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
