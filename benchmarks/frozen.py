@@ -1,8 +1,8 @@
 """Test value and CPU time of every way to fit, recorded before a redesign and compared after it.
 
-``--record FILE`` writes what the installed ratewise does: sixteen data sets, five measures, four ways to fit (rows in
-memory, files, shards on the local engine, ``partial_fit``) and the plain solvers, on random 70/30 splits. What FILE
-holds already is not computed again. ``--compare BEFORE AFTER`` prints the differences and checks the bars of a
+``--record FILE`` writes what the installed ratewise does: sixteen data sets, five measures, four ways to fit (rows
+in memory, files, shards on the local engine, ``partial_fit``) and the plain solvers, on random 70/30 splits. What
+FILE holds already is not computed again. ``--compare BEFORE AFTER`` prints the differences and checks the bars of a
 redesign. The code of another commit is recorded by running this script in a checkout of it.
 """
 
@@ -235,7 +235,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.record is None:
         sys.exit(0 if compare(*options.compare) else 1)
-    record(options.record, options.data, options.only or datasets.names(options.data), options.ways, options.splits)
+    record(
+        options.record, options.data, options.only or datasets.names(options.data), options.ways, options.splits
+    )
 
 
 if __name__ == "__main__":

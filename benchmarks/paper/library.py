@@ -8,18 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ratewise._atomic import atomic_write
 from ratewise.baselines._checkpoints import Stopwatch
 from ratewise.baselines.linear import split
 from ratewise.estimators import MeasureClassifier
-from ratewise.estimators.training_set import training_set
-from ratewise.estimators.validation import Columns, checked_labels
+from ratewise.estimators._validation import Columns, checked_labels, training_set
 from ratewise.measures import Measure, PseudoLinearMeasure
-from ratewise.solvers import Amp, History, LinearModel, StreamingRun, Task, best_threshold
-from ratewise.streams import ArrayStream, Standardizer
-from ratewise._atomic import atomic_write
+from ratewise.solvers import Amp, LinearModel, Task, best_threshold
+from ratewise.solvers.history import History
+from ratewise.training.rows import ArrayRows
+from ratewise.training.source import Runner
+from ratewise.transforms import Standardizer
 
 __all__ = [
-    "ArrayStream",
+    "ArrayRows",
     "LinearModel",
     "OnlineRun",
     "SplitRows",
@@ -38,7 +40,7 @@ class SplitRows:
         checked, _ = Columns.of(X, MeasureClassifier())
         rows = training_set(checked, checked_labels(positive, checked.number), None, pos_label=True)
         self._standardizer = rows.checked.standardizer()
-        stream = ArrayStream(rows.X, rows.signed_weights, self._standardizer, np.random.default_rng(seed))
+        stream = ArrayRows(rows.X, rows.signed_weights, self._standardizer, np.random.default_rng(seed))
         self.learning, self._validation = split(stream, validation_fraction)
 
     def validation_value(self, model: LinearModel, measure: Measure) -> float:
@@ -52,36 +54,38 @@ class SplitRows:
         """Return coefficients and intercept for the original columns, at the validation part's best threshold."""
         scores = self._validation.scores(*model)
         threshold = best_threshold(scores, self._validation.signed_weights, measure).threshold
-        coef, intercept = self._standardizer.to_user_units(*model)
+        coef, intercept = self._standardizer.inverse_coef(*model)
         return coef, intercept - threshold
 
 
-def plain_rows(X: NDArray[np.float64], signs: NDArray[np.float64], seed: int) -> ArrayStream:
+def plain_rows(X: NDArray[np.float64], signs: NDArray[np.float64], seed: int) -> ArrayRows:
     """Return an endless stream of these rows, shuffled and not standardised, in double precision."""
     identity = Standardizer(X.shape[1], active=False)
-    return ArrayStream(X, signs, identity, np.random.default_rng(seed), np.float64)
+    return ArrayRows(X, signs, identity, np.random.default_rng(seed), np.float64)
 
 
 class OnlineRun:
     """A streaming solver at work on rows in memory, fed as many points as wanted."""
 
-    def __init__(self, solver: Any, measure: Measure, rows: ArrayStream):
-        self._run: StreamingRun = solver.start(Task(measure, rows.n_features, rows.X.dtype))
+    def __init__(self, solver: Any, measure: Measure, rows: ArrayRows):
+        task = Task(measure, rows.n_features, rows.dtype, endless=True)
+        self._runner = Runner(solver.start(task), 0, rows.summary)
         self._rows = rows
 
     def learn(self, points: int) -> None:
         """Learn from the next points."""
-        self._run.feed(self._rows, points, self._rows.summary)
+        self._runner.feed(self._rows, self._rows, points)
 
     def model(self) -> LinearModel:
         """Return the model as it stands, for the rows as the solver sees them."""
-        return self._run.model()
+        return self._runner.run.model()
 
 
-def amp_levels(solver: Amp, measure: PseudoLinearMeasure, rows: ArrayStream) -> NDArray[np.float64]:
+def amp_levels(solver: Amp, measure: PseudoLinearMeasure, rows: ArrayRows) -> NDArray[np.float64]:
     """Return AMP's challenge level after each round."""
     history = History()
-    solver.start(Task(measure, rows.n_features, rows.X.dtype, history=history)).solve(rows)
+    run = solver.start(Task(measure, rows.n_features, rows.dtype, history=history))
+    Runner(run, 0, rows.summary).to_the_end(rows)
     return np.asarray(history.table()["level"], dtype=np.float64)
 
 

@@ -12,7 +12,7 @@ from scipy import optimize
 from ratewise.measures import Measure, PseudoLinearMeasure
 from ratewise.rewards import Hinge, Reward
 
-from .library import ArrayStream, LinearModel, plain_rows
+from .library import ArrayRows, LinearModel, plain_rows
 
 RADIUS = 0.8
 RESOLUTION = 1e-10
@@ -70,7 +70,7 @@ class Population:
         self._X[positive, 0] += shift
         self._signs = np.where(positive, 1.0, -1.0)
 
-    def stream(self, seed: int) -> ArrayStream:
+    def stream(self, seed: int) -> ArrayRows:
         """Return an endless stream of draws from the population."""
         return plain_rows(self._X, self._signs, seed)
 

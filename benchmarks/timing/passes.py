@@ -14,7 +14,7 @@ import numpy as np
 import datasets
 from ratewise.measures import get_measure
 from ratewise.solvers import Solver, Spade, Stamp, Task
-from ratewise.streams import ArrayStream
+from ratewise.streams import ArrayRows
 
 from .clock import median_ratio, take_turns
 from .points import made_up_dense, made_up_sparse, real_or_made_up, stream_of
@@ -57,12 +57,12 @@ def sparse_rows(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def solve(solver: Solver, measure_name: str, stream: ArrayStream) -> None:
+def solve(solver: Solver, measure_name: str, stream: ArrayRows) -> None:
     task = Task(get_measure(measure_name), stream.n_features, stream.dtype)
     solver.start(task).solve(stream)
 
 
-def cost_of_a_pass(label: str, stream: ArrayStream) -> dict[str, Any]:
+def cost_of_a_pass(label: str, stream: ArrayRows) -> dict[str, Any]:
     X = stream.X
     w = np.random.default_rng(1).standard_normal(stream.n_features).astype(X.dtype)
 

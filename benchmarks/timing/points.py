@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 import datasets
-from ratewise.streams import ArrayStream, Standardizer
+from ratewise.streams import ArrayRows, Standardizer
 
 SHARE_OF_POSITIVES = 0.05
 SPARSE_COLUMNS = 10_000
@@ -50,7 +50,7 @@ def real_or_made_up(name: str, rows: int, columns: int, folder: Path) -> tuple[s
     return f"made up like {name}", *made_up_dense(rows, columns)
 
 
-def stream_of(X: Any, y: np.ndarray) -> ArrayStream:
+def stream_of(X: Any, y: np.ndarray) -> ArrayRows:
     """Standardised and shuffled once, as a fit does."""
     units = Standardizer(X.shape[1]).update(X)
-    return ArrayStream(X, np.where(y, 1.0, -1.0), units, np.random.default_rng(0))
+    return ArrayRows(X, np.where(y, 1.0, -1.0), units, np.random.default_rng(0))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from ratewise.solvers.learner import Learner, LearnSettings
 
 from ratewise.kernels import (
     Steps,
@@ -24,8 +25,7 @@ from ratewise.kernels import (
 )
 from ratewise.measures import get_measure
 from ratewise.rewards import Hinge, Logistic, Reward, Sigmoid
-from ratewise.solvers.learner import Learner, LearnSettings
-from ratewise.streams import ArrayStream, Chunk, Standardizer
+from ratewise.streams import ArrayRows, Chunk, Standardizer
 
 from .callgrind import Callgrind
 from .points import SHARE_OF_POSITIVES, made_up_dense, made_up_sparse, stream_of
@@ -39,7 +39,7 @@ class Workload(NamedTuple):
     """From a number of points to the call to count, with a state of its own."""
 
 
-def learning(label: str, stream: ArrayStream, reward: Reward, measure_name: str | None) -> Workload:
+def learning(label: str, stream: ArrayRows, reward: Reward, measure_name: str | None) -> Workload:
     """The one loop that learns: with hinge as SPADE and STAMP use it, with smooth rewards as sharpening does."""
     measure = None if measure_name is None else get_measure(measure_name)
     settings = fixed_settings(stream, smooth=not isinstance(reward, Hinge))
@@ -53,7 +53,7 @@ def learning(label: str, stream: ArrayStream, reward: Reward, measure_name: str 
     return Workload(label, prepare)
 
 
-def fixed_settings(stream: ArrayStream, *, smooth: bool) -> LearnSettings:
+def fixed_settings(stream: ArrayRows, *, smooth: bool) -> LearnSettings:
     """About what the solvers would set, but fixed here: other step sizes are not another loop."""
     p, values_a_row = SHARE_OF_POSITIVES, stream.n_values / stream.n_points
     steps = Steps(

@@ -46,11 +46,11 @@ OWN_TYPES = (
     "ratewise.rewards.Logistic",
     "ratewise.rewards.Sigmoid",
     "ratewise.solvers.amp.Amp",
-    "ratewise.solvers.batch.BatchLogistic",
+    "ratewise.solvers.logistic.PenalizedLogistic",
+    "ratewise.solvers.logistic.WeightedLogistic",
     "ratewise.solvers.sharpen.Sharpen",
     "ratewise.solvers.spade.Spade",
     "ratewise.solvers.stamp.Stamp",
-    "ratewise.solvers.weighted.WeightedLogistic",
     "ratewise.streams.encode.Encoder",
 )
 
@@ -59,6 +59,9 @@ MOVED_TYPES = {
     "ratewise.measures.base.Rates": "ratewise.measures._rates.Rates",
     "ratewise.measures.at_prevalence.MeasureAtPrevalence": "ratewise.measures.base.MeasureAtPrevalence",
     "ratewise.measures.at_prevalence.PseudoLinearAtPrevalence": "ratewise.measures.base.PseudoLinearAtPrevalence",
+    "ratewise.solvers.batch.BatchLogistic": "ratewise.solvers.logistic.PenalizedLogistic",
+    "ratewise.solvers.weighted.WeightedLogistic": "ratewise.solvers.logistic.WeightedLogistic",
+    "ratewise.streams.files.encode.Encoder": "ratewise.streams.encode.Encoder",
 }
 
 # What else a file may hold, as skops writes it. Everything else that skops could create, functions above all, is
@@ -130,9 +133,7 @@ def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
         )
     parameters = classifier.get_params(deep=False)
     if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
-        parameters["random_state"] = (
-            None  # a generator has been used: it would not give the same model again
-        )
+        parameters["random_state"] = None  # a generator has been used: it would not give the same model again
     fitted = {name: getattr(classifier, name) for name in (*_FITTED, *_OPTIONAL) if hasattr(classifier, name)}
     names = getattr(classifier, "feature_names_in_", None)
     survey = getattr(classifier, "survey_", None)

@@ -214,9 +214,10 @@ class Whitener:
 def standardized_products(
     standardizer: Standardizer, X: Any, rows: NDArray[np.signedinteger[Any]]
 ) -> NDArray[np.float64]:
-    """Return the sum of the outer products of these rows, standardised; of several parts of the rows they add up."""
+    """Return the sum of the outer products of these rows, standardised; sums of several parts add up."""
     sample = standardizer.transform(X, rows, np.float32)
-    return (sample.T @ sample).astype(np.float64)
+    products: NDArray[np.float64] = (sample.T @ sample).astype(np.float64)
+    return products
 
 
 def sample_size(n_features: int) -> int:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from ratewise.distributed import ArrayShard, LocalEngine
 from ratewise.distributed.counting import CountCalled
 from ratewise.distributed.exact import exact_threshold
 from ratewise.distributed.scores import ScoredByAll, keys_of, score_of
 from ratewise.distributed.statistics import MakeReady, Sign
+
+from ratewise.distributed import ArrayShard, LocalEngine
 from ratewise.measures import get_measure
 from ratewise.solvers import LinearModel, best_threshold, rates_at
 from ratewise.streams import Standardizer, effective_points, summarize

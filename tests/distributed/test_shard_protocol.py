@@ -8,9 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from scipy import sparse
-
-from ratewise.distributed import Answer, ArrayShard, LocalEngine, Question, Worker, merge
 from ratewise.distributed.gradients import TakeSlope
 from ratewise.distributed.statistics import (
     MakeReady,
@@ -21,6 +18,9 @@ from ratewise.distributed.statistics import (
     TakeSummaries,
     half_of_each_row,
 )
+from scipy import sparse
+
+from ratewise.distributed import Answer, ArrayShard, LocalEngine, Question, Worker, merge
 from ratewise.rewards import Sigmoid
 from ratewise.solvers import LinearModel
 from ratewise.streams import Standardizer, Whitener

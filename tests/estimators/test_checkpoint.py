@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import pytest
-
 from ratewise.estimators.checkpoint import Checkpoint, remove_checkpoint
 
 FIT = {"seed": 3, "rows": 100}

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from ratewise.estimators.scoring import macro_of_classes
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
@@ -14,7 +15,6 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from ratewise import ConstraintWarning, MeasureClassifier
-from ratewise.estimators.scoring import macro_of_classes
 from ratewise.measures import Rates, RecallAtPrecision
 from ratewise.solvers import Sharpen, Spade, Stamp
 

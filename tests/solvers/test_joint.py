@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ratewise.solvers.descent import Descent, ForTheMeasure, for_the_likelihood
 
 from ratewise.measures import get_measure
 from ratewise.solvers import (
@@ -15,7 +16,6 @@ from ratewise.solvers import (
     log_odds_line,
     one_against_the_rest,
 )
-from ratewise.solvers.descent import Descent, ForTheMeasure, for_the_likelihood
 from ratewise.streams import LabelledRows, Standardizer
 
 

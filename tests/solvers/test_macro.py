@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ratewise.solvers.macro import logistic_pull, macro_pull, soft_counts, softmax
 from sklearn.metrics import f1_score
 
 from ratewise.measures import FunctionMeasure, get_measure, measure_names
 from ratewise.solvers import ClassRates, best_offsets
-from ratewise.solvers.macro import logistic_pull, macro_pull, soft_counts, softmax
 
 SMOOTH = [name for name in measure_names() if get_measure(name).smooth]
 

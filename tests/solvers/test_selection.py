@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ratewise.solvers.selection_plan import Plan, natural_emphasis
 
 from ratewise.measures import FBeta, GMean, GowerLegendre, MinRate, TPRAtTNR, get_measure
 from ratewise.solvers import History, Sharpen, Stamp, best_threshold, sharpen_and_select, steady_threshold
-from ratewise.solvers.selection_plan import Plan, natural_emphasis
 from ratewise.streams import ArrayStream, Standardizer
 
 

@@ -8,11 +8,11 @@ import pickle
 
 import numpy as np
 import pytest
+from ratewise.solvers.stream_halves import half_of_each_row
 from scipy import sparse
 
 from ratewise.measures import get_measure
 from ratewise.solvers import History, Sharpen, Spade, Stamp, StreamFit, StreamPlan
-from ratewise.solvers.stream_halves import half_of_each_row
 from ratewise.solvers.threshold import best_threshold, rates_at
 
 PLAN = StreamPlan(get_measure("f1"), None, Sharpen(passes=2), 3, True, True, 50_000, 256, 0.0, 7)

@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-
 from ratewise.streams.blocks import ShuffledBlocks
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ratewise.streams.grouping import equal_ranges, order_by_group
 from scipy import sparse
 
-from ratewise.streams import LabelledRows, Standardizer, labelled
-from ratewise.streams.grouping import equal_ranges, order_by_group
 from ratewise.kernels import evenly_mixed_classes
+from ratewise.streams import LabelledRows, Standardizer, labelled
 
 
 def rows_of(X, codes, weights=None, **more):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ratewise.streams.side_by_side import fill_side_by_side
 
 from ratewise.streams import Standardizer, Whitener
-from ratewise.streams.side_by_side import fill_side_by_side
+
 
 @pytest.mark.parametrize("whitened", [False, True])
 def test_threads_change_nothing(whitened):

@@ -1,4 +1,4 @@
-"""What all baselines share: input, standardising, the validation rows, the clock, and the scikit-learn face."""
+"""What all baselines share: input, standardising, the validation rows, the clock, and the scikit-learn interface."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.labels import positive_label
-from ..estimators.training_set import training_set
-from ..estimators.validation import Columns, checked_labels, validate_rows
+from ..estimators._validation import Columns, checked_labels, positive_label, training_set, validate_rows
 from ..measures import Measure, get_measure
 from ..solvers import LinearModel, best_threshold, rates_at
-from ..streams import ArrayStream
+from ..training.rows import ArrayRows
 from ._checkpoints import Checkpoints, OnCheckpoint, Stopwatch
 
 
@@ -35,10 +33,10 @@ class FitContext(NamedTuple):
     """What the fit of a baseline works with."""
 
     measure: Measure
-    stream: ArrayStream
+    stream: ArrayRows
     """All rows, standardised, in an order that mixes the classes evenly."""
-    learning: ArrayStream
-    validation: ArrayStream
+    learning: ArrayRows
+    validation: ArrayRows
     """The validation rows; all rows where there are none, or too few for both classes."""
     rng: np.random.Generator
     clock: Stopwatch
@@ -97,12 +95,12 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
             )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         transform = rows.checked.standardizer()
-        stream = ArrayStream(rows.X, rows.signed_weights, transform, rng)
+        stream = ArrayRows(rows.X, rows.signed_weights, transform, rng)
         # Scores are those of the positive class, scikit-learn's decision function that of classes_[1].
         sign = 1.0 if positive_label(rows.classes, self.pos_label) == rows.classes[1] else -1.0
 
         def of_original_columns(found: ThresholdedModel) -> tuple[NDArray[np.float64], float]:
-            coef, intercept = transform.to_user_units(*found.model)
+            coef, intercept = transform.inverse_coef(*found.model)
             return sign * coef, sign * (intercept - found.threshold)
 
         checkpoints = Checkpoints(self.on_checkpoint, clock)
@@ -145,7 +143,7 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def split(stream: ArrayStream, validation_fraction: float) -> tuple[ArrayStream, ArrayStream]:
+def split(stream: ArrayRows, validation_fraction: float) -> tuple[ArrayRows, ArrayRows]:
     """Return training and validation rows with about equal shares of the classes; all rows twice if impossible."""
     cut = stream.n_points - round(validation_fraction * stream.n_points)
     signs = np.sign(stream.signed_weights)

@@ -12,6 +12,7 @@ from ..kernels import model_places
 from ..measures import Measure
 from ..rewards import Hinge
 from ..solvers import LinearModel
+from ..training.rows import kernel_rows
 from ._checkpoints import OnCheckpoint
 from .labelling import learn_batches, table_loss_of
 from .linear import FitContext, LinearBaseline, ThresholdedModel, candidates, require_number
@@ -115,7 +116,7 @@ class OnePMB(LinearBaseline):
         loss = table_loss_of(context.measure, stream.summary.prevalence)
         edges = np.linspace(0, stream.n_points, -(-stream.n_points // self.buffer) + 1).astype(np.int64)
         buffers = edges.size - 1
-        rows = stream.rows
+        rows = kernel_rows(stream.X)
         room, places = model_places(rows, stream.n_features)
         model = np.zeros(room + 1, dtype=stream.dtype)
         mean = LinearModel(np.zeros(stream.n_features), 0.0)

@@ -13,8 +13,7 @@ from scipy import optimize
 from ..measures import Measure
 from ..rewards import Logistic
 from ..solvers import LinearModel
-from ..solvers.batch import MeanReward
-from ..streams import ArrayStream
+from ..training.rows import ArrayRows, WeightedReward
 from ._checkpoints import OnCheckpoint
 from .linear import FitContext, LinearBaseline, ThresholdedModel, linear_model, require_number
 
@@ -80,14 +79,14 @@ class LogisticBaseline(LinearBaseline):
 
     def _minimise(
         self,
-        stream: ArrayStream,
+        stream: ArrayRows,
         context: FitContext,
         at_checkpoint: Callable[[LinearModel], ThresholdedModel],
         start: LinearModel | None = None,
     ) -> LinearModel:
         """Return the minimiser of log loss and L2 penalty, by scipy's L-BFGS; ``C`` as in scikit-learn."""
         seen = stream.summary
-        objective = MeanReward(stream, Logistic(), seen.prevalence, 1.0 - seen.prevalence)
+        objective = WeightedReward(stream, Logistic(), (seen.prevalence, 1.0 - seen.prevalence))
         # scikit-learn sums natural log losses; here they are to base 2 and averaged.
         l2 = 1.0 / (self.C * (seen.positive_weight + seen.negative_weight) * math.log(2.0))
 

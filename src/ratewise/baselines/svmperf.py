@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..measures import Measure
 from ..solvers import LinearModel
-from ..streams import ArrayStream
+from ..training.rows import ArrayRows
 from ._checkpoints import OnCheckpoint
 from .labelling import most_violated_table, table_loss, table_loss_of
 from .linear import FitContext, LinearBaseline, ThresholdedModel, candidates, linear_model, require_number
@@ -186,7 +186,7 @@ class CuttingPlanes:
         such that loss(labelling) - (1/n) * (sum of y * score where it is wrong) <= slack  for every labelling
     """
 
-    def __init__(self, stream: ArrayStream, measure: Measure):
+    def __init__(self, stream: ArrayRows, measure: Measure):
         self._stream = stream
         self._positive = stream.signed_weights > 0
         self._loss = table_loss_of(measure, float(self._positive.mean()))

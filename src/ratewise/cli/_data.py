@@ -6,15 +6,14 @@ import contextlib
 import io
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures import Measure, Rates
 from .._atomic import atomic_write
+from ..measures import Measure, Rates
 from ._output import Meter, sentence
 
 _DRAWS = 2000

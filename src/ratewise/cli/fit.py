@@ -78,8 +78,8 @@ def fit(
 
     Ctrl-C keeps what was learned in the checkpoint; the same command goes on from there.
     """
-    from ..estimators.checkpoint import remove_checkpoint
     from ..persistence import require_skops, save_model
+    from ..training.checkpoint import remove_checkpoint
     from ._data import is_table, open_sources
 
     if as_json and output == "-":

@@ -30,9 +30,9 @@ class DaskMeasureClassifier(FittedOnCluster):
     """A :class:`~ratewise.MeasureClassifier` for data that are spread over machines.
 
     Rows stay on the workers that hold them; what travels are models, sums and counts. (Rows
-    that take less than 32 MB in all are gathered, and fitted as one machine does.) Levels and thresholds are exact over all
-    partitions. The same ``random_state`` and the same partitions give the same model, bit for
-    bit, whatever workers there are and whichever of them die on the way.
+    that take less than 32 MB in all are gathered, and fitted as one machine does.) Levels and thresholds are exact
+    over all partitions. The same ``random_state`` and the same partitions give the same model, bit for bit,
+    whatever workers there are and whichever of them die on the way.
 
     Parameters
     ----------

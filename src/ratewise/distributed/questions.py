@@ -496,7 +496,7 @@ class CountScores(Question[BinCounts]):
                 inside = _inside(scores, self.within)
                 scores, signed = scores[inside], signed[inside]
             if scores.size:
-                self.bins.count(scores, signed, weights)
+                self.bins.add(scores, signed, weights)
         places = np.flatnonzero(weights.any(axis=0))
         return BinCounts(places.astype(np.int64), weights[:, places])
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..measures import Measure
-from ..solvers.threshold import (BestThreshold, best_threshold, half_standard_error, rates_at, smoothed_threshold)
+from ..solvers.threshold import BestThreshold, best_threshold, half_standard_error, rates_at, smoothed_threshold
 
 
 class VoteTransform(NamedTuple):

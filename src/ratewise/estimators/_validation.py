@@ -247,8 +247,8 @@ def is_indicator(y: Any) -> bool:
     if type_of_target(y) == "multilabel-indicator":
         return True
     raise ValueError(
-        f"y has shape {y.shape}, which is for labels that a row may have several of: a column per label, of 0 and 1 "
-        "only. For one class per row give y as one column."
+        f"y has shape {y.shape}, which is for labels that a row may have several of: a column per label, of 0 and "
+        "1 only. For one class per row give y as one column."
     )
 
 

@@ -340,9 +340,7 @@ def _emit_standardize_row(
     arrays overlap.
     """
     columns, step = X.columns, _INDEX(_STANDARDIZED_LANES)
-    row, new_row = (
-        _at(builder, array.data, builder.mul(place, columns)) for array, place in ((X, k), (out, i))
-    )
+    row, new_row = (_at(builder, array.data, builder.mul(place, columns)) for array, place in ((X, k), (out, i)))
 
     def emit(lanes: _Lanes) -> None:
         new_lanes = _Lanes(builder, out.number, lanes.count)

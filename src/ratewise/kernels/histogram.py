@@ -11,7 +11,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
 def count_called(scores: Any, signed_weights: Any, threshold: float) -> tuple[float, float, float, float]:
-    """Return the weight of all positives, of those above the threshold, of all negatives, and of those not above it."""
+    """Return the weights of all positives, of those above the threshold, of all negatives, of those not above."""
     positives, hits, negatives, passes = 0.0, 0.0, 0.0, 0.0
     for i in range(scores.size):
         weight = np.float64(signed_weights[i])

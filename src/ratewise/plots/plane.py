@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Measure, Rates, get_measure
-from ..solvers import Cuts, best_threshold, rates_at
+from ..solvers.threshold import Cuts, best_threshold, rates_at
 from ._scores import inner_classifier, measure_of, scores_from_estimator, scores_from_predictions
 from ._style import (
     BLACK,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Measure, get_measure
-from ..solvers import BestThreshold, Cuts, best_threshold, rates_at
+from ..solvers.threshold import BestThreshold, Cuts, best_threshold, rates_at
 from ._scores import LabelledScores, measure_of, scores_from_estimator, scores_from_predictions, threshold_of
 from ._style import BLUE, GREEN, ORANGE, SKY, VERMILLION, axes_for, legend_below, measure_name, model_name
 

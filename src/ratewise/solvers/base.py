@@ -93,7 +93,7 @@ class Scores(NamedTuple):
     values: NDArray[np.floating[Any]]
     signed_weights: NDArray[np.floating[Any]]
     points: tuple[float, float] | None = None
-    """Of a histogram: the effective points of both classes, which its bins do not tell. None: one value per row."""
+    """Of a histogram: the effective points of both classes. None: one value per row."""
 
     def mean_and_deviation(self) -> tuple[float, float]:
         if self.points is None:

@@ -17,8 +17,20 @@ def class_ratio(prevalence: float, exponent: float) -> float:
     return float(((1.0 - prevalence) / prevalence) ** exponent)
 
 
+class _Logistic(Solver):
+    """What both kinds share."""
+
+    def check(self, measure: Measure, prevalence: float) -> None:
+        """Any measure will do."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Model files of version 0.1.0 name the exponent "emphasis".
+        renamed = {"exponent" if name == "emphasis" else name: value for name, value in state.items()}
+        self.__dict__.update(renamed)
+
+
 @dataclass(frozen=True)
-class WeightedLogistic(Solver):
+class WeightedLogistic(_Logistic):
     """Plain logistic regression (class-weight exponent 0), the balanced one (1), or what lies between.
 
     It does not look at the measure, so it suits all; sharpening starts from it unless a solver is named.
@@ -46,9 +58,6 @@ class WeightedLogistic(Solver):
     @property
     def label(self) -> str:
         return f"logistic, class-weight exponent {self.exponent:.2g}"
-
-    def check(self, measure: Measure, prevalence: float) -> None:
-        """Any measure will do."""
 
     def start(self, task: Task) -> WeightedLogisticRun:
         return WeightedLogisticRun(self, task)
@@ -88,7 +97,7 @@ class WeightedLogisticRun(LearnerRun):
 
 
 @dataclass(frozen=True)
-class PenalizedLogistic(Solver):
+class PenalizedLogistic(_Logistic):
     """Logistic regression with class weights and an L2 penalty, solved to the end.
 
     Where rows are few, a penalty finds models that no number of passes reaches; validation rows tell which.
@@ -115,9 +124,6 @@ class PenalizedLogistic(Solver):
     @property
     def label(self) -> str:
         return f"penalized logistic, class-weight exponent {self.exponent:.2g}, C {self.C:g}"
-
-    def check(self, measure: Measure, prevalence: float) -> None:
-        """Any measure will do."""
 
     def start(self, task: Task) -> PenalizedLogisticRun:
         return PenalizedLogisticRun(self, task)

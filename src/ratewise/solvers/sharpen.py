@@ -71,7 +71,7 @@ class Sharpen:
 
 
 class Candidate(NamedTuple):
-    """A model on the path of a run, with the stage it stands for and its best value on the rows it learned from."""
+    """A model on the path of a run: its stage, and its best value on the rows it learned from."""
 
     stage: str
     model: LinearModel

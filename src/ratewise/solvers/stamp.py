@@ -52,8 +52,8 @@ class Stamp(Solver):
     level : "actual" or "fresh"
         "actual" takes the measure itself, of the 0-1 predictions on a sample of the rows, an eighth as
         many as the epoch had points (but 200 of the rarer class at least, or 10,000 in all); the paper's
-        experiments took all rows. "fresh" spends as many fresh points as the epoch had on the mean rewards and takes
-        the measure of those (Algorithm 3 to the letter).
+        experiments took all rows. "fresh" spends as many fresh points as the epoch had on the mean rewards and
+        takes the measure of those (Algorithm 3 to the letter).
     reward : "hinge", "logistic" or a Reward
     step : float
         eta at t = 1; falls as 1 / sqrt(t) and starts again with each epoch.

@@ -189,7 +189,7 @@ _EVERYTHING = Stretch(-math.inf, math.inf, 0.0, 0.0, None, None)
 
 
 class ScoreBins(NamedTuple):
-    """Bins of equal width around the mean of scores: the one way in which scores are counted, wherever rows lie."""
+    """Bins of equal width around the mean of scores: the one way in which scores are counted."""
 
     low: float
     width: float
@@ -205,7 +205,7 @@ class ScoreBins(NamedTuple):
         """Return a weight per bin for negatives and for positives, all 0; of the same bins two of them add up."""
         return np.zeros((2, self.number))
 
-    def count(self, scores: NDArray[Any], signed_weights: NDArray[Any], weights: NDArray[np.float64]) -> None:
+    def add(self, scores: NDArray[Any], signed_weights: NDArray[Any], weights: NDArray[np.float64]) -> None:
         bin_scores(scores, signed_weights, self.low, self.width, weights)
 
     def as_scores(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -234,7 +234,7 @@ class ScoreHistogram:
     def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any]) -> ScoreHistogram:
         bins = ScoreBins.around(*mean_and_spread(scores))
         weights = bins.empty()
-        bins.count(scores, signed_weights, weights)
+        bins.add(scores, signed_weights, weights)
         return cls(bins, weights)
 
     def values(self, measure: Measure) -> NDArray[np.float64]:

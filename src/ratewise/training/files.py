@@ -284,8 +284,9 @@ class WindowTrainingRows:
     def summary(self, fold: int) -> Summary:
         found, folds = self._found, self.n_folds
         points = found.rows if folds == 1 else max(found.rows * (folds - 1) // folds, 1)
-        weights = (weight / found.mean_weight for weight in found.weight)
-        return Summary(points, *weights, self._squared_row * points, self._sample.summary.entry_square)
+        positive, negative = (weight / found.mean_weight for weight in found.weight)
+        entry_square = self._sample.summary.entry_square
+        return Summary(points, positive, negative, self._squared_row * points, entry_square)
 
     def train(self, runs: Sequence[tuple[int, R]]) -> list[R]:
         runners = [Runner(run, fold, self.summary(fold)) for fold, run in runs]
@@ -379,7 +380,7 @@ class _Counting(_Job):
         scores = self._scores(X)
         folds = fold_of_each_row(X, len(scores))
         own = scores[0] if len(scores) == 1 else scores[folds.astype(np.intp), np.arange(X.shape[0])]
-        self._bins.count(np.ascontiguousarray(own), np.asarray(signed_weights, dtype=np.float32), self.weights)
+        self._bins.add(np.ascontiguousarray(own), np.asarray(signed_weights, dtype=np.float32), self.weights)
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
         """Return one row of scores per model."""

@@ -355,7 +355,7 @@ class MaterializedRows(RowStorage):
     def chunks(
         self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
     ) -> Iterator[Chunk]:
-        yield Chunk(_kernel_rows(self.matrix), signed_weights, starts, stops)
+        yield Chunk(kernel_rows(self.matrix), signed_weights, starts, stops)
 
     def reordered(self, order: NDArray[np.signedinteger[Any]]) -> MaterializedRows:
         return MaterializedRows(self.matrix[order])
@@ -386,7 +386,7 @@ class LazyRows(RowStorage):
         for group in _groups(zip(starts.tolist(), stops.tolist(), strict=True), self._at_once):
             rows = self._gathered(np.concatenate([self._order[start:stop] for start, stop in group]))
             weights = np.concatenate([signed_weights[start:stop] for start, stop in group])
-            yield Chunk(_kernel_rows(rows), weights, np.zeros(1, np.int64), np.array([weights.size]))
+            yield Chunk(kernel_rows(rows), weights, np.zeros(1, np.int64), np.array([weights.size]))
 
     def reordered(self, order: NDArray[np.signedinteger[Any]]) -> LazyRows:
         return LazyRows(self._X, self._order[order], self._transform, self.dtype)
@@ -564,7 +564,7 @@ def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
     return Summary(int(X.shape[0]), *class_totals(signed_weights), sum_of_squares(X))
 
 
-def _kernel_rows(X: Any) -> DenseRows | CSRRows:
+def kernel_rows(X: Any) -> DenseRows | CSRRows:
     """Return the rows of a matrix in the form kernels take."""
     return (X.data, X.indices, X.indptr) if sparse.issparse(X) else X
 

@@ -17,8 +17,8 @@ from . import config
 from .source import Statistics
 
 NOTHING_LEARNED = (
-    "No model could be learned: numbers beyond the range of float32 arose in every training run. Bring the columns "
-    "of X to a common scale (standardize=True does)."
+    "No model could be learned: numbers beyond the range of float32 arose in every training run. Bring the "
+    "columns of X to a common scale (standardize=True does)."
 )
 
 

@@ -165,9 +165,9 @@ class Runner:
         while not self.run.finished:
             self._feed(rows, rows, math.inf)
 
-    def feed(self, rows: ArrayRows, sample: ArrayRows) -> None:
-        """Learn from these rows once; other requests are answered from a sample."""
-        self._feed(rows, sample, rows.n_points)
+    def feed(self, rows: ArrayRows, sample: ArrayRows, points: int | None = None) -> None:
+        """Learn from so many points of these rows, or from each once; a sample answers other requests."""
+        self._feed(rows, sample, rows.n_points if points is None else points)
 
     def _feed(self, rows: ArrayRows, sample: ArrayRows, left: float) -> None:
         whole = left == math.inf
