@@ -66,8 +66,7 @@ class Sharpen:
             return int(self.passes)
         if n_points > _MANY_POINTS:
             return max(int(4 * _MANY_POINTS / n_points), 2)
-        wanted = math.ceil(math.log2(max(_ENOUGH_POINTS / max(n_points, 1), 1.0)))
-        return int(min(max(2**wanted, 4), 16))
+        return min(max(math.ceil(_ENOUGH_POINTS / max(n_points, 1)), 4), 16)
 
 
 class Candidate(NamedTuple):

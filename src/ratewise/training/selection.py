@@ -44,7 +44,9 @@ class SelectionPlan(NamedTuple):
         constrained = bool(measure.constraints(0.5))
         # A bound is a matter of level, so the folds' models must be about as good as the whole.
         few = config.FOLDS if constrained else 2
-        folds, starts = _within_budget(_effort(statistics), 1 if plenty else few, 3 if constrained else 1)
+        least = (1 if plenty else few, 3 if constrained else 1)
+        folds, starts = _within_budget(_effort(statistics), *least)
+        small = starts > least[1]
         if validation_fraction is not None:
             folds = round(1.0 / validation_fraction)
         if statistics.n_groups is not None:
@@ -52,7 +54,7 @@ class SelectionPlan(NamedTuple):
             folds = min(folds if validation_fraction is not None else config.FOLDS, statistics.n_groups)
         few_rows = statistics.rows < config.FEW_ROWS and rarer < config.FEW_POINTS
         repeats = config.REPEATS if few_rows else 1
-        return cls(max(min(folds, rarer), 1), repeats, starts, _effort(statistics) > 0)
+        return cls(max(min(folds, rarer), 1), repeats, starts, small)
 
 
 def _effort(statistics: Statistics) -> float:
