@@ -37,7 +37,7 @@ _MOST_DIGITS = 19  # as many as 64 bits always hold
 
 
 def _power_of_five(exponent: int) -> int:
-    """The leading 128 bits of 5**exponent, rounded down; rounded up from -27 to -1, as the proof asks."""
+    """Return the leading 128 bits of 5**exponent, rounded down; rounded up from -27 to -1, as the proof asks."""
     if exponent >= 0:
         power: int = 5**exponent
         length = power.bit_length()
@@ -69,7 +69,7 @@ def _trailing_zeros(typing_context: Any, number: Any) -> Any:
 
 @intrinsic  # type: ignore[misc]
 def _high_half(typing_context: Any, left: Any, right: Any) -> Any:
-    """The upper 64 bits of a product of two 64-bit numbers; ``left * right`` is the lower half."""
+    """Return the upper 64 bits of a product of two 64-bit numbers; ``left * right`` is the lower half."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide, half = ir.IntType(128), ir.IntType(64)
@@ -99,7 +99,7 @@ def _byte(typing_context: Any, at: Any) -> Any:
 
 @intrinsic  # type: ignore[misc]
 def _eight_bytes(typing_context: Any, at: Any) -> Any:
-    """Eight bytes as one number, the first the lowest."""
+    """Return eight bytes as one number, the first the lowest."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = builder.load(builder.inttoptr(arguments[0], ir.IntType(64).as_pointer()), align=1)
@@ -110,7 +110,7 @@ def _eight_bytes(typing_context: Any, at: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _eight_digits(word: Any) -> Any:
-    """The number that eight bytes of 0 to 9 make: joined to pairs, the pairs to fours, the fours to eight."""
+    """Return the number that eight bytes of 0 to 9 make: joined to pairs, to fours, to eight."""
     word = (word * np.uint64(10) + (word >> np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
     word = (word * np.uint64(100) + (word >> np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
     return (word * np.uint64(10_000) + (word >> np.uint64(32))) & np.uint64(0x00000000FFFFFFFF)
@@ -118,7 +118,7 @@ def _eight_digits(word: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _digit_run(at: int, digits: Any) -> Any:
-    """Append the digits from here on to a number; the number and where they end.
+    """Append the digits from here on to a number; return the number and where they end.
 
     Eight bytes at a time, for a loop over the bytes would end where the processor does not expect it.
     """
@@ -138,7 +138,7 @@ def _digit_run(at: int, digits: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _rounded(digits: Any, exponent: int) -> Any:
-    """``digits * 10**exponent`` correctly rounded, and whether it could be told; ``digits`` is not 0."""
+    """Return ``digits * 10**exponent``, correctly rounded, and whether that was possible; ``digits`` is not 0."""
     one = np.uint64(1)
     if exponent < _LOWEST_POWER or exponent > _HIGHEST_POWER:
         return 0.0, False
@@ -187,7 +187,7 @@ def _token_end(at: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _significant_digits(at: int, end: int) -> int:
-    """How many digits of the mantissa follow its leading zeros."""
+    """Return how many digits of the mantissa follow its leading zeros."""
     while _byte(at) == 48 or _byte(at) == 46:
         at += 1
     count = 0
@@ -199,7 +199,7 @@ def _significant_digits(at: int, end: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _number(at: int) -> Any:
-    """The number that begins here: its value, the end of its token, and what kind of token it is."""
+    """Parse the number that begins here: return its value, the end of its token, and what kind of token it is."""
     byte = _byte(at)
     if 48 <= byte <= 57 and _byte(at + 1) == 32:  # most values of sparse files are a single 1
         return np.float64(byte - 48), at + 1, _KNOWN
@@ -271,13 +271,13 @@ def _skip_blanks(at: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _is_query_id(at: int) -> Any:
-    """Whether the token is qid:something."""
+    """Return whether the token is qid:something."""
     return _byte(at) == 113 and _byte(at + 1) == 105 and _byte(at + 2) == 100 and _byte(at + 3) == 58
 
 
 @njit(cache=True, nogil=True)
 def _why_no_index(begin: int, at: int) -> int:
-    """What is wrong with a token whose leading digits end at ``at``, where no colon is."""
+    """Return what is wrong with a token whose leading digits end at ``at``, where no colon is."""
     if _byte(begin) == 45 and 48 <= _byte(begin + 1) <= 57:
         return BELOW_ZERO
     return NO_COLON if at > begin and _ends_token(_byte(at)) else NOT_AN_INDEX

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 
@@ -52,6 +53,19 @@ def test_places_are_told_by_line_and_token():
     assert lines.where(0) == "the open file, line 3"
     assert lines.where(9) == "the open file, line 4"
     assert lines.token(10) == "'three'"
+
+
+def test_the_size_is_known_of_a_plain_file_only(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"abc\n")
+    lines = LineBlocks(path, 10)
+    assert lines.size == 4
+    lines.close()
+    path.write_bytes(gzip.compress(b"abc\n"))
+    lines = LineBlocks(path, 10)
+    assert lines.size is None
+    lines.close()
+    assert LineBlocks(io.BytesIO(b"abc\n"), 10).size is None
 
 
 def test_standard_input_is_called_by_its_name():

@@ -174,12 +174,50 @@ def load_svmlight(
     those of :func:`read_svmlight`.
     """
     reader = SvmlightReader(source, _LOAD_BYTES, n_features, dtype, zero_based)
+    values, indices, labels = GrowingArray(reader.dtype), GrowingArray(np.int32), GrowingArray(np.float64)
+    indptr = GrowingArray(np.int64)
+    indptr.append(np.zeros(1, dtype=np.int64))
     with contextlib.closing(reader):
-        chunks = list(reader.chunks_of([block.copy() for block in reader.blocks()]))
-    if not chunks:
-        return sparse.csr_matrix((0, reader.width), dtype=dtype), np.empty(0)
-    X = sparse.vstack([chunk.X for chunk in chunks], format="csr")
-    return X, np.concatenate([chunk.y for chunk in chunks])
+        for block in reader.blocks():
+            share = reader.share_read
+            indptr.append(block.indptr[1:] + np.int64(values.size), share)
+            values.append(block.values, share)
+            indices.append(block.indices, share)
+            labels.append(block.labels, share)
+    columns, row_ends, y = indices.finish(), indptr.finish(), labels.finish()
+    reader.decide_numbering([columns])
+    if row_ends[-1] <= np.iinfo(np.int32).max:
+        row_ends = row_ends.astype(np.int32)
+    return sparse.csr_matrix((values.finish(), columns, row_ends), shape=(y.size, reader.width)), y
+
+
+class GrowingArray:
+    """One array made of many, without holding both the parts and the whole.
+
+    Memory that is set aside but not yet written to costs nothing, so a good guess of the final size, from the
+    share of the source that was read, saves all copying.
+    """
+
+    def __init__(self, dtype: DTypeLike):
+        self.size = 0
+        self._room: NDArray[Any] = np.empty(0, dtype=dtype)
+
+    def append(self, part: NDArray[Any], share_read: float = 0.0) -> None:
+        """Append an array that completes a share of all parts, from 0 to 1; 0 if it is not known."""
+        size = self.size + part.size
+        if size > self._room.size:
+            guess = int(1.05 * size / share_read) if share_read > 0 else 0
+            room = np.empty(max(guess, size + size // 2), dtype=self._room.dtype)
+            room[: self.size] = self._room[: self.size]
+            self._room = room
+        self._room[self.size : size] = part
+        self.size = size
+
+    def finish(self) -> NDArray[Any]:
+        """Return all parts as one array, with nothing to spare. Nothing can be appended any more."""
+        whole, self._room = self._room, np.empty(0, dtype=self._room.dtype)
+        whole.resize(self.size, refcheck=False)
+        return whole
 
 
 class _Block(NamedTuple):
@@ -199,7 +237,7 @@ class _Block(NamedTuple):
 class SvmlightReader(Iterator[SvmlightChunk]):
     """The chunks of one file, in order, once. Made by :func:`read_svmlight`.
 
-    While ``zero_based`` is None, indices are kept as they are written; ``chunks_of`` ends that.
+    While ``zero_based`` is None, indices are kept as they are written; ``decide_numbering`` ends that.
     """
 
     def __init__(
@@ -245,6 +283,11 @@ class SvmlightReader(Iterator[SvmlightChunk]):
             self.close()
 
     @property
+    def share_read(self) -> float:
+        """How much of the file has been read, from 0 to 1; 0 where that cannot be known."""
+        return self._bytes_read / self._lines.size if self._lines.size else 0.0
+
+    @property
     def width(self) -> int:
         """Columns: as asked for, else as many as seen so far; at least one, as in scikit-learn."""
         return self._n_features or max(self._largest + 1 - self._base, 1)
@@ -256,21 +299,21 @@ class SvmlightReader(Iterator[SvmlightChunk]):
                 waiting.append(block.copy())
                 if self.zero_based is None and self._smallest > 0 and self._bytes_read < _LOOK_BYTES:
                     continue
-                yield from self.chunks_of(waiting)
+                yield from self._chunks_of(waiting)
                 waiting = []
-            yield from self.chunks_of(waiting)
+            yield from self._chunks_of(waiting)
         finally:
             self._lines.close()
 
-    def chunks_of(self, waiting: list[_Block]) -> Iterator[SvmlightChunk]:
+    def _chunks_of(self, waiting: list[_Block]) -> Iterator[SvmlightChunk]:
         """Decide where the numbering begins, unless it is known, and make matrices of blocks."""
-        self._decide_numbering([block.indices for block in waiting])
+        self.decide_numbering([block.indices for block in waiting])
         for block in waiting:
             shape = (block.labels.size, self.width)
             X = sparse.csr_matrix((block.values, block.indices, block.indptr), shape=shape)
             yield SvmlightChunk(X, block.labels, block.first_line)
 
-    def _decide_numbering(self, indices: list[NDArray[np.int32]]) -> None:
+    def decide_numbering(self, indices: list[NDArray[np.int32]]) -> None:
         """Unless it is known, decide where the numbering begins by all that was read, and shift these indices."""
         if self.zero_based is not None:
             return
@@ -367,6 +410,8 @@ class LineBlocks:
         self.name = _name_of(source)
         self._to_close: list[Any] = []
         self.is_compressed = False
+        self.size: int | None = None
+        """Bytes of text, if known before reading."""
         self._file = self._open(source)
         self._room = block_bytes
         self._text = bytearray(block_bytes + _PADDING)
@@ -387,6 +432,8 @@ class LineBlocks:
                 self.is_compressed = True
                 self._to_close.append(opener(source, "rb"))
                 return self._to_close[-1]
+        if self._to_close:
+            self.size = os.fstat(source.fileno()).st_size
         return source
 
     def close(self) -> None:
