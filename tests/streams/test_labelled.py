@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from ratewise.kernels import evenly_mixed_classes
 from ratewise.streams import LabelledRows, Standardizer, labelled
 from ratewise.streams.grouping import equal_ranges, order_by_group
-from ratewise.kernels import evenly_mixed_classes
 
 
 def rows_of(X, codes, weights=None, **more):

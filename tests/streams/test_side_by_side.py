@@ -8,6 +8,7 @@ import pytest
 from ratewise.streams import Standardizer, Whitener
 from ratewise.streams.side_by_side import fill_side_by_side
 
+
 @pytest.mark.parametrize("whitened", [False, True])
 def test_threads_change_nothing(whitened):
     rng = np.random.default_rng(0)
