@@ -1,6 +1,6 @@
 """CPU time and test value of the default fit from 20,000 to 100,000 rows, every 10%: neither may jump.
 
-Rows are drawn from the training part of a data set; the test part stays the same. Median of three fits, one thread.
+Rows are drawn from the training part of a data set; the test part stays the same. Medians of three fits.
 Writes benchmarks/results/sizes.json.
 """
 

@@ -181,8 +181,9 @@ rng = np.random.default_rng(0)
 X = rng.standard_normal((400, 11))
 y = X[:, 0] + rng.standard_normal(400) > 1
 classifier = MeasureClassifier(MinRate(), threshold="zero", sharpen=False, random_state=0).fit(X, y)
-loops = (learn, gather_standardized)
-hits, misses = (sum(sum(getattr(loop.stats, kind).values()) for loop in loops) for kind in ("cache_hits", "cache_misses"))
+counts = [loop.stats for loop in (learn, gather_standardized)]
+hits = sum(sum(count.cache_hits.values()) for count in counts)
+misses = sum(sum(count.cache_misses.values()) for count in counts)
 print(_operations.chosen.__name__, hits, misses, *classifier.coef_[0])
 """
 

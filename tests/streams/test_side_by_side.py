@@ -9,6 +9,7 @@ from ratewise.streams.side_by_side import fill_side_by_side
 from ratewise.streams import Standardizer, Whitener
 
 
+
 @pytest.mark.parametrize("whitened", [False, True])
 def test_threads_change_nothing(whitened):
     rng = np.random.default_rng(0)

@@ -10,7 +10,7 @@ a vector, stall the processor for longer than the arithmetic takes. So the vecto
 columns of a row, too few to fill a vector, are read as the last whole vector of the row with the columns already
 read blanked out. The model has to be laid out likewise: see :func:`~.rows.model_places`.
 
-Sparse rows are met one at a time. A row costs its non-zeros and nothing else: no loop runs over the columns.
+Sparse rows are learned from one at a time. A row costs its non-zeros only: no loop runs over the columns.
 
 Each operation is a function ``_emit_...`` of llvmlite's builder and of plain pointers and numbers, which
 :func:`build_all` can run without numba, and an intrinsic that hands it numba's arrays.
@@ -18,6 +18,7 @@ Each operation is a function ``_emit_...`` of llvmlite's builder and of plain po
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -50,7 +51,11 @@ class _Array(NamedTuple):
 
     @property
     def number_bytes(self) -> int:
-        return 4 if self.number == _FLOAT else 8
+        return _bytes_of(self.number)
+
+
+def _bytes_of(number: Any) -> int:
+    return 4 if number == _FLOAT else 8
 
 
 def _at(builder: Any, start: Any, offset: Any) -> Any:
@@ -89,7 +94,7 @@ class _Lanes:
         self._number = number
         self.count = count
         self.kind = number if count == 1 else ir.VectorType(number, count)
-        self._align = 4 if number == _FLOAT else 8
+        self._align = _bytes_of(number)
 
     def load(self, start: Any, offset: Any) -> Any:
         return self._builder.load(self._at(start, offset), align=self._align)
@@ -334,12 +339,12 @@ def _emit_prefetch_row(builder: Any, X: _Array, i: Any) -> None:
 def _emit_standardize_row(
     builder: Any, X: _Array, k: Any, centre: _Array, inverse: _Array, out: _Array, i: Any
 ) -> None:
-    """Emit eight columns at a time; the last eight may have been met before.
+    """Emit eight columns at a time; some of the last eight may be written twice.
 
-    Left to the compiler, a row of 22 columns would end in six single ones, and begin with a look whether the
+    Left to the compiler, a row of 22 columns would end in six single ones, and begin with a test whether the
     arrays overlap.
     """
-    columns, step = X.columns, _INDEX(_STANDARDIZED_LANES)
+    columns = X.columns
     row, new_row = (_at(builder, array.data, builder.mul(place, columns)) for array, place in ((X, k), (out, i)))
 
     def emit(lanes: _Lanes) -> None:
@@ -356,7 +361,7 @@ def _emit_standardize_row(
             standardize(offset)
         if lanes.count > 1:
             with builder.if_then(builder.icmp_signed(">", over, _INDEX(0))):
-                standardize(builder.sub(columns, step))
+                standardize(builder.sub(columns, _INDEX(lanes.count)))
 
     _wide_or_narrow(builder, X, _STANDARDIZED_LANES, emit)
 
@@ -409,51 +414,31 @@ def _lowering(emit: Callable[..., Any]) -> Callable[..., Any]:
     return lower
 
 
-@intrinsic
-def learned_in_blocks(typingctx: Any, rows: Any) -> Any:
-    return types.boolean(rows), _lowering(_emit_learned_in_blocks)
+def _operation(emit: Callable[..., Any], returns: Any) -> Any:
+    """Return what compiled code calls; its arguments are those of ``emit``, less the builder."""
+
+    def define(typingctx: Any, *arguments: Any) -> Any:
+        return returns(*arguments), _lowering(emit)
+
+    define.__signature__ = inspect.signature(emit)  # type: ignore[attr-defined]  # numba takes no *arguments
+    define.__name__ = emit.__name__.removeprefix("_emit_")
+    return intrinsic(define)
 
 
-@intrinsic
-def look_ahead(typingctx: Any, rows: Any, first: Any, vector: Any) -> Any:
-    found = types.UniTuple(types.float64, BLOCK + len(PAIRS))
-    return found(rows, first, vector), _lowering(_emit_look_ahead)
-
-
-@intrinsic
-def row_dot(typingctx: Any, rows: Any, i: Any, vector: Any) -> Any:
-    return types.float64(rows, i, vector), _lowering(_emit_row_dot)
-
-
-@intrinsic
-def add_rows(typingctx: Any, rows: Any, first: Any, factors: Any, vector: Any) -> Any:
-    return types.void(rows, first, factors, vector), _lowering(_emit_add_rows)
-
-
-@intrinsic
-def squared_row(typingctx: Any, rows: Any, i: Any) -> Any:
-    return types.float64(rows, i), _lowering(_emit_squared_row)
-
-
-@intrinsic
-def count_values(typingctx: Any, rows: Any, start: Any, stop: Any) -> Any:
-    return types.int64(rows, start, stop), _lowering(_emit_count_values)
-
-
-@intrinsic
-def prefetch_row(typingctx: Any, X: Any, i: Any) -> Any:
-    return types.void(X, types.int64), _lowering(_emit_prefetch_row)
+add_rows = _operation(_emit_add_rows, types.void)
+count_values = _operation(_emit_count_values, types.int64)
+learned_in_blocks = _operation(_emit_learned_in_blocks, types.boolean)
+look_ahead = _operation(_emit_look_ahead, types.UniTuple(types.float64, BLOCK + len(PAIRS)))
+prefetch_row = _operation(_emit_prefetch_row, types.void)
+row_dot = _operation(_emit_row_dot, types.float64)
+squared_row = _operation(_emit_squared_row, types.float64)
+whiten_rows = _operation(_emit_whiten_rows, types.void)
 
 
 @intrinsic
 def standardize_row(typingctx: Any, X: Any, k: Any, centre: Any, inverse: Any, out: Any, i: Any) -> Any:
     check_standardizing(X, centre, inverse, out)
-    return types.void(X, types.int64, centre, inverse, out, types.int64), _lowering(_emit_standardize_row)
-
-
-@intrinsic
-def whiten_rows(typingctx: Any, rows: Any, triangle: Any, whitened: Any) -> Any:
-    return types.void(rows, triangle, whitened), _lowering(_emit_whiten_rows)
+    return types.void(X, k, centre, inverse, out, i), _lowering(_emit_standardize_row)
 
 
 def build_all() -> None:

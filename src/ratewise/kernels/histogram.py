@@ -11,11 +11,11 @@ from numba import njit
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
 def count_called(scores: Any, signed_weights: Any, threshold: float) -> tuple[float, float, float, float]:
-    """Return the weights of all positives, of those above the threshold, of all negatives, of those not above."""
+    """Return the weight of positives, of those above the threshold, of negatives, and of those not above it."""
     positives, hits, negatives, passes = 0.0, 0.0, 0.0, 0.0
     for i in range(scores.size):
         weight = np.float64(signed_weights[i])
-        called = 1.0 if np.float64(scores[i]) > threshold else 0.0  # a branch would be guessed wrong
+        called = 1.0 if np.float64(scores[i]) > threshold else 0.0  # a branch would be predicted wrong
         positive, negative = max(weight, 0.0), max(-weight, 0.0)
         positives += positive
         negatives += negative

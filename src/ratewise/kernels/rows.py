@@ -188,7 +188,7 @@ def _standardize_row(X: Any, k: Any, centre: Any, inverse: Any, out: Any, i: Any
 
 @njit(nogil=True, fastmath=FASTMATH)
 def whiten_rows(rows: Any, triangle: Any, whitened: Any) -> None:
-    """Set ``whitened = rows @ triangle``, for eight rows; the triangle is upper, padded to whole vectors."""
+    """Set ``whitened = rows @ triangle``, for eight rows; the upper triangle is padded to whole vectors."""
     height, width = triangle.shape
     for i in range(WHITENED_TOGETHER):
         for column in range(width):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
-_IN_CACHE, _PILE = 1 << 21, 1 << 16  # numbers that are shuffled as they lie; numbers in a pile
+_IN_CACHE, _PILE = 1 << 21, 1 << 16  # numbers that are shuffled in place; numbers per pile
 _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 

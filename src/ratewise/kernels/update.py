@@ -1,10 +1,10 @@
-"""The one loop that learns: SPADE's, and STAMP's when the pair of weights is held.
+"""The one learning loop: SPADE's, and that of STAMP and sharpening where the class weights are fixed.
 
 The model is ``scale * direction`` (and an intercept), so that shrinking it, for the projection onto W or for
-the L2 penalty, is one multiplication. The mean of the models on the way is taken from a sample of them: every so
-many points the current model is added up, as often as the points it stands for. Models change so little from
-point to point that a few hundred a pass tell the mean; keeping the exact one, however lazily, would double the
-cost of an update.
+the L2 penalty, is one multiplication. The mean of the models along the way is taken from a sample of them: every
+so many points the current model is added to a sum, times the number of points it stands for. Models change so
+little from point to point that a few hundred per pass give the mean; the exact one, however lazily it is kept,
+would double the cost of an update.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ STATE = np.dtype(
         ("intercept_sum", "f8"),
         ("summed", "f8"),  # points that the sum of models stands for
         ("unsummed", "f8"),  # points since
-        ("alpha", "f8"),  # the pair of weights on the two rates
+        ("alpha", "f8"),  # the class weights: the dual pair, where it is learned
         ("beta", "f8"),
-        # What happened on the way, each point met before it was learned from:
+        # Weights of the points, and of those on the right side before they were learned from:
         ("positives", "f8"),
         ("negatives", "f8"),
         ("positive_hits", "f8"),
@@ -43,14 +43,14 @@ STATE = np.dtype(
 # A point whose reward hardly changes is not learned from: the row's update would cost more than it moves.
 NEGLIGIBLE_SLOPE = 1e-3
 
-# What changes slowly is looked at once a stretch of points: the dual pair, the steps, the penalty, the sampled
-# mean, the rates. All move fastest at first, so stretches grow with the root of the points.
+# What changes slowly is updated once per stretch of points: the dual pair, the steps, the penalty, the sampled
+# mean, the rates. All move fastest at first, so stretches grow with the root of the number of points.
 _LONGEST_STRETCH = 32
 
-# A model of so few columns is added to at every block, be it zeros: a branch would cost more.
+# To a model of fewer columns every block is added, even where it adds zeros: a branch would cost more.
 _SMALL_MODEL = 64
 
-# What guessing wrong whether a row, met alone, is learned from costs, in values added in vain.
+# The cost of a wrong branch prediction (is a row, taken alone, learned from?), in values added in vain.
 _WRONG_GUESS = 32
 
 # Below this the scale is folded into the direction. It takes a loop over the columns, so it should be rare; but
@@ -59,7 +59,7 @@ _SMALLEST_SCALE = 1e-6
 
 
 class Steps(NamedTuple):
-    """How far a point moves the model and the pair, in one call of :func:`learn`."""
+    """How far a point moves the model and the dual pair, in one call of :func:`learn`."""
 
     step: float
     """Primal step at t = 1; it falls as 1 / sqrt(t)."""
@@ -75,17 +75,16 @@ class Steps(NamedTuple):
     intercept_gain: float
     """How far the intercept moves with a step: the square of the constant entry it is the weight of.
 
-    1 suits standardised rows; an entry of the rows' own size keeps everything indifferent to their scale."""
+    1 suits standardised rows; with an entry of the rows' own size nothing depends on their scale."""
     average_every: int
     """Points between the models whose mean is taken."""
 
 
 @njit(nogil=True, fastmath=FASTMATH, error_model="numpy")
-def _meet(score: Any, signed_weight: Any, pulls: Any, reward: Any) -> Any:
-    """How far to move along the row of a point.
+def _push(score: Any, signed_weight: Any, pulls: Any, reward: Any) -> Any:
+    """Return how far to move along the row of a point.
 
-    A move of 0 goes the same way as any other, and a class is told by arithmetic: a branch would be guessed wrong
-    too often.
+    Arithmetic tells the class, and a move of 0 is no special case: branches would be predicted wrong too often.
     """
     margin = math.copysign(1.0, signed_weight) * score
     slope = reward.slope(margin)
@@ -95,7 +94,7 @@ def _meet(score: Any, signed_weight: Any, pulls: Any, reward: Any) -> Any:
 
 @njit(nogil=True, error_model="numpy")
 def _stretch_after(t: Any, longest: Any) -> Any:
-    """How many points the stretch after t points takes."""
+    """Return the number of points of the stretch after t points."""
     return min(max(int(math.sqrt(t) / (2 * BLOCK)) * BLOCK, BLOCK), longest)
 
 
@@ -117,10 +116,10 @@ def learn(
 
     ``signed_weights[i]`` is the sample weight of point i, negative for a point of the negative class.
     ``radius`` bounds the model's length; None: unbounded. ``measure`` is a concave measure whose dual pair is
-    learned along (Algorithm 1), or None to hold the pair. (numba compiles a loop of its own for each None.)
+    learned along (Algorithm 1), or None for fixed class weights. (numba compiles a loop of its own for each None.)
 
     Each point moves the model. The dual pair, whose cost does not depend on the columns and would outweigh that of
-    a short row, moves once a stretch, by what all its points ask of it.
+    a short row, moves once per stretch, by the sum of the moves of its points.
     """
     s = state[0]
     t = int(s.points)
@@ -150,21 +149,21 @@ def learn(
             for first in range(begin, begin + length, BLOCK):
                 count = min(BLOCK, begin + length - first)
                 if learned_in_blocks(rows) and count == BLOCK and radius is None:
-                    # The scores of all four at once; what learning from one adds to those of the next is told by
-                    # the products of their rows.
+                    # The scores of all four at once; the products of their rows say what learning from one adds to
+                    # the scores of the next.
                     d0, d1, d2, d3, p01, p02, p12, p03, p13, p23 = look_ahead(rows, first, direction)
                     y0, y1 = np.float64(signed_weights[first]), np.float64(signed_weights[first + 1])
                     y2, y3 = np.float64(signed_weights[first + 2]), np.float64(signed_weights[first + 3])
                     z0 = scale * d0 + intercept
-                    push0 = _meet(z0, y0, pulls, reward)
+                    push0 = _push(z0, y0, pulls, reward)
                     z1 = scale * d1 + intercept + push0 * (p01 + gain)
-                    push1 = _meet(z1, y1, pulls, reward)
+                    push1 = _push(z1, y1, pulls, reward)
                     z2 = scale * d2 + intercept + push0 * (p02 + gain) + push1 * (p12 + gain)
-                    push2 = _meet(z2, y2, pulls, reward)
+                    push2 = _push(z2, y2, pulls, reward)
                     z3 = (
                         scale * d3 + intercept + push0 * (p03 + gain) + push1 * (p13 + gain) + push2 * (p23 + gain)
                     )
-                    push3 = _meet(z3, y3, pulls, reward)
+                    push3 = _push(z3, y3, pulls, reward)
                     place = first - begin
                     scores[place], scores[place + 1], scores[place + 2], scores[place + 3] = z0, z1, z2, z3
                     moved = abs(push0) + abs(push1) + abs(push2) + abs(push3)
@@ -177,7 +176,7 @@ def learn(
                     for i in range(first, first + count):
                         linear = scale * row_dot(rows, i, direction)
                         y = np.float64(signed_weights[i])
-                        push = _meet(linear + intercept, y, pulls, reward)
+                        push = _push(linear + intercept, y, pulls, reward)
                         scores[i - begin] = linear + intercept
                         learned += push != 0.0
                         if add_always or push != 0.0:
@@ -217,7 +216,7 @@ def learn(
                 intercept_sum += unsummed * intercept
                 summed += unsummed
                 unsummed = 0.0
-            # Where many rows are learned from, adding nothing for the others costs less than wrong guesses.
+            # Where many rows are learned from, adding zeros for the others costs less than wrong predictions.
             add_always = count_values(rows, begin, end) * (length - learned) < _WRONG_GUESS * learned * length
             total, hits, others, passes = count_called(scores[:length], signed_weights[begin:end], 0.0)
             positives += total
