@@ -9,8 +9,11 @@ import pytest
 
 from ratewise.measures import CohenKappa, CostMatrix, FBeta, GowerLegendre, Jaccard, NetBenefit, Tversky
 from ratewise.rewards import Reward
-from ratewise.solvers import Amp, History, Task, best_threshold, rates_at
-from ratewise.streams import ArrayStream, Standardizer
+from ratewise.solvers import Amp, Task, best_threshold, rates_at
+from ratewise.solvers.history import History
+from ratewise.training.rows import ArrayRows
+from ratewise.training.source import Runner
+from ratewise.transforms import Standardizer
 
 MEASURES = [FBeta(1.0), FBeta(2.0), Jaccard(), GowerLegendre(0.5), GowerLegendre(2.0), Tversky(), CohenKappa()]
 
@@ -47,9 +50,15 @@ def known_optimum(measure, x, signs):
     return float(measure.value(p_reward, n_reward, positive.mean()).max())
 
 
-def stream_of(X, signs):
-    standardizer = Standardizer(X.shape[1], active=False)
-    return ArrayStream(X, signs, standardizer, np.random.default_rng(0), np.float64)
+def rows_of(X, signs, standardizer=None):
+    standardizer = standardizer or Standardizer(X.shape[1], active=False)
+    return ArrayRows(X, signs, standardizer, np.random.default_rng(0), np.float64)
+
+
+def run_amp(solver, rows, measure, **task):
+    run = solver.start(Task(measure, rows.n_features, rows.dtype, **task))
+    Runner(run, 0, rows.summary).to_the_end(rows)
+    return run
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
@@ -58,11 +67,9 @@ def test_the_level_never_falls_and_the_excess_stays_under_the_linear_rate(measur
     optimum = known_optimum(measure, x, signs)
     rate = measure.convergence_rate(1.0, 0.3)
     history = History()
-    stream = stream_of(x[:, np.newaxis], signs)
     solver = Amp(reward=Affine(), radius=RADIUS, level="reward", tolerance=1e-12)
-    run = solver.start(Task(measure, 1, np.float64, history=history))
+    run_amp(solver, rows_of(x[:, np.newaxis], signs), measure, history=history)
     start = float(measure.value(0.5, 0.5, 0.3))  # every reward of the zero model is 1/2
-    run.solve(stream)
     levels = np.concatenate([[start], history.table()["level"]])
     assert (np.diff(levels) >= 0).all()
     excess = optimum - levels
@@ -78,12 +85,11 @@ def test_levels_never_fall_on_data_with_the_default_reward(measure):
     X = rng.standard_normal((2_000, 5))
     signs = np.where(X[:, 0] + rng.standard_normal(2_000) > 1.5, 1.0, -1.0)
     history = History()
-    run = Amp().start(Task(measure, 5, np.float64, l2=1e-6, history=history))
-    run.solve(stream_of(X, signs))
+    run_amp(Amp(), rows_of(X, signs), measure, l2=1e-6, history=history)
     levels = history.table()["level"]
     assert (np.diff(levels) >= 0).all()
     assert levels[-1] > 0.3
-    assert len(levels) < 30, "the rounds must stop by tolerance, not by the limit"
+    assert len(levels) < 30, "the iterations must stop by tolerance, not by the limit"
 
 
 def test_the_model_stays_in_the_ball_and_touches_it_only_if_it_must():
@@ -92,8 +98,7 @@ def test_the_model_stays_in_the_ball_and_touches_it_only_if_it_must():
     signs = np.where(X[:, 0] + 0.5 * rng.standard_normal(500) > 1.0, 1.0, -1.0)
     lengths = {}
     for radius in (0.5, 1e6):
-        run = Amp(radius=radius).start(Task(FBeta(1.0), 3, np.float64))
-        run.solve(stream_of(X, signs))
+        run = run_amp(Amp(radius=radius), rows_of(X, signs), FBeta(1.0))
         lengths[radius] = np.linalg.norm(np.append(*run.model()))
     assert lengths[0.5] == pytest.approx(0.5, abs=1e-3)
     assert 1.0 < lengths[1e6] < 100.0
@@ -103,17 +108,16 @@ def test_the_model_stays_in_the_ball_and_touches_it_only_if_it_must():
     "measure", [CostMatrix(((0.0, 1.0), (10.0, 0.0))), CohenKappa(), NetBenefit(0.2)], ids=str
 )
 def test_amp_climbs_from_below_zero(measure):
-    """Costs are negative all the way; a level cut off at zero would stop the first round from counting."""
+    """Costs are negative all the way; a level cut off at zero would stop the first iteration from counting."""
     rng = np.random.default_rng(0)
     positive = rng.random(3_000) < 0.2
     X = rng.standard_normal((3_000, 2))
     X[positive, 0] += 2.0
     signs = np.where(positive, 1.0, -1.0)
-    stream = ArrayStream(X, signs, Standardizer(2).update(X), np.random.default_rng(0), np.float64)
-    run = Amp().start(Task(measure, 2, np.float64))
-    run.solve(stream)
+    rows = rows_of(X, signs, Standardizer(2).update(X))
+    run = run_amp(Amp(), rows, measure)
     attainable = best_threshold(X[:, 0], signs, measure).value
-    rates = rates_at(stream.scores(*run.model()), stream.signed_weights)
+    rates = rates_at(rows.scores(*run.model()), rows.signed_weights)
     assert run.challenge_level == pytest.approx(float(measure.value(*rates)))
     useless, perfect = measure.scale(0.2)
     assert run.challenge_level > attainable - 0.05 * (perfect - useless)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ratewise.measures import Constrained, FBeta, PrecisionAtRecall, RecallAtPrecision, TPRAtTNR
-from ratewise.solvers import best_threshold, constraint_slack
+from ratewise.solvers import best_threshold
+from ratewise.solvers.constraints import constraint_slack
 
 
 def overlapping(positives, negatives, seed=0, shift=2.0):

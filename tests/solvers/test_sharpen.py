@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from ratewise.measures import FBeta, FunctionMeasure, MinRate, get_measure, measure_names
-from ratewise.solvers import History, Sharpen, WeightedLogistic, best_threshold
-from ratewise.solvers.sharpen import Trajectory
-from ratewise.streams import ArrayStream, Standardizer
+from ratewise.solvers import Sharpen, Task, WeightedLogistic, best_threshold
+from ratewise.solvers.history import History
+from ratewise.solvers.sharpen import SharpenedRun
+from ratewise.training.rows import ArrayRows
+from ratewise.training.source import Runner
+from ratewise.transforms import Standardizer
 
 
 def with_hopeless_points(n=6_000, seed=0):
@@ -28,27 +31,21 @@ def with_hopeless_points(n=6_000, seed=0):
     return X, np.where(positive, 1.0, -1.0)
 
 
-def stream_of(X, signs, seed=0):
-    stream = ArrayStream(X, signs, Standardizer(X.shape[1]).update(X), np.random.default_rng(seed), np.float32)
-    return stream, stream.limit_rows(1e9)
+def rows_of(X, signs, seed=0):
+    rows = ArrayRows(X, signs, Standardizer(X.shape[1]).update(X), np.random.default_rng(seed), np.float32)
+    return rows, rows.limit_rows(1e9)
 
 
-def trajectory_of(stream, leverage, measure, settings=None, passes=8, start=None, history=None):
-    return Trajectory(
-        stream,
-        start or WeightedLogistic(0.5, 2),
-        measure,
-        settings or Sharpen(row_limit=1e9),
-        leverage=leverage,
-        passes=passes,
-        initial=None,
-        l2=0.0,
-        history=history or History(),
-    )
+def candidates_of(rows, leverage, measure, settings=None, passes=8, history=None, **more):
+    settings = settings or Sharpen(row_limit=1e9)
+    task = Task(measure, rows.n_features, rows.dtype, history=history)
+    run = SharpenedRun(WeightedLogistic(0.5, 2), task, settings, passes=passes, leverage=leverage, **more)
+    Runner(run, 0, rows.summary).to_the_end(rows)
+    return run.candidates
 
 
-def value_of(snapshot, stream, measure):
-    return best_threshold(snapshot.scores, stream.signed_weights, measure).value
+def value_of(candidate, rows, measure):
+    return best_threshold(rows.scores(*candidate.model), rows.signed_weights, measure).value
 
 
 MEASURES = [*map(get_measure, measure_names()), FunctionMeasure(lambda p, n: 0.3 * p + 0.7 * n**2)]
@@ -57,28 +54,35 @@ MEASURES = [*map(get_measure, measure_names()), FunctionMeasure(lambda p, n: 0.3
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.label)
 def test_sharpening_lets_hopeless_points_go(measure):
     X, signs = with_hopeless_points()
-    stream, leverage = stream_of(X, signs)
-    units = Standardizer(2).update(X)
-    snapshots = list(trajectory_of(stream, leverage, measure).snapshots())
-    start = max(value_of(s, stream, measure) for s in snapshots if "passes" in s.stage)
-    sharpened = value_of(snapshots[-1], stream, measure)
-    attainable = best_threshold(stream.X @ units.scale.astype(np.float32), stream.signed_weights, measure).value
+    rows, leverage = rows_of(X, signs)
+    scale = Standardizer(2).update(X).scale.astype(np.float32)
+    candidates = candidates_of(rows, leverage, measure)
+    start = max(value_of(s, rows, measure) for s in candidates if "passes" in s.stage)
+    sharpened = value_of(candidates[-1], rows, measure)
+    attainable = best_threshold(rows.X @ scale, rows.signed_weights, measure).value
     assert start < attainable - 0.005, "a problem on which concave rewards do not fall short shows nothing"
     assert sharpened > attainable - 0.01
 
 
-def test_snapshots_come_after_1_2_4_passes_and_at_the_end_of_each_stage():
-    stream, leverage = stream_of(*with_hopeless_points(2_000))
-    stages = [s.stage for s in trajectory_of(stream, leverage, FBeta(), passes=6).snapshots()]
-    start = "logistic, emphasis 0.5"
+def test_candidates_come_after_1_2_4_passes_and_at_the_end_of_each_stage():
+    rows, leverage = rows_of(*with_hopeless_points(2_000))
+    stages = [s.stage for s in candidates_of(rows, leverage, FBeta(), passes=6)]
+    start = "logistic, class-weight exponent 0.5"
     expected = [f"{start}, {k} passes" for k in (1, 2)] + [f"{start}, sharpened {k}" for k in (1, 2, 4, 6)]
     assert stages == expected
 
 
-def test_the_history_tells_every_sharpening_pass_with_its_pair():
-    stream, leverage = stream_of(*with_hopeless_points(2_000))
+def test_without_sharpening_passes_the_start_alone_is_a_candidate():
+    rows, leverage = rows_of(*with_hopeless_points(2_000))
+    (start,) = candidates_of(rows, leverage, FBeta(), passes=0, whole_start=False)
+    assert start.stage == "logistic, class-weight exponent 0.5, 2 passes"
+    assert start.value == pytest.approx(value_of(start, rows, FBeta()))
+
+
+def test_the_history_holds_every_sharpening_pass_with_its_class_weights():
+    rows, leverage = rows_of(*with_hopeless_points(2_000))
     history = History()
-    list(trajectory_of(stream, leverage, FBeta(), passes=3, history=history).snapshots())
+    candidates_of(rows, leverage, FBeta(), passes=3, history=history)
     table = history.table()
     np.testing.assert_array_equal(table["pass"], [1, 2, 3, 4, 5])
     np.testing.assert_array_equal(table["points"], 2_000 * table["pass"])
@@ -88,24 +92,24 @@ def test_the_history_tells_every_sharpening_pass_with_its_pair():
 
 @pytest.mark.parametrize("measure", [FBeta(1.0), get_measure("gmean"), MinRate()], ids=str)
 def test_steps_far_too_long_are_noticed_and_never_returned(measure):
-    stream, leverage = stream_of(*with_hopeless_points(3_000))
+    rows, leverage = rows_of(*with_hopeless_points(3_000))
     settings = Sharpen(step=1e7, row_limit=1e9)
-    snapshots = list(trajectory_of(stream, leverage, measure, settings, passes=16).snapshots())
-    start = max(value_of(s, stream, measure) for s in snapshots if "passes" in s.stage)
-    for snapshot in snapshots:
-        assert np.isfinite(snapshot.model.weights).all()
-        assert value_of(snapshot, stream, measure) >= 0.79 * start
+    candidates = candidates_of(rows, leverage, measure, settings, passes=16)
+    start = max(value_of(s, rows, measure) for s in candidates if "passes" in s.stage)
+    for candidate in candidates:
+        assert np.isfinite(candidate.model.weights).all()
+        assert value_of(candidate, rows, measure) >= 0.79 * start
 
 
 @pytest.mark.parametrize("measure", [FBeta(1.0), get_measure("jaccard")], ids=str)
 def test_the_weights_of_a_pass_are_the_valuations_at_the_current_level(measure):
     """For F1 that is 2 - v on a positive and v on a negative, up to scale."""
-    stream, leverage = stream_of(*with_hopeless_points(3_000))
+    rows, leverage = rows_of(*with_hopeless_points(3_000))
     history = History()
-    list(trajectory_of(stream, leverage, measure, passes=3, history=history).snapshots())
+    candidates_of(rows, leverage, measure, passes=3, history=history)
     table = history.table()
     level = table["value"][-2]  # the last pass was weighted by the level of the one before
-    p = stream.summary.prevalence
+    p = rows.summary.prevalence
     on_tpr, on_tnr = measure.valuation_weights(level, p)
     expected = (on_tpr / p) / (on_tnr / (1 - p))
     assert table["alpha"][-1] / table["beta"][-1] == pytest.approx(expected, rel=1e-6)
@@ -117,9 +121,9 @@ def test_min_leans_towards_the_class_whose_scores_are_thin_at_the_cut():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(0.0, 3.0, (1_000, 1)), rng.normal(-3.0, 0.5, (4_000, 1))])
     signs = np.repeat([1.0, -1.0], [1_000, 4_000])
-    stream, leverage = stream_of(X, signs)
+    rows, leverage = rows_of(X, signs)
     history = History()
-    list(trajectory_of(stream, leverage, MinRate(), passes=2, history=history).snapshots())
+    candidates_of(rows, leverage, MinRate(), passes=2, history=history)
     table = history.table()
     per_tpr = table["alpha"][-1] * 0.2
     per_tnr = table["beta"][-1] * 0.8

@@ -17,11 +17,16 @@ from ratewise.measures import (
     Jaccard,
     NetBenefit,
     PseudoLinear,
+    Rates,
     Tversky,
 )
 from ratewise.measures.base import PseudoLinearCoefficients, PseudoLinearMeasure
-from ratewise.solvers import History, Stamp, Task, best_threshold, rates_at
-from ratewise.streams import ArrayStream, Standardizer
+from ratewise.solvers import Learn, LinearModel, Stamp, Summary, Task, best_threshold, rates_at
+from ratewise.solvers.base import CountRates
+from ratewise.solvers.history import History
+from ratewise.training.rows import ArrayRows
+from ratewise.training.source import Runner
+from ratewise.transforms import Standardizer
 
 MEASURES = [
     FBeta(1.0),
@@ -46,18 +51,18 @@ def clouds(n=20_000, share=0.1, seed=0):
     X = rng.standard_normal((n, 4))
     X[positive, 0] += 2.0
     signs = np.where(positive, 1.0, -1.0)
-    stream = ArrayStream(X, signs, Standardizer(4).update(X), np.random.default_rng(seed), np.float32)
-    return stream, X[:, 0], signs
+    rows = ArrayRows(X, signs, Standardizer(4).update(X), np.random.default_rng(seed), np.float32)
+    return rows, X[:, 0], signs
 
 
-def run_stamp(solver, stream, measure, history=None):
-    run = solver.start(Task(measure, stream.n_features, stream.X.dtype, history=history))
-    run.solve(stream)
+def run_stamp(solver, rows, measure, history=None):
+    run = solver.start(Task(measure, rows.n_features, rows.dtype, history=history))
+    Runner(run, 0, rows.summary).to_the_end(rows)
     return run
 
 
-def level_at_zero(stream, model):
-    return float(FBeta(1.0).value(*rates_at(stream.scores(*model), stream.signed_weights)))
+def level_at_zero(rows, model):
+    return float(FBeta(1.0).value(*rates_at(rows.scores(*model), rows.signed_weights)))
 
 
 def test_where_good_epochs_and_bad_ones_take_turns_a_bad_one_is_not_returned():
@@ -71,61 +76,69 @@ def test_where_good_epochs_and_bad_ones_take_turns_a_bad_one_is_not_returned():
     signs = np.where(positive, 1.0, -1.0)
     returned, last = [], []
     for passes in range(1, 9):
-        stream = ArrayStream(X, signs, Standardizer(4).update(X), np.random.default_rng(0), np.float32)
-        run = run_stamp(Stamp(passes=passes), stream, FBeta(1.0), history := History())
-        returned.append(level_at_zero(stream, run.model()))
+        rows = ArrayRows(X, signs, Standardizer(4).update(X), np.random.default_rng(0), np.float32)
+        run = run_stamp(Stamp(passes=passes), rows, FBeta(1.0), history := History())
+        returned.append(level_at_zero(rows, run.model()))
         last.append(history.table()["level"][-1])
     assert min(last) < 0.15
     assert min(returned) > 0.25
 
 
-def test_the_last_epoch_is_kept_where_an_earlier_one_is_better_by_chance_only():
-    run = Stamp().start(Task(FBeta(1.0), 4, np.dtype(np.float32)))
-    models = [run.model()._replace(intercept=float(k)) for k in range(3)]
-    near = list(zip((0.51, 0.52, 0.5), models, strict=True))
-    assert run._best_beyond_chance(near, 0.1) is models[2]
-    far = list(zip((0.51, 0.72, 0.5), models, strict=True))
-    assert run._best_beyond_chance(far, 0.1) is models[1]
+@pytest.mark.parametrize(("levels", "kept"), [((0.51, 0.52, 0.5), 2), ((0.51, 0.72, 0.5), 1)])
+def test_the_last_epoch_is_kept_where_an_earlier_one_is_better_by_chance_only(levels, kept):
+    """Three epochs of 100, 200 and 400 points; epoch k learns an intercept of k, and its level is as given."""
+    run = Stamp(passes=1).start(Task(FBeta(1.0), 4))
+    seen = Summary(700, 70.0, 630.0, 2_800.0)
+    for epoch, level in enumerate(levels):
+        request = run.request(seen)
+        assert isinstance(request, Learn)
+        request.learner.set_model(LinearModel(np.zeros(4), float(epoch)))
+        run.receive(None)
+        assert isinstance(run.request(seen), CountRates)
+        run.receive(Rates(level / (2.0 - level), 1.0, 0.1))  # F1 = 2 TPR / (1 + TPR) at a precision of 1
+        assert run.challenge_level == pytest.approx(level)
+    assert run.finished
+    assert run.model().intercept == kept
 
 
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.01])
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 def test_with_a_tuned_threshold_stamp_reaches_the_best_direction(measure, share):
-    stream, first_axis, signs = clouds(share=share)
+    rows, first_axis, signs = clouds(share=share)
     attainable = best_threshold(first_axis, signs, measure).value
-    model = run_stamp(Stamp(passes=5), stream, measure).model()
-    found = best_threshold(stream.scores(*model), stream.signed_weights, measure).value
+    model = run_stamp(Stamp(passes=5), rows, measure).model()
+    found = best_threshold(rows.scores(*model), rows.signed_weights, measure).value
     assert found > attainable - 0.015
 
 
 @pytest.mark.parametrize("level", ["actual", "fresh"])
 def test_the_level_rises_from_zero_to_what_the_model_is_worth(level):
-    stream, _, _ = clouds()
+    rows, _, _ = clouds()
     history = History()
-    run = run_stamp(Stamp(passes=5, level=level), stream, FBeta(1.0), history)
+    run = run_stamp(Stamp(passes=5, level=level), rows, FBeta(1.0), history)
     levels = history.table()["level"]
     assert levels[-1] > 0.3
     assert levels[-1] > levels[0]
     assert levels.max() <= 1.0, "a level is a mean over the stage's points, not a sum"
     if level == "actual":
-        rates = rates_at(stream.scores(*run.model()), stream.signed_weights)
+        rates = rates_at(rows.scores(*run.model()), rows.signed_weights)
         worth = float(FBeta(1.0).value(*rates))
         assert run.challenge_level == pytest.approx(worth, abs=0.03), "it is taken on a sample of the rows"
 
 
 def test_epochs_double_from_one_hundred_and_the_last_takes_the_remainder():
-    stream, _, _ = clouds(n=1_000)
+    rows, _, _ = clouds(n=1_000)
     history = History()
-    run_stamp(Stamp(passes=2, first_epoch=100), stream, Jaccard(), history)
+    run_stamp(Stamp(passes=2, first_epoch=100), rows, Jaccard(), history)
     lengths = np.diff(history.table()["points"], prepend=0)
     # 100 + 200 + 400 leaves 1,300, which is less than 800 + 1,600: the last epoch takes it all.
     np.testing.assert_array_equal(lengths, [100, 200, 400, 1_300])
 
 
 def test_fresh_level_points_are_paid_for_out_of_the_same_budget():
-    stream, _, _ = clouds(n=1_000)
+    rows, _, _ = clouds(n=1_000)
     history = History()
-    run_stamp(Stamp(passes=3, level="fresh"), stream, FBeta(1.0), history)
+    run_stamp(Stamp(passes=3, level="fresh"), rows, FBeta(1.0), history)
     assert history.table()["points"][-1] == 3_000
 
 
@@ -148,12 +161,12 @@ def test_the_printed_weights_are_those_of_f1_at_one_half_and_at_no_other_prevale
 
 def test_with_the_printed_weights_stamp_settles_elsewhere_on_rare_positives():
     """At 2% positives the printed weights count a false alarm 49 times too little."""
-    stream, _, _ = clouds(share=0.02)
+    rows, _, _ = clouds(share=0.02)
     f1 = FBeta(1.0)
     values = {}
     for measure in (f1, OneHalfWeights()):
-        model = run_stamp(Stamp(passes=5), stream, measure).model()
-        values[type(measure)] = float(f1.value(*rates_at(stream.scores(*model), stream.signed_weights)))
+        model = run_stamp(Stamp(passes=5), rows, measure).model()
+        values[type(measure)] = float(f1.value(*rates_at(rows.scores(*model), rows.signed_weights)))
     assert values[FBeta] > values[OneHalfWeights] + 0.1
 
 
@@ -164,7 +177,7 @@ def test_dense_and_csr_rows_in_the_same_order_give_the_same_model(level):
     signs = np.where(X[:, 0] + rng.standard_normal(2_000) > 1.5, 1.0, -1.0)
     X = np.where(np.abs(X) < 0.5, 0.0, X)
     models = []
-    for rows in (X, sparse.csr_matrix(X)):
-        stream = ArrayStream(rows, signs, Standardizer(4, active=False), np.random.default_rng(0), np.float64)
-        models.append(run_stamp(Stamp(passes=3, level=level), stream, FBeta(1.0)).model())
+    for matrix in (X, sparse.csr_matrix(X)):
+        rows = ArrayRows(matrix, signs, Standardizer(4, active=False), np.random.default_rng(0), np.float64)
+        models.append(run_stamp(Stamp(passes=3, level=level), rows, FBeta(1.0)).model())
     np.testing.assert_allclose(models[1].weights, models[0].weights, atol=1e-5)

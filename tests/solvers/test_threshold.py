@@ -10,9 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ratewise.measures import FBeta, GMean, Measure, MinRate, get_measure, measure_names
-from ratewise.solvers import Cuts, best_threshold, rates_at, steady_threshold
+from ratewise.solvers import best_threshold, rates_at
 from ratewise.solvers import threshold as threshold_module
-from ratewise.solvers.threshold import beside_alike_rows
+from ratewise.solvers.threshold import (
+    BestThreshold,
+    Cuts,
+    ScoreBins,
+    ScoreHistogram,
+    beside_tied_rows,
+    effective_points,
+    half_standard_error,
+    quick_threshold,
+    smoothed_threshold,
+)
 
 quick = settings(deadline=None, max_examples=50)
 weights = st.one_of(st.just(1.0), st.floats(0.1, 10.0))
@@ -257,7 +267,7 @@ def test_many_scores_are_cut_as_well_as_a_full_sort_cuts_them(name):
 
 @pytest.mark.parametrize("measure", [FBeta(), GMean(), MinRate()], ids=str)
 @pytest.mark.parametrize("tolerance", [0.001, 0.02, 0.3])
-def test_a_steady_threshold_of_many_scores_is_that_of_all_cuts(measure, tolerance):
+def test_a_smoothed_threshold_of_many_scores_is_that_of_all_cuts(measure, tolerance):
     rng = np.random.default_rng(5)
     scores = np.round(rng.standard_normal(60_000), 3).astype(np.float32)  # with ties
     signs = np.where(scores + rng.standard_normal(60_000) > 2.0, 1.0, -1.0)
@@ -265,31 +275,128 @@ def test_a_steady_threshold_of_many_scores_is_that_of_all_cuts(measure, toleranc
     merit = np.maximum(cuts.values - cuts.values.max() + tolerance, 0.0) * np.diff(cuts.tpr, prepend=0.0)
     near = np.flatnonzero(merit)
     expected = np.average(cuts.thresholds(near), weights=merit[near])
-    assert steady_threshold(scores, signs, measure, tolerance) == pytest.approx(expected, abs=1e-9)
+    assert smoothed_threshold(scores, signs, measure, tolerance) == pytest.approx(expected, abs=1e-9)
 
 
-def with_alike_rows(block):
-    """Half of the positives and a tenth of the negatives are alike; the others lie well apart, at -1 and 1."""
+def test_a_smoothed_threshold_lies_among_the_good_ones():
+    rng = np.random.default_rng(0)
+    signs = np.where(np.arange(300) < 30, 1.0, -1.0)
+    scores = rng.standard_normal(300) + signs
+    for name in ("f1", "gmean", "min"):
+        measure = get_measure(name)
+        best = best_threshold(scores, signs, measure)
+        assert smoothed_threshold(scores, signs, measure, 0.0) == best.threshold
+        smoothed = smoothed_threshold(scores, signs, measure, 0.05)
+        called = scores > smoothed
+        value = measure.value(called[:30].mean(), 1 - called[30:].mean(), 0.1)
+        assert value > best.value - 0.08
+
+
+def test_a_smoothed_threshold_varies_less_from_sample_to_sample():
+    measure = FBeta(1.0)
+    found = {0.0: [], 0.1: []}
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        signs = np.where(np.arange(400) < 20, 1.0, -1.0)
+        scores = rng.standard_normal(400) + signs
+        for tolerance, thresholds in found.items():
+            thresholds.append(smoothed_threshold(scores, signs, measure, tolerance))
+    assert np.std(found[0.1]) < 0.8 * np.std(found[0.0])
+
+
+def with_tied_rows(block):
+    """Half of the positives and a tenth of the negatives are tied; the others lie well apart, at -1 and 1."""
     scores = np.concatenate([np.full(50, block), np.full(50, 1.0), np.full(100, block), np.full(900, -1.0)])
     signs = np.repeat([1.0, 1.0, -1.0, -1.0], [50, 50, 100, 900])
     return scores.astype(np.float32), signs
 
 
 @pytest.mark.parametrize("block", [-0.002, 0.002])
-def test_alike_rows_fall_to_the_side_that_is_better_for_all_of_them(block):
-    scores, signs = with_alike_rows(block)
-    threshold = beside_alike_rows(0.0, scores, signs, MinRate(), 0.01)
+def test_tied_rows_fall_to_the_side_that_is_better_for_all_of_them(block):
+    scores, signs = with_tied_rows(block)
+    threshold = beside_tied_rows(0.0, scores, signs, MinRate(), 0.01)
     assert rates_at(scores, signs, threshold)[:2] == (1.0, pytest.approx(0.9))
     assert (threshold == 0.0) == (block > 0)  # it was on the right side already
 
 
 def test_a_threshold_is_left_alone_where_others_are_better_by_chance_only():
-    scores, signs = with_alike_rows(-0.002)
-    assert beside_alike_rows(0.0, scores, signs, MinRate(), 0.3) == 0.0
+    scores, signs = with_tied_rows(-0.002)
+    assert beside_tied_rows(0.0, scores, signs, MinRate(), 0.3) == 0.0
 
 
-def test_a_better_cut_far_away_is_no_business_of_alike_rows():
+def test_a_better_cut_far_away_is_left_alone_whatever_the_tied_rows():
     scores = np.concatenate([np.linspace(-3, 3, 601), np.linspace(-3, 3, 601)]).astype(np.float32)
     signs = np.repeat([1.0, -1.0], 601)
-    threshold = beside_alike_rows(1.5, scores, signs, MinRate(), 0.01)
+    threshold = beside_tied_rows(1.5, scores, signs, MinRate(), 0.01)
     assert abs(threshold - 1.5) <= 0.03 * scores.std()
+
+
+def test_a_quick_threshold_of_many_scores_is_nearly_the_best():
+    rng = np.random.default_rng(0)
+    signs = np.where(rng.random(60_000) < 0.05, 1.0, -1.0)
+    scores = rng.standard_normal(60_000) + 2.0 * (signs > 0)
+    for name in ("f1", "gmean", "min", "mcc"):
+        measure = get_measure(name)
+        quick = quick_threshold(scores, signs, measure)
+        assert isinstance(quick, BestThreshold)
+        assert_reproduced(quick, scores, signs, measure)
+        best = best_threshold(scores, signs, measure)
+        assert best.value - 0.002 < quick.value <= best.value + 1e-12
+
+
+def test_bins_of_parts_add_up_and_keep_the_weight_of_each_class():
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal(1_000)
+    signed_weights = rng.choice([-1.0, 1.0], 1_000) * rng.uniform(0.5, 2.0, 1_000)
+    scores[:2] = -1e6, 1e6  # the first and the last bin hold all beyond
+    bins = ScoreBins.around(0.0, 1.0)
+    whole, parts = bins.empty(), bins.empty()
+    bins.add(scores, signed_weights, whole)
+    for part in (slice(0, 400), slice(400, 1_000)):
+        bins.add(scores[part], signed_weights[part], parts)
+    np.testing.assert_allclose(parts, whole)
+    middles, weights = bins.as_scores(whole)
+    assert weights[weights > 0].sum() == pytest.approx(signed_weights[signed_weights > 0].sum())
+    assert weights[weights < 0].sum() == pytest.approx(signed_weights[signed_weights < 0].sum())
+    inside = np.abs(scores) < 5.9
+    assert np.sum(middles * weights) == pytest.approx(
+        np.sum((scores * signed_weights)[inside]) + bins.low * signed_weights[0] - bins.low * signed_weights[1],
+        abs=bins.width * 1_000,
+    )
+
+
+def test_bins_that_reach_further_are_as_wide_and_more():
+    near, far = ScoreBins.around(1.0, 2.0), ScoreBins.around(1.0, 2.0, reach=48.0)
+    assert far.width == near.width
+    assert far.number == 8 * near.number
+    assert near.low == pytest.approx(1.0 - 6.0 * 2.0)
+    assert far.low == pytest.approx(1.0 - 48.0 * 2.0)
+
+
+def test_a_histogram_has_the_rates_at_its_edges():
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal(5_000)
+    signed_weights = np.where(scores + rng.standard_normal(5_000) > 1.0, 2.0, -1.0)
+    histogram = ScoreHistogram.of(scores, signed_weights)
+    for edge in (100, 4_000, 4_096, 5_000, 8_000):
+        tpr, tnr, prevalence = rates_by_hand(scores, signed_weights, scores >= histogram.edges[edge])
+        assert histogram.tpr[edge] == pytest.approx(tpr, abs=1e-12)
+        assert histogram.tnr[edge] == pytest.approx(tnr, abs=1e-12)
+        assert histogram.prevalence == pytest.approx(prevalence)
+
+
+def test_half_a_standard_error_is_that_of_a_share_on_the_measures_scale():
+    assert half_standard_error(0.8, (0.0, 1.0), 100) == pytest.approx(0.5 * np.sqrt(0.8 * 0.2 / 100))
+    # The same share of a scale that is twice as long, and begins below 0.
+    assert half_standard_error(0.6, (-1.0, 1.0), 100) == pytest.approx(
+        2 * half_standard_error(0.8, (0.0, 1.0), 100)
+    )
+    assert half_standard_error(1.0, (0.0, 1.0), 100) > 0, "even a perfect value is not certain"
+
+
+def test_effective_points_count_equal_weights_as_rows_and_uneven_ones_as_fewer():
+    assert effective_points(np.array([3.0, 3.0, -0.1, -0.1, -0.1])) == pytest.approx((2.0, 3.0))
+    positives, negatives = effective_points(np.array([1.0, 100.0, -1.0]))
+    assert 1.0 < positives < 1.1
+    assert negatives == 1.0
+    assert effective_points(np.array([-1.0])) == (0.0, 1.0)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ratewise.solvers.descent import Descent, ForTheMeasure, for_the_likelihood
+from sklearn.linear_model import LogisticRegression
 
 from ratewise.measures import get_measure
-from ratewise.solvers import (
-    ClassRates,
-    History,
-    ManyModel,
-    Stamp,
+from ratewise.solvers import Stamp
+from ratewise.solvers.history import History
+from ratewise.solvers.multiclass import ClassRates, MulticlassModel
+from ratewise.training.labelled import LabelledRows
+from ratewise.training.multiclass import (
+    Descent,
+    ForTheMeasure,
+    for_the_likelihood,
     learn_jointly,
-    log_odds_line,
     one_against_the_rest,
+    predicted_classes,
 )
-from ratewise.streams import LabelledRows, Standardizer
+from ratewise.transforms import Standardizer
 
 
 def ring(n=900, seed=0):
@@ -31,17 +34,17 @@ def ring(n=900, seed=0):
 
 
 def labelled(X, codes, seed=0):
-    units = Standardizer(X.shape[1]).update(X)
-    return LabelledRows(X, codes, np.ones(codes.size), 3, units, np.random.default_rng(seed))
+    standardizer = Standardizer(X.shape[1]).update(X)
+    return LabelledRows(X, codes, np.ones(codes.size), 3, standardizer, np.random.default_rng(seed))
 
 
 def value_of(model, rows, name="f1"):
-    rates = ClassRates.of_predictions(rows.codes, model.called(rows), rows.weights, 3)
+    rates = ClassRates.of_predictions(rows.codes, predicted_classes(model, rows), rows.weights, 3)
     return rates.value(get_measure(name))
 
 
 def nothing(n_features=2):
-    return ManyModel(np.zeros((3, n_features)), np.zeros(3))
+    return MulticlassModel(np.zeros((3, n_features)), np.zeros(3))
 
 
 def last(stage):
@@ -49,8 +52,6 @@ def last(stage):
 
 
 def test_the_likelihood_stage_finds_what_logistic_regression_finds():
-    from sklearn.linear_model import LogisticRegression
-
     X, codes = ring()
     rows = labelled(X, codes)
     ours = last(Descent(rows, nothing(), 1.0 / codes.size, np.random.default_rng(0)).stage(60, for_the_likelihood))
@@ -85,8 +86,8 @@ def test_the_outcome_does_not_depend_on_threads_and_its_rates_hold_on_new_rows()
     ]
     np.testing.assert_array_equal(found[0].model.weights, found[1].model.weights)
     X_new, codes_new = ring(4_000, seed=5)
-    units = Standardizer(2).update(X)
-    new = LabelledRows(X_new, codes_new, np.ones(4_000), 3, units, np.random.default_rng(0))
+    standardizer = Standardizer(2).update(X)
+    new = LabelledRows(X_new, codes_new, np.ones(4_000), 3, standardizer, np.random.default_rng(0))
     expected = found[0].rates.value(get_measure("f1"))
     assert value_of(found[0].model, new) == pytest.approx(expected, abs=0.05)
 
@@ -118,19 +119,3 @@ def test_one_against_the_rest_is_the_same_with_threads_and_names_the_class_in_th
         )
     np.testing.assert_array_equal(found[0].weights, found[1].weights)
     assert set(histories[1].table()["class"]) == {0.0, 1.0, 2.0}
-
-
-def test_the_line_of_log_odds_is_that_of_the_model_that_made_the_labels():
-    rng = np.random.default_rng(0)
-    scores = 3.0 * rng.normal(size=40_000) + 1.0
-    signs = np.where(rng.random(40_000) < 1.0 / (1.0 + np.exp(-(0.7 * scores - 0.4))), 1.0, -1.0)
-    slope, constant = log_odds_line(scores, signs)
-    assert slope == pytest.approx(0.7, abs=0.03)
-    assert constant == pytest.approx(-0.4, abs=0.05)
-
-
-@pytest.mark.parametrize("scores", [np.zeros(10), np.linspace(-1.0, 1.0, 10), -np.linspace(-1.0, 1.0, 10)])
-def test_the_line_of_log_odds_is_finite_and_never_falls_where_scores_tell_nothing_or_all(scores):
-    slope, constant = log_odds_line(scores, np.where(np.arange(10) < 5, -1.0, 1.0))
-    assert np.isfinite([slope, constant]).all()
-    assert slope >= 0.0

@@ -1,4 +1,4 @@
-"""The macro average and its gradient."""
+"""Many classes: the macro average and its gradient, the offsets that suit it, and log odds to compare scores by."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ratewise.solvers.macro import logistic_pull, macro_pull, soft_counts, softmax
 from sklearn.metrics import f1_score
 
 from ratewise.measures import FunctionMeasure, get_measure, measure_names
-from ratewise.solvers import ClassRates, best_offsets
+from ratewise.solvers.multiclass import (
+    ClassRates,
+    best_offsets,
+    log_odds_line,
+    logistic_pull,
+    macro_pull,
+    soft_counts,
+    softmax,
+)
 
 SMOOTH = [name for name in measure_names() if get_measure(name).smooth]
 
@@ -103,3 +110,19 @@ def test_an_offset_is_drawn_where_no_other_is_better():
 
     offsets = best_offsets(scores, codes, weights, measure)
     assert value(offsets[1] - offsets[0]) == pytest.approx(max(value(-one - 1e-9) for one in scores[:, 1]))
+
+
+def test_the_line_of_log_odds_is_that_of_the_model_that_made_the_labels():
+    rng = np.random.default_rng(0)
+    scores = 3.0 * rng.normal(size=40_000) + 1.0
+    signs = np.where(rng.random(40_000) < 1.0 / (1.0 + np.exp(-(0.7 * scores - 0.4))), 1.0, -1.0)
+    slope, constant = log_odds_line(scores, signs)
+    assert slope == pytest.approx(0.7, abs=0.03)
+    assert constant == pytest.approx(-0.4, abs=0.05)
+
+
+@pytest.mark.parametrize("scores", [np.zeros(10), np.linspace(-1.0, 1.0, 10), -np.linspace(-1.0, 1.0, 10)])
+def test_the_line_of_log_odds_is_finite_and_never_falls_where_scores_tell_nothing_or_all(scores):
+    slope, constant = log_odds_line(scores, np.where(np.arange(10) < 5, -1.0, 1.0))
+    assert np.isfinite([slope, constant]).all()
+    assert slope >= 0.0

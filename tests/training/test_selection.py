@@ -1,0 +1,159 @@
+"""Rows the models have not seen choose between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ratewise.measures import FBeta, GMean, GowerLegendre, MinRate, TPRAtTNR
+from ratewise.solvers import LinearModel, Sharpen, Stamp, WeightedLogistic, best_threshold
+from ratewise.solvers.base import Scores
+from ratewise.solvers.history import History
+from ratewise.training import ArraySource, FitConfig, Statistics, Trainer
+from ratewise.training.selection import SelectionPlan, Validated, natural_exponent, select, starts_for
+
+
+def fit(X, positive, measure, solver=None):
+    config = FitConfig(measure, solver or WeightedLogistic(), solver, Sharpen())
+    source = ArraySource(X, np.where(positive, 1.0, -1.0), np.random.default_rng(0))
+    return Trainer(config, History()).fit(source)
+
+
+def statistics_of(rows, columns=5, share=0.1, **more):
+    positive = round(share * rows)
+    weights = float(positive), float(rows - positive)
+    return Statistics(rows, positive, *weights, weights, columns, rows * columns, False, **more)
+
+
+def noise(n=600, d=60, share=0.1, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)), rng.random(n) < share
+
+
+def test_the_rates_to_expect_are_honest_where_training_rates_would_flatter():
+    """Nothing can be learned from noise, though 60 columns fit 600 training rows well."""
+    X, positive = noise()
+    found = fit(X, positive, GMean())
+    expected = float(GMean().value(*found.rates))
+    flattering = best_threshold(X @ found.coef[0], np.where(positive, 1.0, -1.0), GMean()).value
+    assert expected < 0.6
+    assert flattering > expected + 0.1
+
+
+def test_the_choice_prefers_an_early_stage_where_training_longer_overfits():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((400, 200))
+    positive = X[:, 0] + 0.5 * rng.standard_normal(400) > 1.2
+    stages = fit(X, positive, FBeta()).stages
+    assert not all("sharpened 16" in stage for stage in stages)
+
+
+def test_an_explicit_solver_is_the_start_and_made_the_model():
+    X, positive = noise(300, 4)
+    found = fit(X, positive, FBeta(), Stamp(passes=2))
+    assert all(stage.startswith("Stamp") for stage in found.stages)
+    assert found.solver == Stamp(passes=2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "share", "expected"),
+    [
+        (1_000, 5, 0.1, (5, 3, 7, True)),  # few rows, few positives: five folds drawn three times, seven starts
+        (20_000, 5, 0.1, (5, 1, 7, True)),
+        (30_000, 5, 0.1, (4, 1, 3, True)),
+        (60_000, 5, 0.001, (2, 1, 2, True)),  # many rows, few positives: a two-fold split
+        (60_000, 5, 0.1, (2, 1, 1, True)),
+        (100_000, 5, 0.001, (2, 1, 1, False)),
+        (100_000, 5, 0.1, (1, 1, 1, False)),  # points in plenty: all rows train and choose
+        (12, 2, 0.25, (3, 3, 7, True)),  # no more folds than points of a class
+    ],
+)
+def test_the_fewer_points_the_more_is_spent_on_the_choice(rows, columns, share, expected):
+    assert tuple(SelectionPlan.of(statistics_of(rows, columns, share), FBeta(), None)) == expected
+
+
+@pytest.mark.parametrize("measure", [FBeta(), TPRAtTNR(0.9)], ids=str)
+@pytest.mark.parametrize("share", [0.002, 0.1, 0.5])
+def test_what_the_choice_costs_never_jumps_as_rows_grow_in_number(measure, share):
+    """From 20,000 to 120,000 rows, a tenth more at a time; runs times rows stand for the CPU time."""
+    sizes = (20_000 * 1.1 ** np.arange(20)).astype(int)
+    plans = [SelectionPlan.of(statistics_of(int(rows), share=share), measure, None) for rows in sizes]
+    runs = np.array([plan.models * plan.starts for plan in plans])
+    assert (np.diff(runs) <= 0).all()
+    assert (np.maximum(runs[1:] / runs[:-1], runs[:-1] / runs[1:]) <= 2.0).all()
+    assert runs[0] > runs[-1]
+
+
+def test_rows_of_many_values_count_as_more_rows():
+    narrow, wide = (SelectionPlan.of(statistics_of(20_000, columns), FBeta(), None) for columns in (5, 4_000))
+    assert narrow.models * narrow.starts > wide.models * wide.starts
+
+
+def test_a_constraint_is_judged_by_models_nearly_as_good_as_the_whole():
+    statistics = statistics_of(60_000, share=0.001)
+    assert SelectionPlan.of(statistics, FBeta(), None).folds == 2
+    assert SelectionPlan.of(statistics, TPRAtTNR(0.9), None).folds == 5
+
+
+def test_the_validation_fraction_sets_the_number_of_folds():
+    statistics = statistics_of(600, 60)
+    assert SelectionPlan.of(statistics, FBeta(), 0.1).folds == 10
+    assert SelectionPlan.of(statistics, FBeta(), 0.5).folds == 2
+
+
+def test_groups_are_split_into_five_folds_however_many_the_rows_but_no_more_than_there_are_groups():
+    assert SelectionPlan.of(statistics_of(10**6, n_groups=100), FBeta(), None).folds == 5
+    assert SelectionPlan.of(statistics_of(10**6, n_groups=3), FBeta(), None).folds == 3
+    assert SelectionPlan.of(statistics_of(10**6, n_groups=100), FBeta(), 0.1).folds == 10
+
+
+@pytest.mark.parametrize("measure", [FBeta(), GMean(), TPRAtTNR(0.9)], ids=str)
+@pytest.mark.parametrize("rows", [1_000, 25_000, 40_000, 60_000, 80_000, 10**6])
+def test_there_are_as_many_starts_as_planned_and_no_two_are_the_same(measure, rows):
+    plan = SelectionPlan.of(statistics_of(rows), measure, None)
+    starts = starts_for(measure, 0.1, rows, plan, whitened=False)
+    assert len(starts) == len(set(starts)) == plan.starts
+
+
+def test_the_only_start_has_the_class_weights_that_suit_the_measure():
+    plan = SelectionPlan.of(statistics_of(10**6), GMean(), None)
+    (start,) = starts_for(GMean(), 0.1, 10**6, plan, whitened=True)
+    assert start.exponent == natural_exponent(GMean(), 0.1)
+
+
+@pytest.mark.parametrize("prevalence", [0.001, 0.05, 0.2, 0.9])
+def test_the_natural_class_weights_suit_the_measure(prevalence):
+    assert natural_exponent(GowerLegendre(1.0), prevalence) == pytest.approx(0.0)  # accuracy weighs points alike
+    assert natural_exponent(GMean(), prevalence) > 0.8
+    assert natural_exponent(MinRate(), prevalence) in (0.0, 1.0)
+    if prevalence < 0.5:
+        assert 0.0 < natural_exponent(FBeta(1.0), prevalence) < 0.5
+
+
+def validated(stage, right, n=100):
+    """A stage of two folds that ranks this many of 100 positives above all 100 negatives, the others below."""
+    scores = np.concatenate([np.where(np.arange(n) < right, 1.0, -1.0), np.zeros(n)])
+    signs = np.repeat([1.0, -1.0], n)
+    models = [LinearModel(np.array([float(right), fold]), float(right)) for fold in (0.0, 1.0)]
+    return Validated(stage, models, Scores(scores, signs))
+
+
+def test_stages_within_half_a_standard_error_of_the_best_are_averaged_fold_by_fold():
+    selected = select([validated("poor", 50), validated("good", 79), validated("best", 80)], FBeta(), repeats=1)
+    assert selected.stages == ("good", "best")
+    assert selected.best == "best"
+    for fold, model in enumerate(selected.models):
+        np.testing.assert_allclose(model.weights, [79.5, fold])
+        assert model.intercept == 79.5
+
+
+def test_rows_scored_three_times_over_are_no_surer_than_once():
+    tolerance = {
+        repeats: select([validated("only", 80)], FBeta(), repeats=repeats).tolerance for repeats in (1, 3)
+    }
+    assert tolerance[3] == pytest.approx(np.sqrt(3) * tolerance[1])
+
+
+def test_where_nothing_was_learned_the_message_names_the_remedy():
+    with pytest.raises(ValueError, match=r"No model could be learned.*standardize=True does"):
+        select([], FBeta(), repeats=1)
