@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ratewise.streams.grouping import equal_ranges, order_by_group
 from scipy import sparse
 
 from ratewise.kernels import evenly_mixed_classes
-from ratewise.streams import LabelledRows, Standardizer, labelled
+from ratewise.training import labelled
+from ratewise.training.labelled import LabelledRows
+from ratewise.training.rows import equal_ranges, order_by_group
+from ratewise.transforms import Standardizer
 
 
 def rows_of(X, codes, weights=None, **more):
-    units = Standardizer(X.shape[1], active=False)
+    transform = Standardizer(X.shape[1], active=False)
     weights = np.ones(codes.size) if weights is None else weights
-    return LabelledRows(X, codes, weights, int(codes.max()) + 1, units, np.random.default_rng(0), **more)
+    return LabelledRows(X, codes, weights, int(codes.max()) + 1, transform, np.random.default_rng(0), **more)
 
 
 def numbered(n=100, n_classes=3):
@@ -33,7 +35,7 @@ def test_a_mixed_order_has_every_row_once_and_every_class_in_every_stretch(codes
     half = codes[order][: codes.size // 2]
     for code in np.unique(codes):
         share = np.count_nonzero(half == code) - np.count_nonzero(codes == code) * half.size / codes.size
-        assert abs(share) <= 5  # the half's own edge moves by one row a class
+        assert abs(share) <= 5  # the half's own edge moves by one row per class
 
 
 @pytest.mark.parametrize("low_memory", [False, True])
@@ -59,12 +61,12 @@ def test_scores_and_classes_come_in_the_same_order():
     np.testing.assert_array_equal(scores[:, 2], 2.0 * scores[:, 0] + 1.0)
 
 
-def test_one_class_against_the_rest_is_a_stream_of_the_same_rows():
+def test_one_class_against_the_rest_has_the_same_rows():
     X, codes = numbered()
     part = rows_of(X, codes).part((0, 40))
-    stream = part.against_the_rest(2, np.random.default_rng(0))
-    np.testing.assert_array_equal(stream.signed_weights > 0, part.codes == 2)
-    np.testing.assert_array_equal(stream.scores(np.ones(1), 0.0).astype(int) % 3, part.codes)
+    against = part.against_the_rest(2, np.random.default_rng(0))
+    np.testing.assert_array_equal(against.signed_weights > 0, part.codes == 2)
+    np.testing.assert_array_equal(against.scores(np.ones(1), 0.0).astype(int) % 3, part.codes)
 
 
 def test_folds_without_groups_are_equal_ranges_of_the_rows_as_they_lie():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.streams import Reservoir
+from ratewise.training.reservoir import Reservoir
 
 quick = settings(deadline=None, max_examples=60)
 dense_or_sparse = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])

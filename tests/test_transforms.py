@@ -1,4 +1,4 @@
-"""Running column statistics, and models carried between units."""
+"""Columns standardised or whitened, and models carried to the user's columns and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from ratewise.streams import Standardizer
+from ratewise import transforms
+from ratewise.transforms import Standardizer, Whitener, standardized_products
 
 quick = settings(deadline=None, max_examples=80)
 seeds = st.integers(0, 2**32 - 1)
@@ -162,22 +163,22 @@ def test_transform_puts_the_rows_in_the_order_asked_for(rows):
 
 @pytest.mark.parametrize("rows", [some_dense_rows, some_sparse_rows])
 @pytest.mark.parametrize("active", [True, False])
-def test_a_model_scores_the_same_in_both_units(rows, active):
+def test_a_model_scores_the_same_on_standardised_rows_and_on_the_users(rows, active):
     X = rows()
     standardizer = Standardizer(X.shape[1], active=active).update(X)
     weights, intercept = np.random.default_rng(4).normal(size=X.shape[1]), 0.7
     standard = standardizer.transform(X, whole_order(X), np.float64) @ weights + intercept
-    coef, user_intercept = standardizer.to_user_units(weights, intercept)
+    coef, user_intercept = standardizer.inverse_coef(weights, intercept)
     assert X @ coef + user_intercept == pytest.approx(standard, abs=1e-8)
 
 
 @quick
 @given(seed=seeds)
-def test_a_model_carried_to_user_units_and_back_is_the_same(seed):
+def test_a_model_carried_inverse_coef_and_back_is_the_same(seed):
     rng = np.random.default_rng(seed)
     standardizer = Standardizer(3).update(rng.normal(size=(20, 3)) * (0.1, 1.0, 10.0) + rng.normal(size=3))
     weights, intercept = rng.normal(size=3), float(rng.normal())
-    back, back_intercept = standardizer.to_standard_units(*standardizer.to_user_units(weights, intercept))
+    back, back_intercept = standardizer.transform_coef(*standardizer.inverse_coef(weights, intercept))
     assert back == pytest.approx(weights, abs=1e-10)
     assert back_intercept == pytest.approx(intercept, abs=1e-9)
 
@@ -187,12 +188,12 @@ def test_an_inactive_standardizer_changes_nothing():
     standardizer = Standardizer(3, active=False).update(X)
     assert standardizer.scale.tolist() == [1.0, 1.0, 1.0]
     assert np.array_equal(standardizer.transform(X, whole_order(X), np.float64), X)
-    coef, intercept = standardizer.to_user_units(np.ones(3), 2.0)
+    coef, intercept = standardizer.inverse_coef(np.ones(3), 2.0)
     assert (coef.tolist(), intercept) == ([1.0, 1.0, 1.0], 2.0)
 
 
-def test_before_any_row_the_units_are_the_users():
-    coef, intercept = Standardizer(2).to_user_units(np.array([1.0, 2.0]), 3.0)
+def test_before_any_row_columns_are_left_as_they_are():
+    coef, intercept = Standardizer(2).inverse_coef(np.array([1.0, 2.0]), 3.0)
     assert (coef.tolist(), intercept) == ([1.0, 2.0], 3.0)
 
 
@@ -203,3 +204,94 @@ def test_a_snapshot_does_not_see_later_updates():
     standardizer.update(X * 10.0)
     assert snapshot.mean == pytest.approx(X.mean(axis=0))
     assert snapshot.scale == pytest.approx(X.std(axis=0))
+
+
+def correlated(n=3_000, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) * 10.0 ** np.arange(d) + np.arange(d)
+
+
+def whitener_of(X):
+    return Whitener.of_rows(Standardizer(X.shape[1]).update(X), X, np.random.default_rng(0))
+
+
+def test_whitened_columns_are_uncorrelated_and_of_unit_size():
+    X = correlated()
+    standardizer = Standardizer(6).update(X)
+    covariance = standardized_products(standardizer, X, whole_order(X)) / X.shape[0]
+    rows = Whitener(standardizer, covariance, ridge=1e-9).transform(X, whole_order(X), np.float64)
+    np.testing.assert_allclose(np.cov(rows.T), np.eye(6), atol=0.01)
+
+
+def test_a_covariance_is_taken_from_a_sample_of_the_rows():
+    X = correlated(60_000, 2)
+    rows = whitener_of(X).transform(X, whole_order(X), np.float64)
+    np.testing.assert_allclose(np.cov(rows.T), np.eye(2) / 1.01, atol=0.03)  # the ridge, and a third of the rows
+
+
+def test_products_of_parts_add_up_to_those_of_all_rows():
+    X = correlated(500)
+    standardizer = Standardizer(6).update(X)
+    parts = [standardized_products(standardizer, X, part) for part in np.array_split(whole_order(X), 3)]
+    np.testing.assert_allclose(sum(parts), standardized_products(standardizer, X, whole_order(X)), rtol=1e-4, atol=1e-2)
+
+
+def test_models_of_whitened_columns_come_back_to_the_users_columns_and_go_there():
+    X = correlated()
+    whitener = whitener_of(X)
+    rng = np.random.default_rng(1)
+    weights, intercept = rng.standard_normal(6), 0.7
+    coef, user_intercept = whitener.inverse_coef(weights, intercept)
+    rows = whitener.transform(X, whole_order(X), np.float64)
+    np.testing.assert_allclose(X @ coef + user_intercept, rows @ weights + intercept, atol=1e-6)
+    again, intercept_again = whitener.transform_coef(coef, user_intercept)
+    np.testing.assert_allclose(again, weights, atol=1e-8)
+    assert intercept_again == pytest.approx(intercept)
+
+
+def test_whitened_rows_come_in_the_order_asked_for():
+    X = correlated(50)
+    whitener = whitener_of(X)
+    order = np.random.default_rng(0).permutation(50)[:20]
+    straight = whitener.transform(X, np.arange(50), np.float64)
+    np.testing.assert_allclose(whitener.transform(X, order, np.float64), straight[order])
+
+
+def test_repeated_and_constant_columns_are_not_blown_up():
+    X = correlated(500, 3)
+    X = np.column_stack([X, X[:, 0], X[:, 0] + 1e-9 * X[:, 1], np.full(500, 7.0)])
+    rows = whitener_of(X).transform(X, whole_order(X), np.float64)
+    assert np.isfinite(rows).all()
+    assert np.abs(rows).max() < 100
+
+
+def test_a_column_too_rare_for_the_sample_keeps_its_standardised_size():
+    """One row in 60,000 differs; the sample of 20,000 rows most likely misses it."""
+    X = np.random.default_rng(0).standard_normal((60_000, 2))
+    X[:, 1] = 0.0
+    X[123, 1] = 1.0
+    narrow = X.astype(np.float32)
+    rows = whitener_of(narrow).transform(narrow, whole_order(X), np.float64)
+    standard = Standardizer(2).update(X).transform(X, np.arange(60_000), np.float64)
+    assert abs(rows[123, 1]) < 1.2 * abs(standard[123, 1])
+
+
+@pytest.mark.parametrize("whitened", [False, True])
+def test_threads_change_nothing(whitened):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 5)).astype(np.float32)
+    transform = Standardizer(5).update(X)
+    if whitened:
+        transform = Whitener.of_rows(transform, X, rng)
+    order = rng.permutation(40_000)
+    alone = transform.transform(X, order, np.float32)
+    together = transform.transform(X, order, np.float32, threads=3)
+    assert alone.tobytes() == together.tobytes()
+
+
+def test_what_a_thread_raises_is_raised():
+    def fill(order, out):
+        raise MemoryError(f"no room for {out.size} numbers")
+
+    with pytest.raises(MemoryError, match="no room"):
+        transforms._fill_in_threads(fill, np.arange(40_000), np.empty(40_000), threads=2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from ratewise.estimators.checkpoint import Checkpoint, remove_checkpoint
+from ratewise.training.checkpoint import Checkpoint, remove_checkpoint
 
 FIT = {"seed": 3, "rows": 100}
 
@@ -55,7 +55,7 @@ def test_nothing_but_the_two_files_is_left_behind(path):
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_checkpoint_is_told_of_and_the_one_before_it_is_used(path, damage):
+def test_a_damaged_checkpoint_is_warned_of_and_the_one_before_it_is_used(path, damage):
     kept = Checkpoint(path, FIT)
     kept.save("first")
     kept.save("second")

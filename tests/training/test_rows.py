@@ -1,0 +1,335 @@
+"""Rows in memory: read pass after pass without end, from a copy or where they lie, and the sums that describe them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from ratewise.solvers.state import NOTHING_SEEN, Summary
+from ratewise.training import rows as rows_module
+from ratewise.training.rows import ArrayRows, ShuffledBlocks, summarize
+from ratewise.transforms import Standardizer, Whitener
+
+quick = settings(deadline=None, max_examples=60)
+
+
+def numbered_rows(n, seed=0, as_sparse=False):
+    """Row i holds i + 1 (so that none is empty) and weighs i + 1, negative for every third."""
+    X = np.arange(1.0, n + 1)[:, None]
+    signed_weights = X[:, 0] * np.where(np.arange(n) % 3 == 0, -1.0, 1.0)
+    if as_sparse:
+        X = sparse.csr_array(X)
+    return ArrayRows(X, signed_weights, Standardizer(1, active=False), np.random.default_rng(seed))
+
+
+def numbers_in(chunk):
+    """The numbers of a chunk's rows, in the order they are read."""
+    values = chunk.rows[0] if isinstance(chunk.rows, tuple) else chunk.rows[:, 0]
+    return in_ranges(chunk, values).astype(int)
+
+
+def in_ranges(chunk, values):
+    """What a kernel reads of an array that has an entry per row, in its order."""
+    ranges = zip(chunk.starts, chunk.stops, strict=True)
+    return np.concatenate([values[start:stop] for start, stop in ranges])
+
+
+def points_of(chunk):
+    return int((chunk.stops - chunk.starts).sum())
+
+
+def taken(rows, points):
+    return np.concatenate([numbers_in(chunk) for chunk in rows.take(points)] or [np.empty(0, dtype=int)])
+
+
+@quick
+@given(n=st.integers(1, 400), sizes=st.lists(st.integers(0, 900), max_size=6), seed=st.integers(0, 1000))
+def test_any_sequence_of_takes_gives_whole_passes_one_after_another(n, sizes, seed):
+    rows = numbered_rows(n, seed)
+    parts = [taken(rows, size) for size in sizes]
+    assert [part.size for part in parts] == sizes
+    total = sum(sizes)
+    visited = np.concatenate([*parts, taken(rows, -total % n)])  # up to the end of the pass
+    for one_pass in visited.reshape(-1, n):
+        assert np.array_equal(np.sort(one_pass), np.arange(1, n + 1))
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_a_pass_reads_every_row_once_in_random_order(as_sparse):
+    visited = taken(numbered_rows(500, as_sparse=as_sparse), 500)
+    assert np.array_equal(np.sort(visited), np.arange(1, 501))
+    assert not np.array_equal(visited, np.arange(1, 501))
+
+
+def test_the_order_changes_from_pass_to_pass():
+    rows = numbered_rows(500)
+    assert not np.array_equal(taken(rows, 500), taken(rows, 500))
+
+
+def test_rows_are_shuffled_within_blocks_too():
+    # Neighbours in the file must not stay neighbours, or a sorted file would be learned block by block.
+    visited = taken(numbered_rows(5000), 5000)
+    assert np.mean(np.abs(np.diff(visited)) == 1) < 0.01
+
+
+def test_the_same_seed_gives_the_same_order():
+    first, second, other = numbered_rows(300, 7), numbered_rows(300, 7), numbered_rows(300, 8)
+    order = taken(first, 1000)
+    assert np.array_equal(order, taken(second, 1000))
+    assert not np.array_equal(order, taken(other, 1000))
+
+
+@quick
+@given(n=st.integers(1, 200), first=st.integers(1, 400))
+def test_how_points_are_asked_for_does_not_change_their_order(n, first):
+    halves, whole = numbered_rows(n), numbered_rows(n)
+    assert np.array_equal(np.concatenate([taken(halves, first), taken(halves, 50)]), taken(whole, first + 50))
+
+
+def test_chunks_never_exceed_the_limit(monkeypatch):
+    monkeypatch.setattr(rows_module, "_LARGEST_CHUNK", 10)
+    sizes = [points_of(chunk) for chunk in numbered_rows(97).take(250)]
+    assert sum(sizes) == 250
+    assert max(sizes) == 10
+
+
+def test_a_long_pass_comes_in_several_chunks_as_it_is():
+    sizes = [points_of(chunk) for chunk in numbered_rows(300_000).take(300_000)]
+    assert sizes == [1 << 18, 300_000 - (1 << 18)]
+
+
+def test_short_passes_come_in_one_chunk():
+    (chunk,) = numbered_rows(40).take(100)
+    assert points_of(chunk) == 100
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_weights_stay_with_their_rows(as_sparse):
+    rows = numbered_rows(50, as_sparse=as_sparse)
+    numbers = np.asarray(rows.X.sum(axis=1)).ravel().astype(int)
+    expected = np.where((numbers - 1) % 3 == 0, -numbers, numbers)
+    assert rows.signed_weights.tolist() == expected.tolist()
+
+
+def test_chunks_of_sparse_rows_hold_three_arrays():
+    X = sparse.csr_array(np.array([[0.0, 2.0, 1.0], [0.0, 0.0, 0.0], [3.0, 0.0, 0.0]]))
+    rows = ArrayRows(X, np.ones(3), Standardizer(3, active=False), np.random.default_rng(0))
+    (chunk,) = rows.take(3)
+    rebuilt = sparse.csr_array(chunk.rows, shape=(3, 3)).toarray()
+    assert sorted(rebuilt.tolist()) == sorted(X.toarray().tolist())
+    assert (rows.n_points, rows.n_features) == (3, 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_standardised_in_the_width_asked_for(dtype):
+    X = np.random.default_rng(0).normal(3.0, 9.0, size=(200, 2))
+    rows = ArrayRows(X, np.ones(200), Standardizer(2).update(X), np.random.default_rng(0), dtype)
+    assert rows.X.dtype == dtype
+    assert rows.X.mean(axis=0) == pytest.approx([0.0, 0.0], abs=1e-5)
+    assert rows.X.std(axis=0) == pytest.approx([1.0, 1.0], abs=1e-5)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_scores_are_the_models_of_the_standardised_rows(as_sparse):
+    rows = numbered_rows(20, as_sparse=as_sparse)
+    numbers = np.asarray(rows.X.sum(axis=1)).ravel()
+    scores = rows.scores(np.array([2.0]), -1.0)
+    assert scores.tolist() == (2.0 * numbers - 1.0).tolist()
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_the_summary_counts_points_weights_and_squares(as_sparse):
+    # Rows 1..4 weigh -1, 2, 3, -4; squares 1 + 4 + 9 + 16 = 30.
+    summary = numbered_rows(4, as_sparse=as_sparse).summary
+    assert summary[:4] == (4, 5.0, 5.0, 30.0)
+    assert summary.entry_square == 7.5  # 30 / 4 entries that are not 0: the columns are as the user gave them
+    assert summary.prevalence == 0.5
+    assert summary.leverage == 15.0  # 30 / 4 and the intercept's 7.5
+
+
+@quick
+@given(signs=st.lists(st.sampled_from([-1.0, 1.0]), min_size=1, max_size=30), cut=st.integers(0, 30))
+def test_summaries_of_parts_add_up_to_the_summary_of_the_whole(signs, cut):
+    weights = np.array(signs)
+    X = np.arange(2.0 * weights.size).reshape(-1, 2)
+    parts = summarize(X[:cut], weights[:cut]).merge(summarize(X[cut:], weights[cut:]))
+    assert tuple(parts) == pytest.approx(tuple(summarize(X, weights)))
+
+
+def test_nothing_seen_adds_nothing():
+    summary = Summary(4, 5.0, 5.0, 30.0)
+    assert NOTHING_SEEN.merge(summary) == summary
+    assert NOTHING_SEEN.prevalence == 0.5
+    assert NOTHING_SEEN.leverage == 1.0  # the intercept's own entry
+
+
+@quick
+@given(points=st.integers(1, 10**6))
+def test_the_prevalence_is_kept_off_zero_and_one_until_both_classes_are_seen(points):
+    only_negatives = Summary(points, 0.0, float(points), 1.0).prevalence
+    only_positives = Summary(points, float(points), 0.0, 1.0).prevalence
+    assert 0.0 < only_negatives < 1.0 / points
+    assert only_positives == pytest.approx(1.0 - only_negatives)
+
+
+@quick
+@given(positives=st.integers(1, 10**6), negatives=st.integers(1, 10**6))
+def test_once_both_classes_are_seen_the_prevalence_is_their_share(positives, negatives):
+    points = positives + negatives
+    assert Summary(points, float(positives), float(negatives), 1.0).prevalence == positives / points
+
+
+@quick
+@given(positive=st.floats(1e-6, 1e6), negative=st.floats(1e-6, 1e6))
+def test_once_both_classes_are_seen_the_prevalence_is_their_share_of_the_weight(positive, negative):
+    share = positive / (positive + negative)
+    assert Summary(10, positive, negative, 1.0).prevalence == pytest.approx(share, rel=1e-12)
+
+
+def row_numbers(starts, stops):
+    return [row for start, stop in zip(starts, stops, strict=True) for row in range(start, stop)]
+
+
+@st.composite
+def disjoint_ranges(draw):
+    edges = sorted(draw(st.sets(st.integers(0, 1000), min_size=2, max_size=6)))
+    return list(zip(edges[:-1:2], edges[1::2], strict=True))
+
+
+@given(disjoint_ranges(), st.lists(st.integers(1, 700), min_size=1, max_size=12))
+def test_every_pass_meets_every_row_once_however_it_is_taken(ranges, amounts):
+    blocks = ShuffledBlocks(ranges, np.random.default_rng(0))
+    met = [row for amount in amounts for row in row_numbers(*blocks.take(amount))]
+    assert len(met) == sum(amounts)
+    rows = sorted(row for start, stop in ranges for row in range(start, stop))
+    for begin in range(0, len(met), len(rows)):
+        one_pass = met[begin : begin + len(rows)]
+        assert len(set(one_pass)) == len(one_pass)
+        assert set(one_pass) <= set(rows)
+        if len(one_pass) == len(rows):
+            assert sorted(one_pass) == rows
+
+
+@given(st.lists(st.integers(1, 700), min_size=1, max_size=12))
+def test_the_order_is_the_same_in_one_piece_or_in_many(amounts):
+    at_once = row_numbers(*ShuffledBlocks([(5, 300), (400, 650)], np.random.default_rng(1)).take(sum(amounts)))
+    blocks = ShuffledBlocks([(5, 300), (400, 650)], np.random.default_rng(1))
+    assert [row for amount in amounts for row in row_numbers(*blocks.take(amount))] == at_once
+
+
+def test_passes_have_orders_of_their_own_and_keep_blocks_whole():
+    blocks = ShuffledBlocks([(0, 6400)], np.random.default_rng(0))
+    first, second = (row_numbers(*blocks.take(6400)) for _ in range(2))
+    assert first != second
+    assert sum(after == before + 1 for before, after in pairwise(first)) >= 6400 - 64
+
+
+KINDS = ["dense", "sparse", "whitened"]
+
+
+def rows_and_transform(kind, n=3000, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)).astype(np.float32) * 3.0 + 1.0
+    if kind == "sparse":
+        X = sparse.csr_matrix(np.where(rng.random((n, d)) < 0.4, X, 0.0).astype(np.float32))
+    transform = Standardizer(d).update(X)
+    return X, transform if kind != "whitened" else Whitener.of_rows(transform, X, np.random.default_rng(1))
+
+
+@pytest.fixture
+def small_cache(monkeypatch):
+    """So few rows at a time that a pass takes several chunks."""
+    monkeypatch.setattr(rows_module, "_CACHED_BYTES", 1 << 13)
+
+
+def both_storages(kind):
+    X, transform = rows_and_transform(kind)
+    weights = np.random.default_rng(2).choice([-2.0, -1.0, 1.0], size=X.shape[0])
+    return [
+        ArrayRows(X, weights, transform, np.random.default_rng(3), low_memory=low_memory)
+        for low_memory in (False, True)
+    ]
+
+
+def read(stored, points):
+    """The rows and weights of the next points, in the order a kernel reads them."""
+    rows, weights = [], []
+    for chunk in stored.take(points):
+        matrix = chunk.rows
+        if isinstance(matrix, tuple):
+            matrix = sparse.csr_matrix(matrix, shape=(matrix[2].size - 1, stored.n_features)).toarray()
+        rows.append(in_ranges(chunk, matrix))
+        weights.append(in_ranges(chunk, chunk.signed_weights))
+    return np.concatenate(rows), np.concatenate(weights)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_materialized_and_lazy_rows_are_the_same_in_the_same_order(kind, small_cache):
+    materialized, lazy = both_storages(kind)
+    for points in (1000, 4000, 7):
+        rows, weights = read(materialized, points)
+        same_rows, same_weights = read(lazy, points)
+        # A block of other rows goes through the matrix product in another way.
+        tolerance = 1e-5 if kind == "whitened" else 0.0
+        np.testing.assert_allclose(same_rows, rows, rtol=0, atol=tolerance)
+        assert np.array_equal(same_weights, weights)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lazy_rows_come_in_several_chunks(kind, small_cache):
+    _, lazy = both_storages(kind)
+    assert len(list(lazy.take(3000))) > 3
+    assert sum(points_of(chunk) for chunk in lazy.take(3000)) == 3000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_scores_and_limits_of_lazy_rows_agree(kind, small_cache):
+    materialized, lazy = both_storages(kind)
+    model = np.arange(1.0, 7.0), -0.5
+    values = np.linspace(-1.0, 1.0, 3000)
+    assert lazy.summary == pytest.approx(materialized.summary, rel=1e-5)
+    np.testing.assert_allclose(lazy.scores(*model), materialized.scores(*model), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(lazy.weighted_sum(values), materialized.weighted_sum(values), rtol=1e-4, atol=1e-3)
+    assert lazy.limit_rows(1.5) == pytest.approx(materialized.limit_rows(1.5), rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_and_other_orders_of_lazy_rows_agree(kind, small_cache):
+    stored = both_storages(kind)
+    parts = [rows.part((100, 900), (2000, 2500), rng=np.random.default_rng(5)) for rows in stored]
+    other = [rows.reshuffled(np.random.default_rng(6)) for rows in stored]
+    for materialized, lazy in (parts, other):
+        rows, weights = read(materialized, materialized.n_points)
+        same_rows, same_weights = read(lazy, lazy.n_points)
+        np.testing.assert_allclose(same_rows, rows, rtol=0, atol=1e-5)
+        assert np.array_equal(same_weights, weights)
+
+
+@pytest.mark.parametrize("low_memory", [False, True])
+def test_given_folds_part_the_rows(low_memory):
+    X = np.arange(1.0, 301.0)[:, None]
+    fold_of_row = np.arange(300) % 7 % 3
+    rows = ArrayRows(
+        X,
+        np.where(np.arange(300) % 5 == 0, 1.0, -1.0),
+        Standardizer(1, active=False),
+        np.random.default_rng(0),
+        fold_of_row=fold_of_row,
+        n_folds=3,
+        low_memory=low_memory,
+    )
+    for k in range(3):
+        inside, outside = rows.fold(k), rows.without_fold(k)
+        assert np.array_equal(np.sort(taken(inside, inside.n_points)), np.flatnonzero(fold_of_row == k) + 1)
+        assert np.array_equal(np.sort(taken(outside, outside.n_points)), np.flatnonzero(fold_of_row != k) + 1)
+
+
+def test_rows_without_folds_are_one_fold_that_nothing_is_left_out_of():
+    rows = numbered_rows(50)
+    assert rows.without_fold(0) is rows
+    assert rows.fold(0).n_points == 50
