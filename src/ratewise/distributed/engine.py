@@ -16,16 +16,23 @@ from __future__ import annotations
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 
-class Answer(ABC):
+class Answer(Protocol):
     """What one shard, or several, answer: small, and of a size that does not grow with the rows."""
 
-    @abstractmethod
     def merge(self, other: Self) -> Self:
-        """The answer of the shards of both."""
+        """Return the answer of the shards of both."""
+
+
+@dataclass(frozen=True)
+class Sums(Answer):
+    """An answer whose fields add up, each on its own."""
+
+    def merge(self, other: Self) -> Self:
+        return type(self)(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
 
 A = TypeVar("A", bound=Answer)

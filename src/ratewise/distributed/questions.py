@@ -1,248 +1,30 @@
-"""What shards are asked, and how their answers merge."""
+"""What shards are asked about transformed rows: learning and scoring."""
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ..kernels import count_called, fold_of_each_row
 from ..measures import Rates
 from ..rewards import Reward
 from ..solvers.base import Learn
-from ..solvers.state import LearnerState, LinearModel, Summary
+from ..solvers.state import LearnerState, LinearModel
 from ..solvers.threshold import ScoreBins
-from ..training.rows import ArrayRows, class_totals, reward_sums
+from ..training.rows import ArrayRows, reward_sums
 from ..training.source import learn
-from ..transforms import Standardizer, Transform, standardized_products
-from .engine import Answer, Question, Setup
-from .inputs import ReadRows, bytes_of
+from ..transforms import Transform
+from .engine import Answer, Question, Setup, Sums
+from .statistics import SignedRows, Summaries
 
 _SCORES_KEPT = 2
 
 Scored = tuple[int, LinearModel]
 """A fold, and the model that scores its validation rows."""
-
-
-# Counting labels.
-
-
-class LabelCount(NamedTuple):
-    rows: int
-    weight: float
-    squared_weight: float
-
-
-@dataclass(frozen=True)
-class LabelCounts(Answer):
-    """Rows, columns and labels."""
-
-    rows: int
-    n_features: int
-    n_values: int
-    sparse: bool
-    labels: dict[Any, LabelCount]
-
-    def merge(self, other: LabelCounts) -> LabelCounts:
-        if (self.n_features, self.sparse) != (other.n_features, other.sparse):
-            raise ValueError(
-                f"Partitions differ: one has {self.n_features} columns ({_form(self)}), another "
-                f"{other.n_features} ({_form(other)})."
-            )
-        labels = dict(self.labels)
-        for label, count in other.labels.items():
-            before = labels.get(label, LabelCount(0, 0.0, 0.0))
-            labels[label] = LabelCount(*(mine + more for mine, more in zip(before, count, strict=True)))
-        return LabelCounts(
-            self.rows + other.rows, self.n_features, self.n_values + other.n_values, self.sparse, labels
-        )
-
-
-def _form(counts: LabelCounts) -> str:
-    return "sparse" if counts.sparse else "dense"
-
-
-@dataclass(frozen=True)
-class CountLabels(Question[LabelCounts]):
-    """Check the rows; count which labels there are, and how many rows of each."""
-
-    name: ClassVar[str] = "labels"
-
-    def answer(self, rows: ReadRows, shard: int) -> LabelCounts:
-        _check(rows, shard)
-        values = _different(rows.labels)
-        if values.size > 2:
-            raise ValueError(
-                f"Partition {shard} holds {values.size} different labels: only two classes can be told apart."
-            )
-        labels = {value: _count(rows, value) for value in values.tolist()}
-        X = rows.X
-        n_values = int(X.nnz if sparse.issparse(X) else X.size)
-        return LabelCounts(rows.labels.size, X.shape[1], n_values, bool(sparse.issparse(X)), labels)
-
-
-def _different(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the labels that occur; of numbers, if there are two at most, without sorting them."""
-    if labels.dtype.kind in "biuf":
-        ends = np.unique([labels.min(), labels.max()])
-        if sum(int(np.count_nonzero(labels == end)) for end in ends) == labels.size:
-            return ends
-    return np.unique(labels)
-
-
-def _count(rows: ReadRows, label: Any) -> LabelCount:
-    mine = rows.labels == label
-    if rows.weights is None:
-        number = int(np.count_nonzero(mine))
-        return LabelCount(number, float(number), float(number))
-    weights = rows.weights[mine]
-    return LabelCount(int(np.count_nonzero(weights)), float(weights.sum()), float(weights @ weights))
-
-
-def _check(rows: ReadRows, shard: int) -> None:
-    """Refuse what cannot be learned from, naming the partition."""
-    if rows.labels.dtype.kind == "f" and not np.isfinite(rows.labels).all():
-        raise ValueError(f"Partition {shard}: y contains NaN or infinity; every row needs a label.")
-    if rows.weights is not None and not (np.isfinite(rows.weights).all() and (rows.weights >= 0).all()):
-        raise ValueError(f"Partition {shard}: sample weights must be finite numbers of 0 or more.")
-    values = rows.X.data if sparse.issparse(rows.X) else rows.X
-    with np.errstate(all="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return
-    bad = ~np.isfinite(values)
-    if bad.any():
-        column = int(rows.X.indices[bad][0] if sparse.issparse(rows.X) else np.flatnonzero(bad.any(axis=0))[0])
-        raise ValueError(
-            f"Partition {shard}: X contains NaN or infinity in column {column}. Impute it first, for instance "
-            "with DataFrame.fillna."
-        )
-
-
-# Rows with signs, and their column statistics.
-
-
-class SignedRows(NamedTuple):
-    """A matrix, and the weight of each row, negative for a row of the negative class."""
-
-    X: Any
-    signed_weights: NDArray[np.float32]
-
-    @property
-    def nbytes(self) -> int:
-        return self.signed_weights.nbytes + bytes_of(self.X)
-
-
-@dataclass(frozen=True)
-class Sign(Setup):
-    """Labels become signs; rows of weight 0 go."""
-
-    positive: Any
-    weight_scale: float
-
-    name: ClassVar[str] = "sign"
-
-    def apply(self, rows: ReadRows, shard: int) -> SignedRows:
-        signed = np.where(rows.labels == self.positive, np.float32(1.0), np.float32(-1.0))
-        if rows.weights is None:
-            return SignedRows(rows.X, signed)
-        signed *= (rows.weights * self.weight_scale).astype(np.float32)
-        kept = np.flatnonzero(signed)
-        X = rows.X if kept.size == signed.size else rows.X[kept]
-        return SignedRows(X, signed[kept])
-
-
-@dataclass(frozen=True)
-class AllRows(Answer):
-    """The rows themselves: for few rows, which are better fitted in one place."""
-
-    parts: tuple[SignedRows, ...]
-
-    def merge(self, other: AllRows) -> AllRows:
-        return AllRows((*self.parts, *other.parts))
-
-
-@dataclass(frozen=True)
-class FetchRows(Question[AllRows]):
-    name: ClassVar[str] = "rows"
-
-    def answer(self, rows: SignedRows, shard: int) -> AllRows:
-        return AllRows((rows,))
-
-
-@dataclass(frozen=True)
-class Moments(Answer):
-    standardizer: Standardizer
-
-    def merge(self, other: Moments) -> Moments:
-        return Moments(self.standardizer.merge(other.standardizer))
-
-
-@dataclass(frozen=True)
-class TakeMoments(Question[Moments]):
-    standardize: bool
-
-    name: ClassVar[str] = "moments"
-
-    def answer(self, rows: SignedRows, shard: int) -> Moments:
-        return Moments(Standardizer(rows.X.shape[1], active=self.standardize).update(rows.X))
-
-
-@dataclass(frozen=True)
-class Covariance(Answer):
-    """The sum of the outer products of some rows."""
-
-    rows: int
-    products: NDArray[np.float64]
-
-    def merge(self, other: Covariance) -> Covariance:
-        return Covariance(self.rows + other.rows, self.products + other.products)
-
-
-@dataclass(frozen=True)
-class TakeCovariance(Question[Covariance]):
-    """Of a fair sample of each shard's rows, standardised."""
-
-    standardizer: Standardizer
-    share: float
-    seed: int
-
-    name: ClassVar[str] = "covariance"
-
-    def answer(self, rows: SignedRows, shard: int) -> Covariance:
-        size = min(int(np.ceil(self.share * rows.X.shape[0])), rows.X.shape[0])
-        drawn = np.random.default_rng([self.seed, 1, shard]).choice(rows.X.shape[0], size, replace=False)
-        return Covariance(size, standardized_products(self.standardizer, rows.X, drawn))
-
-
-@dataclass(frozen=True)
-class Summaries(Answer):
-    """A summary per fold."""
-
-    folds: tuple[Summary, ...]
-
-    def merge(self, other: Summaries) -> Summaries:
-        return Summaries(tuple(mine.merge(theirs) for mine, theirs in zip(self.folds, other.folds, strict=True)))
-
-
-@dataclass(frozen=True)
-class CountFolds(Question[Summaries]):
-    """What each fold would hold."""
-
-    folds: int
-
-    name: ClassVar[str] = "folds"
-
-    def answer(self, rows: SignedRows, shard: int) -> Summaries:
-        fold_of_row = fold_of_each_row(rows.X, self.folds)
-        mine = [rows.signed_weights[fold_of_row == fold] for fold in range(self.folds)]
-        return Summaries(tuple(Summary(one.size, *class_totals(one), 0.0) for one in mine))
-
-
-# Transformed rows: learning and scoring.
 
 
 class ReadyRows:
@@ -314,15 +96,7 @@ class TakeSummaries(Question[Summaries]):
 
 
 @dataclass(frozen=True)
-class LearnedApart(Answer):
-    state: LearnerState
-
-    def merge(self, other: LearnedApart) -> LearnedApart:
-        return LearnedApart(self.state.merge(other.state))
-
-
-@dataclass(frozen=True)
-class LearnApart(Question[LearnedApart]):
+class LearnApart(Question[LearnerState]):
     """Go on from the learner's state, each shard on its own rows, for one pass or a share of it."""
 
     fold: int
@@ -335,11 +109,11 @@ class LearnApart(Question[LearnedApart]):
 
     name: ClassVar[str] = "learn"
 
-    def answer(self, rows: ReadyRows, shard: int) -> LearnedApart:
+    def answer(self, rows: ReadyRows, shard: int) -> LearnerState:
         n_features = rows.rows.n_features
         mine = rows.rows.without_fold(self.fold)
         if mine.n_points == 0 or shard not in self.taught:
-            return LearnedApart(LearnerState.nothing(n_features))
+            return LearnerState.nothing(n_features)
         # A fresh order per round, by the shard's number: the same wherever the shard is.
         mine = mine.with_rng(np.random.default_rng([*self.seed, shard]))
         learner = self.request.learner.copy()
@@ -347,19 +121,16 @@ class LearnApart(Question[LearnedApart]):
         if self.request.points is not None:
             points = max(round(self.request.points * points / max(self.usual_points, 1)), 1)
         learn(Learn(learner, self.request.settings, self.request.reward, self.request.measure), mine, points)
-        return LearnedApart(learner.export())
+        return learner.export()
 
 
 @dataclass(frozen=True)
-class Slope(Answer):
+class Slope(Sums):
     """The sums of the rewards of each class, of its weights, and the gradient of the weighted rewards."""
 
     rewards: NDArray[np.float64]
     weights: NDArray[np.float64]
     gradient: NDArray[np.float64]
-
-    def merge(self, other: Slope) -> Slope:
-        return Slope(self.rewards + other.rewards, self.weights + other.weights, self.gradient + other.gradient)
 
 
 @dataclass(frozen=True)
@@ -390,13 +161,10 @@ class TakeSlope(Question[Slope]):
 
 
 @dataclass(frozen=True)
-class PredictedCounts(Answer):
+class PredictedCounts(Sums):
     """The weights of positives, of those predicted so, of negatives, and of those predicted so."""
 
     counts: NDArray[np.float64]
-
-    def merge(self, other: PredictedCounts) -> PredictedCounts:
-        return PredictedCounts(self.counts + other.counts)
 
     def rates(self) -> Rates:
         positives, hits, negatives, passes = self.counts.tolist()
@@ -418,11 +186,13 @@ class CountPredicted(Question[PredictedCounts]):
 
 @dataclass(frozen=True)
 class Spread(Answer):
-    """The weight, the mean and the squared deviations of scores."""
+    """The weight, the mean, the squared deviations and the range of scores."""
 
-    weight: float
-    mean: float
-    squares: float
+    weight: float = 0.0
+    mean: float = 0.0
+    squares: float = 0.0
+    lowest: float = np.inf
+    highest: float = -np.inf
 
     def merge(self, other: Spread) -> Spread:
         weight = self.weight + other.weight
@@ -430,7 +200,8 @@ class Spread(Answer):
             return self
         gap = other.mean - self.mean
         squares = self.squares + other.squares + gap * gap * (self.weight * other.weight / weight)
-        return Spread(weight, self.mean + gap * (other.weight / weight), squares)
+        ends = min(self.lowest, other.lowest), max(self.highest, other.highest)
+        return Spread(weight, self.mean + gap * (other.weight / weight), squares, *ends)
 
     @property
     def deviation(self) -> float:
@@ -445,14 +216,15 @@ class TakeSpread(Question[Spread]):
     name: ClassVar[str] = "spread"
 
     def answer(self, rows: ReadyRows, shard: int) -> Spread:
-        found = Spread(0.0, 0.0, 0.0)
+        found = Spread()
         for fold, model in self.scored:
             scores, signed = rows.scores(fold, model, training=self.training)
             if scores.size:
                 weights, wide = np.abs(signed, dtype=np.float64), scores.astype(np.float64)
                 mean = float(np.average(wide, weights=weights))
                 squares = float(weights @ (wide - mean) ** 2)
-                found = found.merge(Spread(float(weights.sum()), mean, squares))
+                ends = float(scores.min()), float(scores.max())
+                found = found.merge(Spread(float(weights.sum()), mean, squares, *ends))
         return found
 
 

@@ -19,6 +19,7 @@ from ..measures import Measure
 from ..rewards import Reward
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores
 from ..solvers.batch import maximize, minimise
+from ..solvers.constraints import constrained_ranks
 from ..solvers.state import LinearModel, Summary
 from ..solvers.threshold import ScoreBins, ScoreHistogram
 from ..training import config
@@ -26,25 +27,26 @@ from ..training.source import R, Statistics
 from ..transforms import Standardizer, Transform, Whitener, sample_size
 from .engine import Engine, Question, Together, merge
 from .questions import (
-    CountFolds,
-    CountLabels,
     CountPredicted,
     CountScores,
-    FetchRows,
     FetchScores,
-    LabelCounts,
     LearnApart,
     LimitRows,
     MakeReady,
-    Moments,
     Scored,
+    TakeSlope,
+    TakeSpread,
+    TakeSummaries,
+)
+from .statistics import (
+    CountFolds,
+    CountLabels,
+    FetchRows,
+    LabelCounts,
     Sign,
     Summaries,
     TakeCovariance,
     TakeMoments,
-    TakeSlope,
-    TakeSpread,
-    TakeSummaries,
 )
 
 Report = Callable[[dict[str, Any]], object]
@@ -55,7 +57,7 @@ _GRADIENT_POINTS_PER_COLUMN = 4 * config.PLENTY_PER_COLUMN  # of the rarer class
 _LEFT_OUT = 0.05  # of each class, in shards that cannot learn a model of their own
 _LIKE_ODDS = 1.5
 _SHIFT = 0.5
-_FETCHED_SCORES = 1 << 18
+_FETCHED_SCORES = _FINER_BINS = 1 << 16
 _TIE = 1e-12
 
 Asking = Generator[Question[Any], Any, Any]
@@ -131,8 +133,8 @@ class ShardSource:
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:
         self.report({"stage": "column statistics"})
-        self._moments: list[Moments] = self.engine.ask_each(TakeMoments(standardize))
-        standardizer: Standardizer = merge(self._moments).standardizer
+        self._moments: list[Standardizer] = self.engine.ask_each(TakeMoments(standardize))
+        standardizer: Standardizer = merge(self._moments)
         if not whiten:
             return standardizer
         self.report({"stage": "covariance"})
@@ -178,7 +180,7 @@ class ShardTrainingRows:
         self,
         source: ShardSource,
         summaries: list[Summaries],
-        moments: list[Moments],
+        moments: list[Standardizer],
         row_limit: float | None,
     ):
         self._source, self._engine = source, source.engine
@@ -200,17 +202,16 @@ class ShardTrainingRows:
     def merging(self) -> str:
         return "gradients" if self._taught is None else "models"
 
-    def _shards_to_teach(self, summaries: list[Summaries], moments: list[Moments]) -> frozenset[int] | None:
+    def _shards_to_teach(self, summaries: list[Summaries], moments: list[Standardizer]) -> frozenset[int] | None:
         """Return the shards that learn models of their own; None if gradients are merged instead."""
         merging = self._source.merging
         if merging == "gradients":
             return None
         if merging == "models":
             return frozenset(number for number, one in enumerate(summaries) if one.folds[0].points)
-        standardizers = [one.standardizer for one in moments]
-        merged = merge(moments).standardizer
+        merged = merge(moments)
         found = [
-            shards_to_teach([one.folds[fold] for one in summaries], standardizers, merged)
+            shards_to_teach([one.folds[fold] for one in summaries], moments, merged)
             for fold in range(self.n_folds)
         ]
         return None if None in found else frozenset.intersection(*(one for one in found if one is not None))
@@ -283,7 +284,7 @@ class ShardTrainingRows:
             self._rounds += 1
             seed = (self._source.seed, 3, fold, self._rounds)
             found = yield LearnApart(fold, request, self._usual, self._taught, seed)
-            request.learner.absorb(found.state)
+            request.learner.absorb(found)
 
     def _learn_by_gradients(self, fold: int, request: Learn) -> None:
         """A pass is a few steps on all rows at once; the dual pair moves after each."""
@@ -348,40 +349,66 @@ class ShardTrainingRows:
         return self.validation_scores([model] * self.n_folds)
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
-        """Count all scores in bins, and fetch those near the best threshold each for itself: it is exact then."""
+        """Count all scores in bins; near the best threshold, count in finer bins until few scores are left there,
+        and fetch those each for itself. So the best threshold is exact, and what travels stays small.
+        """
         self._source.report({"stage": "threshold"})
         scored = tuple(enumerate(models))
         spread = self._engine.ask(TakeSpread(scored, training=False))
         if not math.isfinite(spread.squares):
             return Scores(np.array([np.nan]), np.array([1.0]), self._points)
         bins = ScoreBins.around(spread.mean, spread.deviation, config.TAIL_REACH)
-        counts = self._engine.ask(CountScores(scored, bins, training=False)).all_bins(bins)
+        everything = spread.lowest, math.nextafter(spread.highest, math.inf)
+        return Scores(*self._scores_within(scored, measure, bins, everything, np.zeros((2, 2))), self._points)
+
+    def _scores_within(
+        self,
+        scored: tuple[Scored, ...],
+        measure: Measure,
+        bins: ScoreBins,
+        within: tuple[float, float],
+        beyond: NDArray[np.float64],
+        finer: int = 4,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the scores of a stretch, where the best threshold may lie one by one. ``beyond`` are the weights
+        of both classes below it and above it.
+        """
+        counts = self._engine.ask(CountScores(scored, bins, training=False, within=within)).all_bins(bins)
         values, weights = bins.as_scores(counts)
-        for low, high in _near_the_best(ScoreHistogram(bins, counts), measure):
+        counts[:, [0, -1]] += beyond.T
+        histogram = ScoreHistogram(bins, counts)
+        edges = histogram.edges[:-1]
+        for low, high in _near_the_best(histogram, measure, self._points):
             inside = (values >= low) & (values < high)
-            exact = self._exact(scored, low, high, int(np.abs(weights[inside]).sum()))
+            stretch = max(low, within[0]), min(high, within[1])
+            width = (stretch[1] - stretch[0]) / _FINER_BINS
+            if np.abs(weights[inside]).sum() <= _FETCHED_SCORES:
+                found = self._engine.ask(FetchScores(scored, stretch))
+                exact = found.scores, found.signed_weights
+            elif finer and width > 1e-9 * max(abs(stretch[0]), abs(stretch[1])):
+                around = np.array([counts[:, edges < low].sum(axis=1), counts[:, edges >= high].sum(axis=1)])
+                # One bin more on each side, for what lies beyond.
+                fine = ScoreBins(stretch[0] - width, width, _FINER_BINS + 2)
+                exact = self._scores_within(scored, measure, fine, stretch, around, finer - 1)
+            else:  # equal scores, or a measure that is the same everywhere
+                continue
             values = np.concatenate([values[~inside], exact[0]])
             weights = np.concatenate([weights[~inside], exact[1]])
-        return Scores(values, weights, self._points)
-
-    def _exact(
-        self, scored: tuple[Scored, ...], low: float, high: float, number: int
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the scores of a stretch; of very many, a histogram of finer bins."""
-        if number <= _FETCHED_SCORES or not (math.isfinite(low) and math.isfinite(high)):
-            found = self._engine.ask(FetchScores(scored, (low, high)))
-            return found.scores, found.signed_weights
-        bins = ScoreBins(low, (high - low) / (1 << 16), 1 << 16)
-        counted = self._engine.ask(CountScores(scored, bins, training=False, within=(low, high)))
-        return bins.as_scores(counted.all_bins(bins))
+        return values, weights
 
 
-def _near_the_best(histogram: ScoreHistogram, measure: Measure) -> list[tuple[float, float]]:
-    """Return the stretches of scores that may hold the best threshold."""
+def _near_the_best(
+    histogram: ScoreHistogram, measure: Measure, points: tuple[float, float]
+) -> list[tuple[float, float]]:
+    """Return the stretches of scores that may hold the best threshold; if no rate bounds the measure, that around
+    the best edge.
+    """
     if measure.monotone and not measure.constraints(0.5):
         return [(one.low, one.high) for one in histogram.where_the_best_may_lie(measure, _TIE)]
-    best = int(np.argmax(histogram.values(measure)))
-    last = histogram.edges.size - 1
+    ranks = constrained_ranks(
+        histogram.values(measure), measure, histogram.tpr, histogram.tnr, histogram.prevalence, points
+    )
+    best, last = int(np.argmax(ranks)), histogram.edges.size - 1
     return [(float(histogram.edges[max(best - 2, 0)]), float(histogram.edges[min(best + 2, last)]))]
 
 

@@ -1,0 +1,211 @@
+"""What shards are asked about rows as they were read: labels, weights, moments, covariance, folds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..kernels import fold_of_each_row
+from ..solvers.state import Summary
+from ..training.rows import class_totals
+from ..transforms import Standardizer, standardized_products
+from .engine import Answer, Question, Setup, Sums
+from .inputs import ReadRows, bytes_of
+
+
+class LabelCount(NamedTuple):
+    rows: int
+    weight: float
+    squared_weight: float
+
+
+@dataclass(frozen=True)
+class LabelCounts(Answer):
+    """Rows, columns and labels."""
+
+    rows: int
+    n_features: int
+    n_values: int
+    sparse: bool
+    labels: dict[Any, LabelCount]
+
+    def merge(self, other: LabelCounts) -> LabelCounts:
+        if (self.n_features, self.sparse) != (other.n_features, other.sparse):
+            raise ValueError(
+                f"Partitions differ: one has {self.n_features} columns ({_form(self)}), another "
+                f"{other.n_features} ({_form(other)})."
+            )
+        labels = dict(self.labels)
+        for label, count in other.labels.items():
+            before = labels.get(label, LabelCount(0, 0.0, 0.0))
+            labels[label] = LabelCount(*(mine + more for mine, more in zip(before, count, strict=True)))
+        return LabelCounts(
+            self.rows + other.rows, self.n_features, self.n_values + other.n_values, self.sparse, labels
+        )
+
+
+def _form(counts: LabelCounts) -> str:
+    return "sparse" if counts.sparse else "dense"
+
+
+@dataclass(frozen=True)
+class CountLabels(Question[LabelCounts]):
+    """Check the rows; count which labels there are, and how many rows of each."""
+
+    name: ClassVar[str] = "labels"
+
+    def answer(self, rows: ReadRows, shard: int) -> LabelCounts:
+        _check(rows, shard)
+        values = _different(rows.labels)
+        if values.size > 2:
+            raise ValueError(
+                f"Partition {shard} holds {values.size} different labels: only two classes can be told apart."
+            )
+        labels = {value: _count(rows, value) for value in values.tolist()}
+        X = rows.X
+        n_values = int(X.nnz if sparse.issparse(X) else X.size)
+        return LabelCounts(rows.labels.size, X.shape[1], n_values, bool(sparse.issparse(X)), labels)
+
+
+def _different(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels that occur; of numbers, if there are two at most, without sorting them."""
+    if labels.dtype.kind in "biuf":
+        ends = np.unique([labels.min(), labels.max()])
+        if sum(int(np.count_nonzero(labels == end)) for end in ends) == labels.size:
+            return ends
+    return np.unique(labels)
+
+
+def _count(rows: ReadRows, label: Any) -> LabelCount:
+    mine = rows.labels == label
+    if rows.weights is None:
+        number = int(np.count_nonzero(mine))
+        return LabelCount(number, float(number), float(number))
+    weights = rows.weights[mine]
+    return LabelCount(int(np.count_nonzero(weights)), float(weights.sum()), float(weights @ weights))
+
+
+def _check(rows: ReadRows, shard: int) -> None:
+    """Refuse what cannot be learned from, naming the partition."""
+    if rows.labels.dtype.kind == "f" and not np.isfinite(rows.labels).all():
+        raise ValueError(f"Partition {shard}: y contains NaN or infinity; every row needs a label.")
+    if rows.weights is not None and not (np.isfinite(rows.weights).all() and (rows.weights >= 0).all()):
+        raise ValueError(f"Partition {shard}: sample weights must be finite numbers of 0 or more.")
+    values = rows.X.data if sparse.issparse(rows.X) else rows.X
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = ~np.isfinite(values)
+    if bad.any():
+        column = int(rows.X.indices[bad][0] if sparse.issparse(rows.X) else np.flatnonzero(bad.any(axis=0))[0])
+        raise ValueError(
+            f"Partition {shard}: X contains NaN or infinity in column {column}. Impute it first, for instance "
+            "with DataFrame.fillna."
+        )
+
+
+class SignedRows(NamedTuple):
+    """A matrix, and the weight of each row, negative for a row of the negative class."""
+
+    X: Any
+    signed_weights: NDArray[np.float32]
+
+    @property
+    def nbytes(self) -> int:
+        return self.signed_weights.nbytes + bytes_of(self.X)
+
+
+@dataclass(frozen=True)
+class Sign(Setup):
+    """Labels become signs; rows of weight 0 go."""
+
+    positive: Any
+    weight_scale: float
+
+    name: ClassVar[str] = "sign"
+
+    def apply(self, rows: ReadRows, shard: int) -> SignedRows:
+        signed = np.where(rows.labels == self.positive, np.float32(1.0), np.float32(-1.0))
+        if rows.weights is None:
+            return SignedRows(rows.X, signed)
+        signed *= (rows.weights * self.weight_scale).astype(np.float32)
+        kept = np.flatnonzero(signed)
+        X = rows.X if kept.size == signed.size else rows.X[kept]
+        return SignedRows(X, signed[kept])
+
+
+@dataclass(frozen=True)
+class AllRows(Sums):
+    """The rows themselves: for few rows, which are better fitted in one place."""
+
+    parts: tuple[SignedRows, ...]
+
+
+@dataclass(frozen=True)
+class FetchRows(Question[AllRows]):
+    name: ClassVar[str] = "rows"
+
+    def answer(self, rows: SignedRows, shard: int) -> AllRows:
+        return AllRows((rows,))
+
+
+@dataclass(frozen=True)
+class TakeMoments(Question[Standardizer]):
+    standardize: bool
+
+    name: ClassVar[str] = "moments"
+
+    def answer(self, rows: SignedRows, shard: int) -> Standardizer:
+        return Standardizer(rows.X.shape[1], active=self.standardize).update(rows.X)
+
+
+@dataclass(frozen=True)
+class Covariance(Sums):
+    """The sum of the outer products of some rows."""
+
+    rows: int
+    products: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TakeCovariance(Question[Covariance]):
+    """Of a fair sample of each shard's rows, standardised."""
+
+    standardizer: Standardizer
+    share: float
+    seed: int
+
+    name: ClassVar[str] = "covariance"
+
+    def answer(self, rows: SignedRows, shard: int) -> Covariance:
+        size = min(int(np.ceil(self.share * rows.X.shape[0])), rows.X.shape[0])
+        drawn = np.random.default_rng([self.seed, 1, shard]).choice(rows.X.shape[0], size, replace=False)
+        return Covariance(size, standardized_products(self.standardizer, rows.X, drawn))
+
+
+@dataclass(frozen=True)
+class Summaries(Answer):
+    """A summary per fold."""
+
+    folds: tuple[Summary, ...]
+
+    def merge(self, other: Summaries) -> Summaries:
+        return Summaries(tuple(mine.merge(theirs) for mine, theirs in zip(self.folds, other.folds, strict=True)))
+
+
+@dataclass(frozen=True)
+class CountFolds(Question[Summaries]):
+    """What each fold would hold."""
+
+    folds: int
+
+    name: ClassVar[str] = "folds"
+
+    def answer(self, rows: SignedRows, shard: int) -> Summaries:
+        fold_of_row = fold_of_each_row(rows.X, self.folds)
+        mine = [rows.signed_weights[fold_of_row == fold] for fold in range(self.folds)]
+        return Summaries(tuple(Summary(one.size, *class_totals(one), 0.0) for one in mine))
