@@ -2,8 +2,8 @@
 
 ``--record FILE`` writes what the installed ratewise does: sixteen data sets, five measures, four ways to fit (rows
 in memory, files, shards on the local engine, ``partial_fit``) and the plain solvers, on random 70/30 splits. What
-FILE holds already is not computed again. ``--compare BEFORE AFTER`` prints the differences and checks the bars of a
-redesign. The code of another commit is recorded by running this script in a checkout of it.
+FILE holds already is not computed again. ``--compare BEFORE AFTER`` prints the differences and checks the bars of
+a redesign. The code of another commit is recorded by running this script in a checkout of it.
 """
 
 from __future__ import annotations

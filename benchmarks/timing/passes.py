@@ -14,10 +14,11 @@ import numpy as np
 import datasets
 from ratewise.measures import get_measure
 from ratewise.solvers import Solver, Spade, Stamp, Task
-from ratewise.streams import ArrayRows
+from ratewise.training.rows import ArrayRows
+from ratewise.training.source import Runner
 
 from .clock import median_ratio, take_turns
-from .points import made_up_dense, made_up_sparse, real_or_made_up, stream_of
+from .points import made_up_dense, made_up_sparse, real_or_made_up, rows_of
 
 PASSES = 25
 SOLVERS: dict[str, tuple[Solver, str]] = {
@@ -39,10 +40,10 @@ def measure(folder: Path) -> dict[str, Any]:
 
 def dense_rows(folder: Path) -> list[dict[str, Any]]:
     found = []
-    for name, rows, columns in DENSE:
-        label, X, y = real_or_made_up(name, rows, columns, folder)
-        found.append(cost_of_a_pass(label, stream_of(X, y)))
-    found.insert(2, cost_of_a_pass("made up", stream_of(*made_up_dense(VALUES // 117, 117))))
+    for name, number, columns in DENSE:
+        label, X, y = real_or_made_up(name, number, columns, folder)
+        found.append(cost_of_a_pass(label, rows_of(X, y)))
+    found.insert(2, cost_of_a_pass("made up", rows_of(*made_up_dense(VALUES // 117, 117))))
     return found
 
 
@@ -50,21 +51,21 @@ def sparse_rows(folder: Path) -> list[dict[str, Any]]:
     found = []
     for name in [name for name in SPARSE if name in datasets.names(folder)]:
         problem = datasets.load(name, folder)
-        found.append(cost_of_a_pass(name, stream_of(problem.X, problem.y)))
+        found.append(cost_of_a_pass(name, rows_of(problem.X, problem.y)))
     for nonzeros in NONZEROS:
         X, y = made_up_sparse(VALUES // (2 * nonzeros), nonzeros)
-        found.append(cost_of_a_pass(f"made up, {nonzeros}", stream_of(X, y)))
+        found.append(cost_of_a_pass(f"made up, {nonzeros}", rows_of(X, y)))
     return found
 
 
-def solve(solver: Solver, measure_name: str, stream: ArrayRows) -> None:
-    task = Task(get_measure(measure_name), stream.n_features, stream.dtype)
-    solver.start(task).solve(stream)
+def solve(solver: Solver, measure_name: str, rows: ArrayRows) -> None:
+    task = Task(get_measure(measure_name), rows.n_features, rows.dtype)
+    Runner(solver.start(task), 0, rows.summary).to_the_end(rows)
 
 
-def cost_of_a_pass(label: str, stream: ArrayRows) -> dict[str, Any]:
-    X = stream.X
-    w = np.random.default_rng(1).standard_normal(stream.n_features).astype(X.dtype)
+def cost_of_a_pass(label: str, rows: ArrayRows) -> dict[str, Any]:
+    X = rows.X
+    w = np.random.default_rng(1).standard_normal(rows.n_features).astype(X.dtype)
 
     def multiply() -> None:
         for _ in range(PASSES):
@@ -72,15 +73,15 @@ def cost_of_a_pass(label: str, stream: ArrayRows) -> dict[str, Any]:
 
     ratios, products = {}, []
     for name, (solver, measure_name) in SOLVERS.items():
-        turns = take_turns([lambda s=solver, m=measure_name: solve(s, m, stream), multiply])
+        turns = take_turns([lambda s=solver, m=measure_name: solve(s, m, rows), multiply])
         ratios[name] = median_ratio(turns, 0, 1)
         products.append(float(np.median(turns[:, 1])))
     found = {
         "data": label,
-        "rows": stream.n_points,
-        "columns": stream.n_features,
-        "values a row": stream.n_values / stream.n_points,
-        "product, ns a row": 1e9 * float(np.median(products)) / PASSES / stream.n_points,
+        "rows": rows.n_points,
+        "columns": rows.n_features,
+        "values a row": rows.n_values / rows.n_points,
+        "product, ns a row": 1e9 * float(np.median(products)) / PASSES / rows.n_points,
         "pass / product": ratios,
     }
     shown = "  ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())

@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 
 import datasets
-from ratewise.streams import ArrayRows, Standardizer
+from ratewise.training.rows import ArrayRows
+from ratewise.transforms import Standardizer
 
 SHARE_OF_POSITIVES = 0.05
 SPARSE_COLUMNS = 10_000
@@ -50,7 +51,7 @@ def real_or_made_up(name: str, rows: int, columns: int, folder: Path) -> tuple[s
     return f"made up like {name}", *made_up_dense(rows, columns)
 
 
-def stream_of(X: Any, y: np.ndarray) -> ArrayRows:
+def rows_of(X: Any, y: np.ndarray) -> ArrayRows:
     """Standardised and shuffled once, as a fit does."""
-    units = Standardizer(X.shape[1]).update(X)
-    return ArrayRows(X, np.where(y, 1.0, -1.0), units, np.random.default_rng(0))
+    standardizer = Standardizer(X.shape[1]).update(X)
+    return ArrayRows(X, np.where(y, 1.0, -1.0), standardizer, np.random.default_rng(0))

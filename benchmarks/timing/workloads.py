@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from ratewise.solvers.learner import Learner, LearnSettings
 
 from ratewise.kernels import (
     Steps,
@@ -25,10 +24,12 @@ from ratewise.kernels import (
 )
 from ratewise.measures import get_measure
 from ratewise.rewards import Hinge, Logistic, Reward, Sigmoid
-from ratewise.streams import ArrayRows, Chunk, Standardizer
+from ratewise.solvers.state import Chunk, Learner, LearnSettings
+from ratewise.training.rows import ArrayRows, kernel_rows
+from ratewise.transforms import Standardizer
 
 from .callgrind import Callgrind
-from .points import SHARE_OF_POSITIVES, made_up_dense, made_up_sparse, stream_of
+from .points import SHARE_OF_POSITIVES, made_up_dense, made_up_sparse, rows_of
 
 POINTS = 4096
 
@@ -39,23 +40,23 @@ class Workload(NamedTuple):
     """From a number of points to the call to count, with a state of its own."""
 
 
-def learning(label: str, stream: ArrayRows, reward: Reward, measure_name: str | None) -> Workload:
+def learning(label: str, rows: ArrayRows, reward: Reward, measure_name: str | None) -> Workload:
     """The one loop that learns: with hinge as SPADE and STAMP use it, with smooth rewards as sharpening does."""
     measure = None if measure_name is None else get_measure(measure_name)
-    settings = fixed_settings(stream, smooth=not isinstance(reward, Hinge))
+    settings = fixed_settings(rows, smooth=not isinstance(reward, Hinge))
 
     def prepare(points: int) -> Callable[[], Any]:
-        learner = Learner(stream.n_features, stream.dtype)
-        learner.pair = (0.5, 0.5)
-        chunk = Chunk(stream.rows, stream.signed_weights, np.array([0]), np.array([points]))
+        learner = Learner(rows.n_features, rows.dtype)
+        learner.class_weights = (0.5, 0.5)
+        chunk = Chunk(kernel_rows(rows.X), rows.signed_weights, np.array([0]), np.array([points]))
         return lambda: learner.learn(chunk, settings, reward, measure)
 
     return Workload(label, prepare)
 
 
-def fixed_settings(stream: ArrayRows, *, smooth: bool) -> LearnSettings:
+def fixed_settings(rows: ArrayRows, *, smooth: bool) -> LearnSettings:
     """About what the solvers would set, but fixed here: other step sizes are not another loop."""
-    p, values_a_row = SHARE_OF_POSITIVES, stream.n_values / stream.n_points
+    p, values_a_row = SHARE_OF_POSITIVES, rows.n_values / rows.n_points
     steps = Steps(
         step=64.0 / values_a_row if smooth else 0.4 / math.sqrt(values_a_row),
         dual_step=0.0 if smooth else 0.2,
@@ -64,34 +65,33 @@ def fixed_settings(stream: ArrayRows, *, smooth: bool) -> LearnSettings:
         per_negative=1.0 if smooth else 1.0 / (1.0 - p),
         l2=0.0,
         intercept_gain=1.0,
-        average_every=max(16, stream.n_features // 50),
+        average_every=max(16, rows.n_features // 50),
     )
     return LearnSettings(steps)
 
 
 def learning_workloads() -> list[Workload]:
-    streams = {f"{d} columns": stream_of(*made_up_dense(POINTS, d)) for d in (22, 54, 784)}
-    streams |= {f"CSR, {k} a row": stream_of(*made_up_sparse(POINTS, k)) for k in (10, 100)}
-    cases = [(form, name) for form in streams for name in ("pair held", "qmean", "min")]
+    forms = {f"{d} columns": rows_of(*made_up_dense(POINTS, d)) for d in (22, 54, 784)}
+    forms |= {f"CSR, {k} a row": rows_of(*made_up_sparse(POINTS, k)) for k in (10, 100)}
+    cases = [(form, name) for form in forms for name in ("pair held", "qmean", "min")]
     cases += [("22 columns", "hmean"), ("22 columns", "gmean")]
     held = {"pair held": None}
     by_hinge = [
-        learning(f"learn, hinge, {name}, {form}", streams[form], Hinge(), held.get(name, name))
+        learning(f"learn, hinge, {name}, {form}", forms[form], Hinge(), held.get(name, name))
         for form, name in cases
     ]
-    by_sigmoid = [learning(f"learn, sigmoid, {form}", stream, Sigmoid(), None) for form, stream in streams.items()]
+    by_sigmoid = [learning(f"learn, sigmoid, {form}", rows, Sigmoid(), None) for form, rows in forms.items()]
     return [
         *by_hinge,
         *by_sigmoid,
-        learning("learn, logistic, 22 columns", streams["22 columns"], Logistic(), None),
+        learning("learn, logistic, 22 columns", forms["22 columns"], Logistic(), None),
     ]
 
 
 def other_workloads() -> list[Workload]:
     X, y = made_up_dense(POINTS, 54)
     S, _ = made_up_sparse(POINTS, 30)
-    units = Standardizer(54).update(X)
-    centre, inverse = units.centre.astype(np.float32), (1.0 / units.scale).astype(np.float32)
+    shift, factor = Standardizer(54).update(X).shift_and_factor(X.dtype)
     order = evenly_mixed_order(y, np.random.default_rng(0))
     scores, signs = X[:, 0].copy(), np.where(y, 1.0, -1.0).astype(np.float32)
 
@@ -104,7 +104,7 @@ def other_workloads() -> list[Workload]:
 
     def gather(n: int) -> Callable[[], Any]:
         out = np.empty((n, 54), dtype=np.float32)
-        return lambda: gather_standardized(X, order[:n], centre, inverse, out)
+        return lambda: gather_standardized(X, order[:n], shift, factor, out)
 
     def binning(n: int) -> Callable[[], Any]:
         return lambda: bin_scores(scores[:n], signs[:n], -6.0, 12.0 / 8192, np.zeros((2, 8192)))
