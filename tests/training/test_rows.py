@@ -12,7 +12,8 @@ from scipy import sparse
 
 from ratewise.solvers.state import NOTHING_SEEN, Summary
 from ratewise.training import rows as rows_module
-from ratewise.training.rows import ArrayRows, ShuffledBlocks, summarize
+from ratewise.training.rows import ArrayRows, summarize
+from ratewise.training.storage import ShuffledBlocks
 from ratewise.transforms import Standardizer, Whitener
 
 quick = settings(deadline=None, max_examples=60)

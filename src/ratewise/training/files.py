@@ -277,6 +277,7 @@ class WindowTrainingRows:
         self._source, self._found, self._row_limit = source, found, row_limit
         self.transform = transform
         self._sample = ArrayRows(X, weights, transform, source.rng(2), fold_of_row=fold_of_row, n_folds=folds)
+        self.training_samples = [self._sample.without_fold(fold) for fold in range(folds)]
         shares = np.abs(self._sample.signed_weights)
         self._squared_row = float(np.average(squared_rows(self._sample.X), weights=shares))
         self.leverage = self._squared_row + self._sample.summary.entry_square
@@ -303,9 +304,6 @@ class WindowTrainingRows:
         if self._row_limit is not None:
             rows.limit_rows(self._row_limit, self.leverage)
         return rows
-
-    def training_sample(self, fold: int) -> ArrayRows:
-        return self._sample.without_fold(fold)
 
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
         parts = [(self._sample.fold(k), model) for k, model in enumerate(models)]
@@ -352,13 +350,13 @@ class _Training(_Job):
         for runner, own_rng in zip(self.runners, rng.spawn(len(self.runners)), strict=True):
             mine = rows.without_fold(runner.fold)
             if mine.n_points and not runner.run.finished:
-                runner.feed(mine.with_rng(own_rng), self._rows.training_sample(runner.fold))
+                runner.feed(mine.with_rng(own_rng), self._rows.training_samples[runner.fold])
         return self.runners[0].run.rates_met()
 
     def end_pass(self) -> bool:
         assert self._rows is not None
         for runner in self.runners:
-            runner.end_pass(self._rows.training_sample(runner.fold))
+            runner.end_pass(self._rows.training_samples[runner.fold])
         return not all(runner.run.finished for runner in self.runners)
 
 
