@@ -64,17 +64,10 @@ class Trainer:
         plan = SelectionPlan.of(statistics, settings.measure, settings.validation_fraction)
         rows = source.transformed(transform, plan.folds, plan.repeats, sharpen.row_limit)
         points = rows.points_per_pass
-        starts = (
-            [settings.start]
-            if settings.start is not None
-            else starts_for(settings.measure, statistics.prevalence, points, plan, whitened=whitened)
-        )
-        passes = sharpen.passes_over(points)
-        if settings.passes is not None:
-            longest = max(start.passes for start in starts)
-            to_start = max(min(longest, settings.passes // 2), 1)
-            starts = [_with_passes(start, min(start.passes, to_start)) for start in starts]
-            passes = settings.passes - to_start
+        starts = starts_for(settings.measure, statistics.prevalence, points, plan, whitened=whitened)
+        if settings.start is not None:
+            starts = [settings.start]
+        starts, passes = _share_passes(starts, sharpen.passes_over(points), settings.passes)
         runs = [
             (
                 fold,
@@ -195,6 +188,14 @@ def _best_of(runs: list[SharpenedRun]) -> tuple[LinearModel, str]:
         raise ValueError(NOTHING_LEARNED)
     chosen = max(candidates, key=lambda candidate: candidate.value)
     return chosen.model, chosen.stage
+
+
+def _share_passes(starts: list[Solver], to_sharpen: int, asked: int | None) -> tuple[list[Solver], int]:
+    """Share out the passes that were asked for: up to half of them to the start, the others to sharpening."""
+    if asked is None:
+        return starts, to_sharpen
+    to_start = max(min(max(start.passes for start in starts), asked // 2), 1)
+    return [_with_passes(start, min(start.passes, to_start)) for start in starts], asked - to_start
 
 
 def _with_passes(solver: Solver, passes: int | None) -> Solver:
