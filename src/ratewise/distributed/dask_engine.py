@@ -163,7 +163,7 @@ class DaskEngine(Engine):
 
     def _number_of_workers(self) -> int:
         async def workers() -> int:
-            return len((await self._client.scheduler.identity(n_workers=-1))["workers"])
+            return len(await self._client.scheduler.ncores())
 
         try:
             return int(self._client.sync(workers, callback_timeout=self._timeout))
