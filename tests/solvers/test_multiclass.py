@@ -1,4 +1,4 @@
-"""Many classes: the macro average and its gradient, the offsets that suit it, and log odds to compare scores by."""
+"""Many classes: the macro average and its gradient, the best offsets, and log odds to compare scores by."""
 
 from __future__ import annotations
 

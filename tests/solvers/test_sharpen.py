@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from ratewise.measures import FBeta, FunctionMeasure, MinRate, get_measure, measure_names
-from ratewise.solvers import Sharpen, Task, WeightedLogistic, best_threshold
+from ratewise.rewards import Sigmoid
+from ratewise.solvers import Learn, Sharpen, Task, WeightedLogistic, best_threshold
 from ratewise.solvers.history import History
 from ratewise.solvers.sharpen import SharpenedRun
 from ratewise.training.rows import ArrayRows
-from ratewise.training.source import Runner
+from ratewise.training.source import Runner, answer, learn
 from ratewise.transforms import Standardizer
 
 
@@ -128,6 +129,27 @@ def test_min_leans_towards_the_class_whose_scores_are_thin_at_the_cut():
     per_tpr = table["alpha"][-1] * 0.2
     per_tnr = table["beta"][-1] * 0.8
     assert per_tpr > 1.5 * per_tnr
+
+
+def test_after_each_pass_the_model_moves_so_that_the_best_cut_of_its_mean_lies_at_zero():
+    rows, leverage = rows_of(*with_hopeless_points(2_000))
+    task = Task(FBeta(), 2, rows.dtype)
+    run = SharpenedRun(WeightedLogistic(), task, Sharpen(row_limit=1e9), passes=4, leverage=leverage)
+    while not isinstance(request := run.request(rows.summary), Learn) or request.reward != Sigmoid(1.0):
+        if isinstance(request, Learn):
+            request.learner.restart_mean()
+            learn(request, rows, rows.n_points)
+        run.receive(None if isinstance(request, Learn) else answer(rows, request))
+    learner = request.learner
+    learner.restart_mean()
+    learn(request, rows, rows.n_points)
+    cut = best_threshold(rows.scores(*learner.mean()), rows.signed_weights, FBeta()).threshold
+    before = learner.current()
+    run.receive(None)
+    run.receive(answer(rows, run.request(rows.summary)))
+    np.testing.assert_array_equal(learner.current().weights, before.weights)
+    assert abs(cut) > 1e-3
+    assert learner.current().intercept == pytest.approx(before.intercept - cut)
 
 
 def test_the_number_of_passes_falls_with_the_number_of_points():
