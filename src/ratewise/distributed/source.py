@@ -354,7 +354,7 @@ class ShardTrainingRows:
         spread = self._engine.ask(TakeSpread(scored, training=False))
         if not math.isfinite(spread.squares):
             return Scores(np.array([np.nan]), np.array([1.0]), self._points)
-        bins = ScoreBins.around(spread.mean, spread.deviation, config.TAIL_REACH)
+        bins = ScoreBins.around(spread.mean, spread.deviation, config.TAIL_REACH).with_an_edge_at_zero()
         counts = self._engine.ask(CountScores(scored, bins, training=False)).all_bins(bins)
         values, weights = bins.as_scores(counts)
         for low, high in _near_the_best(ScoreHistogram(bins, counts), measure):

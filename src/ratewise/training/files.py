@@ -321,7 +321,7 @@ class WindowTrainingRows:
         shares = np.abs(sample.signed_weights, dtype=np.float64)
         mean = float(np.average(sample.values, weights=shares))
         deviation = float(np.sqrt(np.average((sample.values - mean) ** 2, weights=shares)))
-        bins = ScoreBins.around(mean, deviation, config.TAIL_REACH)
+        bins = ScoreBins.around(mean, deviation, config.TAIL_REACH).with_an_edge_at_zero()
         models = [LinearModel(*self.transform.inverse_coef(*model)) for model in models]
         counted: _Counting = self._source.run(_Counting(models, self._found.standardizer, bins))
         found = self._found
