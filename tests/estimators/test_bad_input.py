@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -95,6 +97,12 @@ def bad_weights():
 
 
 def fitted(**parameters):
+    """A fitted classifier to spoil: a copy, since one fit will do."""
+    return copy.deepcopy(_fitted(**parameters))
+
+
+@cache
+def _fitted(**parameters):
     return MeasureClassifier(**({"random_state": 0} | parameters)).fit(*rows())
 
 

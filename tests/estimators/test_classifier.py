@@ -18,7 +18,8 @@ from sklearn.preprocessing import StandardScaler
 
 from ratewise import MeasureClassifier
 from ratewise.measures import FBeta, GMean, get_measure, measure_names
-from ratewise.solvers import Amp, Spade, Stamp
+from ratewise.solvers import Amp, Spade, Stamp, WeightedLogistic
+from ratewise.solvers.logistic import PenalizedLogistic
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +42,40 @@ def test_every_registered_measure_is_learned(name, data):
     assert classifier.score(X_test, y_test) > max(majority, everyone) + 0.01
 
 
-def test_auto_takes_spade_for_concave_and_stamp_for_pseudo_linear_measures(data):
+@pytest.mark.parametrize(
+    ("measure", "solver", "kind"),
+    [("qmean", "auto", Spade), ("jaccard", "auto", Stamp), ("f1", "amp", Amp), ("mcc", "logistic", WeightedLogistic)],
+)
+def test_a_plain_fit_stores_its_solver(measure, solver, kind, data):
+    """SPADE for concave and STAMP for pseudo-linear measures, unless another is named."""
     X_train, _, y_train, _ = data
-    assert isinstance(MeasureClassifier("qmean").fit(X_train, y_train).solver_, Spade)
-    assert isinstance(MeasureClassifier("jaccard").fit(X_train, y_train).solver_, Stamp)
-    assert isinstance(MeasureClassifier("f1", solver="amp").fit(X_train, y_train).solver_, Amp)
+    fitted = MeasureClassifier(measure, solver=solver, sharpen=False, random_state=0).fit(X_train, y_train)
+    assert type(fitted.solver_) is kind
+
+
+@pytest.mark.parametrize("measure", ["f1", "gmean"])
+def test_a_sharpened_fit_stores_the_start_of_its_best_stage(measure, data):
+    X_train, _, y_train, _ = data
+    fitted = MeasureClassifier(measure, random_state=0).fit(X_train, y_train)
+    assert isinstance(fitted.solver_, WeightedLogistic | PenalizedLogistic)  # neither SPADE nor STAMP ran
+    assert any(fitted.solver_.label in stage for stage in fitted.stages_)
+
+
+@pytest.mark.parametrize(("measure", "solver"), SOLVERS)
+def test_a_sharpened_fit_from_a_named_solver_stores_that(measure, solver, data):
+    X_train, _, y_train, _ = data
+    fitted = MeasureClassifier(measure, solver=solver, random_state=0).fit(X_train, y_train)
+    assert fitted.solver_.name == solver
+    assert all(stage.startswith(fitted.solver_.label) for stage in fitted.stages_)
+
+
+def test_a_solver_whose_steps_were_shortened_is_stored_as_it_ran(data):
+    X_train, _, y_train, _ = data
+    asked = Spade(step=1e37, passes=2)
+    with np.errstate(all="ignore"):
+        fitted = MeasureClassifier("gmean", solver=asked, sharpen=False, random_state=0).fit(X_train, y_train)
+    assert fitted.solver_.step < asked.step
+    assert fitted.solver == asked
 
 
 def test_score_is_the_measure_itself(data):
@@ -245,12 +275,12 @@ def test_history_is_a_table_with_the_dual_pair_or_the_level(data):
         assert len({len(column) for column in table.values()}) == 1
 
 
-def test_verbose_tells_of_progress_on_stderr_only(data, capsys):
+def test_verbose_reports_progress_on_stderr_only(data, capsys):
     X_train, _, y_train, _ = data
     MeasureClassifier("f1", verbose=1).fit(X_train, y_train)
-    told = capsys.readouterr()
-    assert "tpr" in told.err
-    assert told.out == ""
+    written = capsys.readouterr()
+    assert "tpr" in written.err
+    assert written.out == ""
 
 
 def test_it_is_at_home_in_pipelines_and_searches():

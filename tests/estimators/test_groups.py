@@ -1,4 +1,4 @@
-"""Rows of one group stay together in the inner folds."""
+"""Rows of one group stay together in the folds of the choice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from sklearn.model_selection import GroupKFold, cross_validate
 
 from ratewise import MeasureClassifier
 from ratewise.solvers import Sharpen
-from ratewise.streams import ArrayStream, LabelledRows, Standardizer
+from ratewise.training.labelled import LabelledRows
+from ratewise.training.rows import ArrayRows
+from ratewise.transforms import Standardizer
 
 
 def blocks(seed=0, n_groups=24, size=25, n_classes=2):
@@ -25,14 +27,14 @@ def blocks(seed=0, n_groups=24, size=25, n_classes=2):
 
 def test_folds_of_two_classes_keep_groups_together_and_classes_in_proportion():
     X, y, groups = blocks()
-    stream = ArrayStream(
+    rows = ArrayRows(
         X,
         np.where(y == 1, 1.0, -1.0),
         Standardizer(X.shape[1], active=False),
         np.random.default_rng(0),
         groups=groups,
     )
-    ordered, ranges = stream.in_folds(4, np.random.default_rng(1))
+    ordered, ranges = rows.in_folds(4, np.random.default_rng(1))
     assert (ranges[0][0], ranges[-1][1]) == (0, y.size)
     marks = [set(ordered.part(one).X[slice(*one), 2:].argmax(axis=1)) for one in ranges]
     assert len(set().union(*marks)) == sum(map(len, marks)) == 24
@@ -65,15 +67,15 @@ def test_folds_of_many_classes_keep_groups_together():
 def test_rates_are_those_of_new_groups_only_if_groups_are_given(n_classes):
     X, y, groups = blocks(n_classes=n_classes)
     fit = {"measure": "gmean", "random_state": 0, "sharpen": Sharpen(passes=4)}
-    told = MeasureClassifier(**fit).fit(X, y, groups=groups)
-    not_told = MeasureClassifier(**fit).fit(X, y)
+    with_groups = MeasureClassifier(**fit).fit(X, y, groups=groups)
+    without = MeasureClassifier(**fit).fit(X, y)
 
     def value(classifier):
         rates = [classifier.rates_] if n_classes == 2 else classifier.rates_
         return np.mean([classifier.measure_.value(*one) for one in rates])
 
-    assert value(not_told) > 0.9  # learned by heart
-    assert value(told) < 0.8
+    assert value(without) > 0.9  # learned by heart
+    assert value(with_groups) < 0.8
 
 
 def test_labels_are_chosen_by_group_too():

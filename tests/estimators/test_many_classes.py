@@ -6,7 +6,6 @@ import pickle
 
 import numpy as np
 import pytest
-from ratewise.estimators.scoring import macro_of_classes
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
@@ -15,6 +14,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from ratewise import ConstraintWarning, MeasureClassifier
+from ratewise.estimators._prediction import macro_of_classes
 from ratewise.measures import Rates, RecallAtPrecision
 from ratewise.solvers import Sharpen, Spade, Stamp
 
@@ -91,7 +91,7 @@ def test_labels_may_be_texts(parameters, data):
 @pytest.mark.parametrize(
     ("measure", "solver"), [("f1", "auto"), ("gmean", "auto"), ("min", Spade(passes=3)), ("f2", "amp")]
 )
-def test_one_run_of_the_solver_a_class_learns_too(measure, solver, data):
+def test_one_run_of_the_solver_per_class_learns_too(measure, solver, data):
     X_train, X_test, y_train, y_test = data
     classifier = MeasureClassifier(measure, solver=solver, sharpen=False, random_state=0).fit(X_train, y_train)
     one_class = macro_of_classes(classifier.measure_, y_test, np.zeros_like(y_test), None)
@@ -99,14 +99,14 @@ def test_one_run_of_the_solver_a_class_learns_too(measure, solver, data):
     assert set(classifier.history_["class"]) == {0.0, 1.0, 2.0, 3.0}
 
 
-def test_a_solver_that_is_named_is_where_the_climb_starts(data):
+def test_a_solver_that_is_named_is_where_sharpening_starts(data):
     X_train, _, y_train, _ = data
-    plain, climbed = (
+    plain, sharpened = (
         MeasureClassifier("f1", solver=Stamp(passes=2), sharpen=sharpen, random_state=0).fit(X_train, y_train)
         for sharpen in (False, True)
     )
-    assert climbed.score(X_train, y_train) > plain.score(X_train, y_train) + 0.01
-    assert not any("logistic" in stage for stage in climbed.stages_)
+    assert sharpened.score(X_train, y_train) > plain.score(X_train, y_train) + 0.01
+    assert not any("logistic" in stage for stage in sharpened.stages_)
 
 
 @pytest.mark.parametrize("parameters", [{"sharpen": SHORT}, {"sharpen": False}])
@@ -138,7 +138,7 @@ def test_rows_of_weight_zero_are_as_if_not_there(data):
     np.testing.assert_array_equal(with_zeros.coef_, without.coef_)
 
 
-def test_weight_on_a_class_makes_it_be_called_more_often(data):
+def test_weight_on_a_class_makes_it_be_predicted_more_often(data):
     X_train, X_test, y_train, _ = data
     plain = MeasureClassifier("f1", sharpen=SHORT, random_state=0).fit(X_train, y_train)
     heavy = clone(plain).fit(X_train, y_train, np.where(y_train == 3, 20.0, 1.0))
@@ -209,7 +209,7 @@ def test_a_class_of_one_row_does_no_harm(data):
         assert np.isfinite(classifier.decision_function(X_test)).all()
 
 
-def test_a_constraint_that_a_class_misses_is_told_of(data):
+def test_a_constraint_that_a_class_misses_is_warned_of(data):
     X_train, _, y_train, _ = data
     classifier = MeasureClassifier(RecallAtPrecision(0.999), sharpen=SHORT, random_state=0)
     with pytest.warns(ConstraintWarning, match="class 0: .*precision"):

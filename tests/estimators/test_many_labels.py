@@ -1,4 +1,4 @@
-"""Indicator matrices: one model a label."""
+"""Indicator matrices: one model per label."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_rows_of_weight_zero_are_as_if_not_there(data):
 
 
 @pytest.mark.parametrize("value", [0, 1])
-def test_a_label_of_one_value_is_told_of_and_predicted_so(value, data):
+def test_a_label_of_one_value_is_warned_of_and_predicted_so(value, data):
     X_train, X_test, Y_train, _ = data
     Y = Y_train.copy()
     Y[:, 1] = value

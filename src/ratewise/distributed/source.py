@@ -357,7 +357,7 @@ class ShardTrainingRows:
         spread = self._engine.ask(TakeSpread(scored, training=False))
         if not math.isfinite(spread.squares):
             return Scores(np.array([np.nan]), np.array([1.0]), self._points)
-        bins = ScoreBins.around(spread.mean, spread.deviation, config.TAIL_REACH)
+        bins = ScoreBins.around(spread.mean, spread.deviation, config.TAIL_REACH).with_an_edge_at_zero()
         everything = spread.lowest, math.nextafter(spread.highest, math.inf)
         return Scores(*self._scores_within(scored, measure, bins, everything, np.zeros((2, 2))), self._points)
 

@@ -64,13 +64,12 @@ class OnlineClassifier:
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         self._runs = [OnlineFit(settings, n_features, model, seed, verbose=verbose) for model in models]
 
-    def rows(self, checked: CheckedRows, y: Any, sample_weight: Any) -> list[TrainingSet]:
+    def rows(self, checked: CheckedRows, y: Any, sample_weight: Any, pos_label: Any) -> list[TrainingSet]:
         """Check a batch; return its rows for every run."""
         labels = checked_labels(y, checked.number)
         if self._classes.size == 2:
-            pos_label = self._fixed[-1]
             return [training_set(checked, labels, sample_weight, pos_label=pos_label, classes=self._classes)]
-        require_no_positive(self._fixed[-1], f"{self._classes.size} classes")
+        require_no_positive(pos_label, f"{self._classes.size} classes")
         rows: ManyClassSet = many_class_set(checked, labels, sample_weight, classes=self._classes)
         return [rows.against_the_rest(k) for k in range(len(self._runs))]
 

@@ -220,7 +220,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
             online = OnlineClassifier(
                 settings, columns.number, known, before, self.random_state, fixed, verbose=bool(self.verbose)
             )
-        rows = online.rows(checked, y, sample_weight)
+        rows = online.rows(checked, y, sample_weight, self.pos_label)
         online.check(rows, settings, fixed)
 
         columns.store_on(self)

@@ -201,6 +201,10 @@ class ScoreBins(NamedTuple):
         deviation += 1e-30
         return cls(mean - reach * deviation, 2.0 * _REACH * deviation / _BINS, round(reach / _REACH * _BINS))
 
+    def with_an_edge_at_zero(self) -> ScoreBins:
+        """Return the bins, moved by less than their width, so that rates at threshold 0 are exact."""
+        return self._replace(low=math.floor(self.low / self.width) * self.width)
+
     def empty(self) -> NDArray[np.float64]:
         """Return a weight per bin for negatives and for positives, all 0; of the same bins two of them add up."""
         return np.zeros((2, self.number))

@@ -158,9 +158,7 @@ class WindowSource:
         else:
             state.job.resume(job)
         self._pass_over_windows(state)
-        finished, state.job = state.job, None
-        state.done.append(finished)
-        return finished
+        return state.done[-1]
 
     def _pass_over_windows(self, state: _Work) -> None:
         kept, since = self._checkpoint, 0
@@ -174,6 +172,9 @@ class WindowSource:
                     state.windows_done = state.rows_done = 0
                     state.pass_number += 1
                     ended = not state.job.end_pass()
+                    if ended:  # before it is saved: a resumed fit must not begin the job again
+                        state.done.append(state.job)
+                        state.job = None
                     due = True
                 else:
                     since += self._take(window, state)
@@ -318,7 +319,7 @@ class WindowTrainingRows:
         shares = np.abs(sample.signed_weights, dtype=np.float64)
         mean = float(np.average(sample.values, weights=shares))
         deviation = float(np.sqrt(np.average((sample.values - mean) ** 2, weights=shares)))
-        bins = ScoreBins.around(mean, deviation, config.TAIL_REACH)
+        bins = ScoreBins.around(mean, deviation, config.TAIL_REACH).with_an_edge_at_zero()
         models = [LinearModel(*self.transform.inverse_coef(*model)) for model in models]
         counted: _Counting = self._source.run(_Counting(models, self._found.standardizer, bins))
         found = self._found

@@ -1,0 +1,327 @@
+"""A fit from windows: resumable between any two, and the same whatever order the rows come in."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ratewise import open_stream
+from ratewise.kernels import fold_of_each_row
+from ratewise.measures import get_measure
+from ratewise.solvers import LinearModel, Sharpen, Spade, Stamp, WeightedLogistic, best_threshold, rates_at
+from ratewise.solvers.base import Learn, Run
+from ratewise.solvers.history import History
+from ratewise.training import FitConfig, Trainer, config
+from ratewise.training.files import StreamLabels, WindowSource, rows_in_memory
+from ratewise.transforms import Whitener
+
+F1, GMEAN = get_measure("f1"), get_measure("gmean")
+START = WeightedLogistic(0.5, passes=1)
+SHARPENED = FitConfig(F1, START, START, Sharpen(passes=2), passes=3)
+PLAIN = FitConfig(GMEAN, Spade(passes=2), None, None, passes=2)
+LABELS = StreamLabels(np.array([0, 1]), 1)
+
+
+@pytest.fixture
+def many_rows(monkeypatch):
+    """As if the rows were so many that the least choice between models is made."""
+    monkeypatch.setattr(config, "FEW_ROWS", 500)
+    monkeypatch.setattr(config, "MANY_ROWS", 1000)
+
+
+def rows(n=4000, d=4, seed=0, share=0.1):
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(n, d)) * 10.0 ** np.arange(d) + 3.0).astype(np.float32)
+    scores = X / 10.0 ** np.arange(d) @ np.linspace(1.0, -1.0, d) + 0.5 * rng.normal(size=n)
+    return X, np.where(scores > np.quantile(scores, 1.0 - share), 1.0, -1.0)
+
+
+class Stopped(Exception):
+    pass
+
+
+class InMemory:
+    """Stands in for a checkpoint file; the fit stops when it has been saved so many times."""
+
+    def __init__(self, content=None, stop=math.inf):
+        self.content, self.left = content, stop
+
+    def load(self):
+        return None if self.content is None else pickle.loads(self.content)
+
+    def save(self, state):
+        self.content = pickle.dumps(state)
+        self.left -= 1
+        if self.left == 0:
+            raise Stopped
+
+
+def source_of(X, signed, *, settings=SHARPENED, size=500, **more):
+    parts = [slice(start, start + size) for start in range(0, X.shape[0], size)]
+    batches = [(X[part], (signed[part] > 0).astype(int), np.abs(signed[part])) for part in parts]
+    stream = open_stream(batches, window_rows=size)
+    return WindowSource(
+        stream, stream.survey(), LABELS, settings.measure, 7, standardize=settings.standardize, **more
+    )
+
+
+def fitted(settings=SHARPENED, X=None, signed=None, **more):
+    if X is None:
+        X, signed = rows()
+    return Trainer(settings, History()).fit(source_of(X, signed, settings=settings, **more))
+
+
+def stopped_after_every(saves, settings, X, signed):
+    """The result of a fit that ends whenever a checkpoint has been saved so many times, and is resumed."""
+    content, parts = None, 0
+    while True:
+        parts += 1
+        kept = InMemory(content, saves)
+        try:
+            return fitted(settings, X, signed, checkpoint=kept, checkpoint_rows=1), parts
+        except Stopped:
+            content = kept.content
+
+
+def as_bytes(result):
+    return result.coef.tobytes(), result.intercept.tobytes(), result.rates, result.stages, result.solver
+
+
+def value_of(settings, result, X, signed):
+    scores = X @ result.coef[0] + result.intercept[0]
+    return float(settings.measure.value(*rates_at(scores, signed)))
+
+
+@pytest.mark.parametrize(("settings", "windows"), [(SHARPENED, 40), (PLAIN, 32)], ids=["sharpened", "plain"])
+def test_a_pickle_after_every_window_changes_no_bit(settings, windows):
+    X, signed = rows()
+    whole = fitted(settings, X, signed)
+    resumed, parts = stopped_after_every(1, settings, X, signed)
+    assert as_bytes(resumed) == as_bytes(whole)
+    assert parts == windows + windows // 8 + 1  # a checkpoint after every window and after every pass
+
+
+def reports_of(**more):
+    reports = []
+    fitted(progress=reports.append, **more)
+    return reports
+
+
+def test_the_stages_follow_one_another():
+    stages = list(dict.fromkeys(report["stage"] for report in reports_of()))
+    assert stages == [
+        "statistics, pass 1",
+        "learning, pass 2",
+        "learning, pass 3",
+        "learning, pass 4",
+        "threshold, pass 5",
+    ]
+
+
+def test_rows_done_counts_those_of_the_pass():
+    reports = reports_of()
+    assert [report["done_rows"] for report in reports] == [500 * k for k in range(1, 9)] * 5
+    assert {report["total_rows"] for report in reports} == {4000}
+
+
+@pytest.mark.parametrize("saves", [3, 9, 10, 27])  # in a pass, after one, and between two jobs
+def test_a_resumed_fit_takes_no_window_twice(saves):
+    X, signed = rows()
+    kept, reports = InMemory(stop=saves), []
+    with pytest.raises(Stopped):
+        fitted(SHARPENED, X, signed, checkpoint=kept, checkpoint_rows=1, progress=reports.append)
+    fitted(SHARPENED, X, signed, checkpoint=InMemory(kept.content), progress=reports.append)
+    assert [report["done_rows"] for report in reports] == [500 * k for k in range(1, 9)] * 5
+
+
+def test_every_pass_has_an_order_of_its_own_and_it_is_the_same_in_a_resumed_fit():
+    source, again = (source_of(*rows()) for _ in range(2))
+    orders, others = source._orders(), again._orders()
+    drawn = [tuple(next(orders)[0].permutation(50).tolist()) for _ in range(3)]
+    assert len(set(drawn)) == 3
+    assert drawn == [tuple(next(others)[0].permutation(50).tolist()) for _ in range(3)]
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_the_rates_are_those_of_all_rows_where_points_are_plenty(as_sparse, many_rows):
+    X, signed = rows()
+    if as_sparse:
+        X = sparse.csr_matrix(np.where(np.random.default_rng(1).random(X.shape) < 0.6, X, 0.0))
+    result = fitted(SHARPENED, X, signed)
+    rates = rates_at(X @ result.coef[0] + result.intercept[0], signed)
+    assert tuple(result.rates) == pytest.approx(tuple(rates), abs=2e-3)
+
+
+def test_the_threshold_is_the_best_one_up_to_the_width_of_a_bin(many_rows):
+    X, signed = rows()
+    result = fitted(SHARPENED, X, signed)
+    best = best_threshold(X @ result.coef[0] + result.intercept[0], signed, F1).value
+    assert value_of(SHARPENED, result, X, signed) == pytest.approx(best, abs=2e-3)
+
+
+def test_a_threshold_far_out_is_found(many_rows):
+    # The positives are the farther half of a few outliers, some 30 standard deviations from the mean.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 1)).astype(np.float32)
+    X[:40, 0] = np.linspace(50.0, 150.0, 40)
+    signed = np.where(X[:, 0] > 100.0, 1.0, -1.0)
+    result = fitted(SHARPENED, X, signed, size=2500)
+    assert value_of(SHARPENED, result, X, signed) > 0.9
+
+
+def training_rows(X, signed, folds, **more):
+    source = source_of(X, signed, **more)
+    return source.transformed(source.transform(standardize=True, whiten=False), folds)
+
+
+def test_few_points_are_learned_in_folds_and_resumed_bit_for_bit():
+    X, signed = rows(4000, share=0.02)  # 80 positives, fewer than 50 per column
+    history = History()
+    result = Trainer(SHARPENED, history).fit(source_of(X, signed))
+    assert set(history.table()["run"]) == {0.0, 1.0, 2.0, 3.0, 4.0}
+    assert value_of(SHARPENED, result, X, signed) > 0.5
+    assert as_bytes(stopped_after_every(7, SHARPENED, X, signed)[0]) == as_bytes(result)
+
+
+def test_a_class_whose_rows_are_all_equal_is_not_split():
+    X, signed = rows(3000, share=0.03)
+    X[signed > 0] = 5.0  # one row, many times: it has one hash, so other folds would have no positives
+    assert training_rows(X, signed, 5).n_folds == 1
+    history = History()
+    result = Trainer(SHARPENED, history).fit(source_of(X, signed))
+    assert set(history.table()["run"]) == {0.0}
+    assert np.isfinite(result.coef).all()
+
+
+@pytest.mark.parametrize("folds", [2, 5])
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_the_order_of_the_rows_does_not_change_which_fold_they_are_in(as_sparse, folds):
+    X, _ = rows(3000)
+    if as_sparse:
+        X = sparse.csr_matrix(X)
+    fold_of_row = fold_of_each_row(X, folds)
+    shares = np.bincount(fold_of_row.astype(int), minlength=folds) / 3000
+    assert shares == pytest.approx(np.full(folds, 1 / folds), abs=0.05)
+    order = np.random.default_rng(0).permutation(3000)
+    assert np.array_equal(fold_of_each_row(X[order], folds), fold_of_row[order])
+
+
+class Noted(Run):
+    """Learns nothing, in one pass; notes the last column of the rows it is given: their numbers."""
+
+    def __init__(self):
+        self.numbers = []
+
+    def request(self, seen):
+        return Learn(self, None, None, passes=1)
+
+    def learn(self, chunk, settings, reward, measure=None):
+        for start, stop in zip(chunk.starts, chunk.stops, strict=True):
+            self.numbers += chunk.rows[start:stop, -1].round().astype(int).tolist()
+
+    def receive(self, answer):
+        self.finished = True
+
+    def model(self):
+        return LinearModel.zeros(5)
+
+
+@pytest.mark.parametrize("folds", [2, 3, 5])
+def test_each_fold_learns_from_the_rows_of_all_others_once_per_pass(folds):
+    X, signed = rows()
+    X = np.column_stack([X, np.arange(4000)]).astype(np.float32)
+    source = source_of(X, signed, settings=dataclasses.replace(SHARPENED, standardize=False))
+    split = source.transformed(source.transform(standardize=False, whiten=False), folds)
+    trained = split.train([(fold, Noted()) for fold in range(folds)])
+    fold_of_row = fold_of_each_row(X, folds)
+    for fold, run in enumerate(trained):
+        assert np.array_equal(np.sort(run.numbers), np.flatnonzero(fold_of_row != fold))
+
+
+@pytest.mark.parametrize("folds", [2, 3, 5])
+def test_each_row_is_scored_by_the_model_of_its_own_fold(folds):
+    X, signed = rows(4000, share=0.02)
+    split = training_rows(X, signed, folds)
+    models = [LinearModel(np.zeros(4), float(fold)) for fold in range(folds)]
+    fold_of_row = fold_of_each_row(X, folds)
+    for scores in (split.validation_scores(models), split.threshold_scores(models, F1)):
+        assert np.abs(scores.signed_weights).sum() == pytest.approx(4000, rel=1e-5)
+        for fold in range(folds):
+            mine = np.abs(scores.values - fold) < 0.1
+            weights = scores.signed_weights[mine]
+            assert weights[weights > 0].sum() == pytest.approx((signed[fold_of_row == fold] > 0).sum(), rel=1e-4)
+            assert -weights[weights < 0].sum() == pytest.approx((signed[fold_of_row == fold] < 0).sum(), rel=1e-4)
+
+
+@pytest.mark.parametrize("solver", [Spade(passes=2), Stamp(passes=2)])
+def test_a_plain_solver_with_the_threshold_left_at_zero(solver):
+    measure = GMEAN if isinstance(solver, Spade) else F1
+    settings = dataclasses.replace(PLAIN, solver=solver, measure=measure, tune=False, passes=4)
+    X, signed = rows()
+    result = fitted(settings, X, signed)
+    assert result.stages == ()
+    assert result.solver == dataclasses.replace(solver, passes=4)
+    assert value_of(settings, result, X, signed) > 0.6
+    scores = X @ result.coef[0] + result.intercept[0]
+    assert tuple(result.rates) == pytest.approx(tuple(rates_at(scores, signed)), abs=2e-3)
+    tuned = fitted(dataclasses.replace(settings, tune=True), X, signed)
+    assert tuned.coef.tobytes() == result.coef.tobytes()
+    assert tuned.intercept != result.intercept
+
+
+def test_weights_count_as_so_many_rows(many_rows):
+    X, signed = rows(3000)
+    times = np.random.default_rng(1).integers(1, 4, size=3000)
+    weighted = fitted(SHARPENED, X, signed * times)
+    repeated = fitted(SHARPENED, np.repeat(X, times, axis=0), np.repeat(signed, times))
+    assert weighted.rates.prevalence == pytest.approx(repeated.rates.prevalence)
+    values = [float(F1.value(*one.rates)) for one in (weighted, repeated)]
+    assert values[0] == pytest.approx(values[1], abs=0.01)
+
+
+def test_the_scale_of_the_weights_does_not_matter():
+    X, signed = rows(3000)
+    once, four_times = (fitted(SHARPENED, X, factor * signed) for factor in (1.0, 4.0))
+    np.testing.assert_allclose(four_times.coef, once.coef, rtol=1e-5)
+
+
+def test_a_class_without_weight_is_refused():
+    X, signed = rows(1000)
+    batches = [(X, (signed > 0).astype(int), (signed < 0).astype(float))]
+    stream = open_stream(batches, window_rows=500)
+    source = WindowSource(stream, stream.survey(), LABELS, F1, 7)
+    with pytest.raises(ValueError, match="weight 0"):
+        Trainer(SHARPENED, History()).fit(source)
+
+
+def test_many_dense_rows_are_whitened_and_the_model_comes_back_in_the_users_columns(monkeypatch):
+    monkeypatch.setattr(config, "WHITENED_ROWS", 1000)
+    made = []
+    transformed = WindowSource.transformed
+    monkeypatch.setattr(
+        WindowSource, "transformed", lambda self, transform, *a: made.append(transform) or transformed(self, transform, *a)
+    )
+    X, signed = rows()
+    X = (X / 10.0 ** np.arange(4) @ np.random.default_rng(0).normal(size=(4, 4))).astype(np.float32)
+    result = fitted(SHARPENED, X, signed)
+    assert [type(one) for one in made] == [Whitener]
+    assert value_of(SHARPENED, result, X, signed) > 0.75
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_small_streams_are_read_into_memory_and_larger_ones_are_not(as_sparse, monkeypatch):
+    X, signed = rows(1000)
+    matrix = sparse.csr_matrix(X) if as_sparse else X
+    batches = [(matrix[:600], (signed[:600] > 0).astype(int)), (matrix[600:], (signed[600:] > 0).astype(int))]
+    stream = open_stream(batches, window_rows=300)
+    survey = stream.survey()
+    found, weights = rows_in_memory(stream, survey, LABELS)
+    assert np.array_equal(found.toarray() if as_sparse else found, X)
+    assert np.array_equal(weights, signed)
+    monkeypatch.setattr(config, "IN_MEMORY_BYTES", 1000 * 4 * (8 if as_sparse else 4) - 1)
+    assert rows_in_memory(stream, survey, LABELS) is None

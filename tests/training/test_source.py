@@ -1,0 +1,242 @@
+"""A runner answers the requests of a run, however its rows come: all at once, or window by window."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ratewise.measures import get_measure
+from ratewise.rewards import get_reward
+from ratewise.solvers import Amp, LinearModel, Spade, Stamp, Task
+from ratewise.solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Run
+from ratewise.training.rows import ArrayRows
+from ratewise.training.source import Runner, answer
+from ratewise.transforms import Standardizer
+
+quick = settings(deadline=None, max_examples=60)
+MODEL = LinearModel(np.ones(1), 0.0)
+
+
+class Recorder:
+    """A learner that notes the numbers of the rows it is given, and when its mean is restarted."""
+
+    def __init__(self):
+        self.met = []
+        self.restarts = []
+
+    def learn(self, chunk, settings, reward, measure=None):
+        for start, stop in zip(chunk.starts, chunk.stops, strict=True):
+            self.met += chunk.rows[start:stop, 0].astype(int).tolist()
+
+    def restart_mean(self):
+        self.restarts.append(len(self.met))
+
+    def restart_rates(self):
+        pass
+
+
+class ListRun(Run):
+    """Makes the requests of a list, one after another; notes how many rows were met at each answer."""
+
+    def __init__(self, *requests):
+        self.learner = Recorder()
+        self.requests = [
+            Learn(self.learner, None, None, **one) if isinstance(one, dict) else one for one in requests
+        ]
+        self.answers, self.met_at = [], []
+        self.finished = False
+
+    def request(self, seen):
+        return self.requests[len(self.answers)]
+
+    def receive(self, answer):
+        self.answers.append(answer)
+        self.met_at.append(len(self.learner.met))
+        self.finished = len(self.answers) == len(self.requests)
+
+    def model(self):
+        return MODEL
+
+
+def numbered(first, last, seed=0):
+    """Rows that hold their numbers, every third of the negative class."""
+    X = np.arange(float(first), last)[:, None]
+    signed = np.where(np.arange(first, last) % 3 == 0, -1.0, 1.0)
+    return ArrayRows(X, signed, Standardizer(1, active=False), np.random.default_rng(seed))
+
+
+def windows(sizes):
+    edges = np.cumsum([1, *sizes]).tolist()
+    return [numbered(*edge) for edge in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def runner_of(run, points=100):
+    return Runner(run, 0, numbered(1, 1 + points).summary)
+
+
+def fed(run, sizes, passes=1):
+    """The run, fed these windows pass after pass; pickled between any two."""
+    runner = runner_of(run, sum(sizes))
+    for _ in range(passes):
+        for rows in windows(sizes):
+            runner.feed(rows, rows)
+            runner = pickle.loads(pickle.dumps(runner))
+        runner.end_pass(rows)
+    return runner.run
+
+
+@quick
+@given(
+    wanted=st.lists(st.integers(1, 60), min_size=1, max_size=6),
+    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=6),
+)
+def test_requests_that_end_in_the_middle_of_a_window_go_on_in_the_next_one(wanted, sizes):
+    run = fed(ListRun(*({"points": points, "restart_mean": True} for points in wanted)), sizes, passes=3)
+    ends = np.cumsum(wanted)
+    total = min(ends[-1], 3 * sum(sizes))
+    assert len(run.learner.met) == total
+    answered = int((ends <= total).sum())
+    assert run.met_at == ends[:answered].tolist()
+    assert run.finished == (answered == len(wanted))
+    begins = ends - wanted
+    assert run.learner.restarts == begins[begins < total].tolist()  # once per request, in whichever window
+
+
+@quick
+@given(sizes=st.lists(st.integers(1, 40), min_size=1, max_size=6), passes=st.integers(1, 3))
+def test_passes_meet_every_row_of_every_window_once(sizes, passes):
+    run = fed(ListRun({"passes": passes}, Evaluate(MODEL)), sizes, passes=passes)
+    assert run.finished
+    for one_pass in np.reshape(run.learner.met, (passes, -1)):
+        assert np.array_equal(np.sort(one_pass), np.arange(1, sum(sizes) + 1))
+
+
+def test_a_request_by_points_goes_on_in_the_next_pass():
+    run = fed(ListRun({"points": 25}, {"points": 15}), [10, 10], passes=2)
+    assert run.met_at == [25, 40]
+    assert run.finished
+
+
+@pytest.mark.parametrize("pieces", [[100], [1, 99], [30, 30, 40], [7] * 14 + [2]])
+def test_rows_fed_in_pieces_come_in_the_order_of_rows_fed_at_once(pieces):
+    requests = [{"points": 37}, {"points": 63}]
+    at_once, in_pieces = ListRun(*requests), ListRun(*requests)
+    runner_of(at_once).to_the_end(numbered(1, 81))
+    rows, runner = numbered(1, 81), runner_of(in_pieces)
+    for points in pieces:
+        runner.feed(rows, rows, points)
+    assert in_pieces.finished
+    assert in_pieces.learner.met == at_once.learner.met
+
+
+def test_rows_without_end_answer_all_requests():
+    run = ListRun({"points": 130}, CountRates(MODEL), {"passes": 2}, Evaluate(MODEL))
+    runner_of(run).to_the_end(numbered(1, 81))
+    assert run.finished
+    assert run.met_at == [130, 130, 290, 290]
+
+
+def test_a_sample_answers_what_needs_no_learning_and_costs_no_points():
+    run = ListRun({"points": 5}, CountRates(MODEL), Evaluate(MODEL), {"points": 5})
+    rows, sample = numbered(1, 11), numbered(50, 80)
+    runner_of(run).feed(rows, sample)
+    assert run.finished
+    assert sorted(run.learner.met) == list(range(1, 11))
+    assert run.answers[1] == pytest.approx((1.0, 0.0, 2 / 3))  # all scores are above 0
+    assert sorted(run.answers[2].values.tolist()) == list(range(50, 80))
+
+
+def test_the_end_of_a_pass_answers_what_waits_for_it_and_no_more():
+    run = ListRun({"passes": 1}, Evaluate(MODEL), CountRates(MODEL), {"passes": 1}, Evaluate(MODEL))
+    runner = runner_of(run, 10)
+    rows = numbered(1, 11)
+    runner.feed(rows, rows)
+    assert run.answers == []
+    runner.end_pass(rows)
+    assert len(run.answers) == 3
+    runner.feed(rows, rows)
+    runner.end_pass(rows)
+    assert run.finished
+
+
+def test_a_finished_run_takes_no_more_rows():
+    run = ListRun({"points": 4})
+    runner, rows = runner_of(run), numbered(1, 11)
+    runner.feed(rows, rows)
+    runner.feed(rows, rows)
+    runner.end_pass(rows)
+    assert len(run.learner.met) == 4
+
+
+def test_fresh_points_for_mean_rewards_are_used_up():
+    reward = get_reward("logistic")
+    run = ListRun({"points": 4}, MeanRewards(MODEL, reward, 5), {"points": 3})
+    rows = numbered(1, 13)
+    runner_of(run).feed(rows, rows)
+    assert run.finished
+    assert len(set(run.learner.met)) == 7
+    again = numbered(1, 13)
+    list(again.take(4))
+    fresh = np.concatenate([c.rows[a:b, 0] for c in again.take(5) for a, b in zip(c.starts, c.stops, strict=True)])
+    assert not set(fresh.astype(int)) & set(run.learner.met)
+    positive = fresh % 3 != 0
+    expected = reward.value(fresh[positive]).mean(), reward.value(-fresh[~positive]).mean()
+    assert run.answers[1] == pytest.approx(expected)
+
+
+def test_mean_rewards_of_all_rows_are_those_of_each_class():
+    reward, rows = get_reward("hinge"), numbered(1, 31)
+    numbers = np.arange(1, 31)
+    found = answer(rows, MeanRewards(LinearModel(np.array([0.1]), -1.0), reward))
+    scores, positive = 0.1 * numbers - 1.0, numbers % 3 != 0
+    expected = reward.value(scores[positive]).mean(), reward.value(-scores[~positive]).mean()
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_rates_are_counted_on_so_many_rows_as_are_enough():
+    rows = numbered(1, 3001)
+    model = LinearModel(np.ones(1), -1500.5)
+    whole, some = answer(rows, CountRates(model)), answer(rows, CountRates(model, 600))
+    assert whole == pytest.approx((0.5, 0.5, 2 / 3))
+    assert some != whole
+    assert some == pytest.approx(whole, abs=0.1)
+
+
+def test_the_largest_weighted_reward_is_found():
+    rows = numbered(1, 31)
+    scaled = ArrayRows(rows.X / 30.0, np.sign(rows.X[:, 0] - 12.3), Standardizer(1, active=False), rows.rng)
+    reward = get_reward("logistic")
+    found = answer(scaled, Maximize(reward, (1.0, 1.0), LinearModel.zeros(1), l2=1e-3))
+    assert min(answer(scaled, CountRates(found))[:2]) > 0.9
+
+
+def test_what_is_no_request_is_refused():
+    with pytest.raises(TypeError, match="dict is no request that rows in memory can answer"):
+        answer(numbered(1, 4), {})
+
+
+@pytest.mark.parametrize(
+    ("solver", "name"), [(Spade(passes=3), "gmean"), (Stamp(passes=3), "f1"), (Amp(passes=3), "f1")]
+)
+def test_solvers_reach_about_the_same_model_from_windows_as_from_rows_at_once(solver, name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3)).astype(np.float32)
+    signed = np.where(X @ [1.0, -1.0, 0.5] + 0.3 * rng.normal(size=4000) > 1.5, 1.0, -1.0)
+    transform = Standardizer(3, active=False)
+    whole = ArrayRows(X, signed, transform, np.random.default_rng(1))
+    measure = get_measure(name)
+    task = Task(measure, 3)
+    at_once, in_windows = (Runner(solver.start(task), 0, whole.summary) for _ in range(2))
+    at_once.to_the_end(whole)
+    for _ in range(4):
+        for part in np.array_split(rng.permutation(4000), 7):
+            in_windows.feed(ArrayRows(X[part], signed[part], transform, rng), whole)
+        in_windows.end_pass(whole)
+    assert in_windows.run.finished
+    models = [runner.run.model() for runner in (at_once, in_windows)]
+    cosine = models[0].weights @ models[1].weights / np.prod([np.linalg.norm(m.weights) for m in models])
+    assert cosine > 0.98
