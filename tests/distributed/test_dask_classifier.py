@@ -9,12 +9,13 @@ from sklearn.base import clone
 from ratewise import MeasureClassifier, load_model, save_model
 from ratewise.distributed import DaskMeasureClassifier
 from ratewise.measures import ConstraintWarning, RecallAtPrecision, TPRAtFPR
-from ratewise.solvers import Stamp
+from ratewise.solvers import Stamp, WeightedLogistic
+from ratewise.training import config
 
 da = pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
 
-FAST = {"random_state": 0, "rounds": 4}
+FAST = {"random_state": 0, "passes": 4, "merging": "models", "solver": WeightedLogistic(passes=2)}
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +40,24 @@ def fitted(arrays):
     return DaskMeasureClassifier(**FAST).fit(*arrays)
 
 
-def test_processes_come_to_the_same_model_as_one_process(arrays, fitted, client):
-    elsewhere = DaskMeasureClassifier(**FAST, client=client).fit(*arrays)
-    np.testing.assert_array_equal(elsewhere.coef_, fitted.coef_)
-    np.testing.assert_array_equal(elsewhere.intercept_, fitted.intercept_)
+@pytest.mark.parametrize("merging", ["models", "gradients", "auto"])
+def test_processes_come_to_the_same_model_as_one_process(arrays, merging, client):
+    asked = FAST | {"merging": merging}
+    here, elsewhere = (DaskMeasureClassifier(**asked, client=one).fit(*arrays) for one in (None, client))
+    assert here.merging_ == elsewhere.merging_ == ("none" if merging == "auto" else merging)
+    np.testing.assert_array_equal(elsewhere.coef_, here.coef_)
+    np.testing.assert_array_equal(elsewhere.intercept_, here.intercept_)
+
+
+def test_few_rows_are_gathered_and_fitted_as_on_one_machine(arrays, rows, monkeypatch):
+    asked = {"random_state": 0, "solver": Stamp(passes=3), "sharpen": False}
+    gathered = DaskMeasureClassifier(**asked).fit(*arrays)
+    assert gathered.merging_ == "none"
+    assert gathered.n_partitions_ == 4
+    single = MeasureClassifier(**asked).fit(*rows)
+    assert gathered.score(*rows) == pytest.approx(single.score(*rows), abs=0.01)
+    monkeypatch.setattr(config, "IN_MEMORY_BYTES", 0)
+    assert DaskMeasureClassifier(**asked).fit(*arrays).merging_ == "models"
 
 
 def test_a_frame_is_learned_from_by_a_series_or_by_the_name_of_a_column(frame, fitted, client):
@@ -132,7 +147,7 @@ def test_columns_cut_into_blocks_are_joined(rows, fitted):
 
 def test_a_threshold_left_at_zero_has_its_rates_counted(arrays, rows):
     X, y = rows
-    found = DaskMeasureClassifier("min", threshold="zero", random_state=0, rounds=4).fit(*arrays)
+    found = DaskMeasureClassifier("min", threshold="zero", random_state=0, passes=4, merging="models").fit(*arrays)
     predicted = found.predict(X)
     assert found.stages_ == ()
     assert found.rates_.tpr == pytest.approx(predicted[y].mean(), abs=1e-3)
@@ -140,11 +155,23 @@ def test_a_threshold_left_at_zero_has_its_rates_counted(arrays, rows):
 
 
 def test_a_constraint_is_kept_or_warned_of(arrays):
-    kept = DaskMeasureClassifier(TPRAtFPR(0.1), random_state=0).fit(*arrays)
+    kept = DaskMeasureClassifier(TPRAtFPR(0.1), **FAST).fit(*arrays)
     assert kept.constraints_met_
     assert kept.rates_.tnr >= 0.9
     with pytest.warns(ConstraintWarning, match="no threshold worth having"):
-        DaskMeasureClassifier(RecallAtPrecision(0.9999), random_state=0).fit(*arrays)
+        DaskMeasureClassifier(RecallAtPrecision(0.9999), **FAST).fit(*arrays)
+
+
+def test_weights_are_given_as_an_array_or_by_the_name_of_a_column(arrays, frame, rows):
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = rows
+    weights = np.where(y, 2.0, 1.0)
+    by_array = DaskMeasureClassifier(**FAST).fit(*arrays, sample_weight=da.from_array(weights, chunks=5_000))
+    assert by_array.rates_.prevalence == pytest.approx(weights[y].sum() / weights.sum())
+    parts = dd.from_pandas(frame.assign(weight=weights), npartitions=4, sort=False)
+    by_name = DaskMeasureClassifier(**FAST).fit(parts, target="label", sample_weight="weight")
+    assert by_name.n_features_in_ == 6
+    assert by_name.rates_.prevalence == pytest.approx(by_array.rates_.prevalence)
 
 
 def test_a_positive_label_may_be_chosen(arrays):
@@ -159,15 +186,15 @@ def test_parameters_are_kept_by_clones_and_the_client_is_shared(client):
     second = clone(first)
     assert second.client is client
     assert second.get_params()["solver"] == Stamp(passes=3)
-    assert second.set_params(rounds=7).rounds == 7
+    assert second.set_params(passes=7).passes == 7
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"merging": "median"}, "merging must be"),
-        ({"local_passes": 0}, "local_passes must be"),
-        ({"rounds": 2.5}, "rounds must be"),
+        ({"passes": 0}, "passes must be"),
+        ({"passes": 2.5}, "passes must be"),
         ({"timeout": -1}, "timeout must be"),
         ({"threshold": "half"}, "threshold must be"),
         ({"threshold": "zero", "sharpen": True}, "needs sharpen=False"),
@@ -202,7 +229,7 @@ def test_input_that_is_not_partitioned_is_refused_with_advice(rows, arrays, fram
 def test_the_status_line_is_for_terminals_only(arrays, capsys):
     import io
 
-    from ratewise.distributed.progress import StatusLine
+    from ratewise.distributed.classifier import StatusLine
 
     class Terminal(io.StringIO):
         def isatty(self):
@@ -210,7 +237,7 @@ def test_the_status_line_is_for_terminals_only(arrays, capsys):
 
     terminal = Terminal()
     with StatusLine(wanted=True, stream=terminal) as line:
-        line({"stage": "learning", "tpr": 0.5, "tnr": 0.75, "value": 0.6})
-    assert "learning: round 1, 0 s  value 0.6000  tpr 0.5000  tnr 0.7500" in terminal.getvalue()
+        line({"stage": "learning", "tpr": 0.5, "tnr": 0.75})
+    assert "learning: round 1, 0 s  tpr 0.5000  tnr 0.7500" in terminal.getvalue()
     DaskMeasureClassifier(**FAST).fit(*arrays)
     assert capsys.readouterr().err == ""

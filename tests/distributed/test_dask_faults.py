@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ratewise.distributed import ClusterLost, DaskMeasureClassifier
+from ratewise.solvers import WeightedLogistic
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -32,32 +33,37 @@ def blocks(number, rows=ROWS):
     return X, X.map_blocks(lambda x: x[:, 0] + x[:, 1] * x[:, 2] > 1.5, drop_axis=1, dtype=bool)
 
 
-def classifier(**more):
-    return DaskMeasureClassifier("f1", random_state=0, merging="models", rounds=4, **more)
+def classifier(merging="models", **more):
+    start = WeightedLogistic(passes=2)
+    return DaskMeasureClassifier("f1", solver=start, random_state=0, merging=merging, passes=4, **more)
 
 
-def test_a_worker_killed_on_the_way_changes_nothing(cluster, client, in_time, monkeypatch):
+@pytest.mark.slow
+@pytest.mark.parametrize(("merging", "deadly"), [("models", "learn"), ("gradients", "gradient"), ("auto", "rows")])
+def test_a_worker_killed_on_the_way_changes_nothing(cluster, client, in_time, monkeypatch, merging, deadly):
     from ratewise.distributed.dask_engine import DaskEngine
 
     X, y = blocks(4)
-    undisturbed = in_time(lambda: classifier(client=client).fit(X, y))
+    undisturbed = in_time(lambda: classifier(merging, client=client).fit(X, y))
     submit, names = DaskEngine._submitted, []
 
     def submit_and_kill(self, name, *arguments):
         futures = submit(self, name, *arguments)
         names.append(name)
-        if names.count("learn") == 2 and name == "learn":
+        if name == deadly and names.count(deadly) == (1 if deadly == "rows" else 2):
             victim = next(iter(cluster.workers.values()))
             os.kill(victim.pid, signal.SIGKILL)
         return futures
 
     monkeypatch.setattr(DaskEngine, "_submitted", submit_and_kill)
-    disturbed = in_time(lambda: classifier(client=client).fit(X, y))
+    disturbed = in_time(lambda: classifier(merging, client=client).fit(X, y))
+    assert deadly in names
     np.testing.assert_array_equal(disturbed.coef_, undisturbed.coef_)
     np.testing.assert_array_equal(disturbed.intercept_, undisturbed.intercept_)
     client.wait_for_workers(2, timeout=60)
 
 
+@pytest.mark.slow
 def test_no_row_travels_to_the_scheduler_or_the_client(client, in_time, monkeypatch):
     from tornado.iostream import IOStream
 

@@ -378,7 +378,11 @@ class ShardTrainingRows:
         counts[:, [0, -1]] += beyond.T
         histogram = ScoreHistogram(bins, counts)
         edges = histogram.edges[:-1]
-        for low, high in _near_the_best(histogram, measure, self._points):
+        stretches = _near_the_best(histogram, measure, self._points)
+        together = stretches[0][0], stretches[-1][1]
+        if np.abs(weights[(values >= together[0]) & (values < together[1])]).sum() <= _FETCHED_SCORES:
+            stretches = [together]  # a round less for each
+        for low, high in stretches:
             inside = (values >= low) & (values < high)
             stretch = max(low, within[0]), min(high, within[1])
             width = (stretch[1] - stretch[0]) / _FINER_BINS
