@@ -62,6 +62,18 @@ class StreamFitting:
             Called after every window with a dict of stage, done_rows, total_rows and, while learning, tpr, tnr and
             value; after every training run, without rates, where rows are fitted in memory.
         """
+        return self._fit_stream(stream, passes, checkpoint, checkpoint_every, progress, checkpoint is not None)
+
+    def _fit_stream(
+        self,
+        stream: Stream,
+        passes: int | str,
+        checkpoint: Any,
+        checkpoint_every: int | None,
+        progress: Progress | None,
+        in_windows: bool,
+    ) -> Self:
+        """Do the same; ``in_windows`` reads even few rows window by window, so that there is work to keep."""
         settings = fit_config(self, passes=None if passes == "auto" else passes)
         check_stream_arguments(stream, passes, checkpoint_every)
         if not stream.repeatable:
@@ -74,7 +86,7 @@ class StreamFitting:
         history = History(verbose=bool(self.verbose))
         trainer = Trainer(settings, history)
         with one_blas_thread():
-            in_memory = rows_in_memory(stream, survey, labels, progress) if checkpoint is None else None
+            in_memory = None if in_windows else rows_in_memory(stream, survey, labels, progress)
             if in_memory is not None:
                 X, signed_weights = in_memory
                 weights = signed_weights / np.abs(signed_weights).mean()
