@@ -95,9 +95,10 @@ def _fit(name: str, rows: Rows, *, sharpen: bool | str = "auto", weighted: bool 
 def _fit_in_windows(rows: Rows) -> None:
     from .. import MeasureClassifier, open_stream
 
-    classifier = MeasureClassifier(validation_fraction=0.5, random_state=0)
-    with tempfile.TemporaryDirectory() as folder:  # with a checkpoint, streams of any size are read in windows
-        classifier.fit_stream(open_stream([tuple(rows)]), 2, checkpoint=Path(folder) / "checkpoint")
+    for fraction in ("auto", 0.5):  # many rows have one fold unless told
+        classifier = MeasureClassifier(validation_fraction=fraction, random_state=0)
+        with tempfile.TemporaryDirectory() as folder:  # with a checkpoint, streams of any size are read in windows
+            classifier.fit_stream(open_stream([tuple(rows)]), 2, checkpoint=Path(folder) / "checkpoint")
 
 
 def _fit_in_batches(rows: Rows) -> None:
