@@ -9,7 +9,6 @@ Prints a table and writes benchmarks/results/constraints.json, or constraints-se
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -20,12 +19,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
 import datasets
+from output import RESULTS, write_json
 from ratewise import ConstraintWarning, MeasureClassifier
 from ratewise.measures import Measure, RecallAtPrecision, TPRAtTNR, rates_from_labels
 from ratewise.solvers import best_threshold
 from rivals import ColumnScaler, logistic
 
-RESULTS = Path(__file__).parent / "results"
 # What to maximise, what is bounded and at what, and where.
 TASKS: dict[str, tuple[Measure, str, float, list[str]]] = {
     "recall at precision 0.9": (RecallAtPrecision(0.9), "precision", 0.9, ["creditcard", "protein_homo"]),
@@ -109,11 +108,8 @@ def main() -> None:
             results.setdefault(task, {})[name] = found
             for method, facts in found.items():
                 print(row(task, name, method, facts), flush=True)
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / (f"constraints-seed-{options.seed}.json" if options.seed else "constraints.json")
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
-    temporary.replace(path)
+    name = f"constraints-seed-{options.seed}.json" if options.seed else "constraints.json"
+    write_json(RESULTS / name, results, sort_keys=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ Writes benchmarks/results/core.json.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -17,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+import datasets
+from output import RESULTS, write_json
 from ratewise import MeasureClassifier
 from ratewise.solvers import Spade, Stamp
-
-HERE = Path(__file__).parent
 
 START_UP = """
 import time
@@ -84,7 +83,7 @@ def start_up(repeats: int = 5) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER)
     folder = parser.parse_args().data
     report: dict[str, dict[str, float]] = {"start-up, seconds": start_up()}
     if (folder / "ijcnn1.npz").exists():
@@ -95,11 +94,7 @@ def main() -> None:
         print(f"\n{title}")
         for name, value in rows.items():
             print(f"  {name:50s} {value:8.3f}")
-    results = HERE / "results"
-    results.mkdir(exist_ok=True)
-    temporary = results / "core.json.tmp"
-    temporary.write_text(json.dumps(report, indent=2) + "\n")
-    temporary.replace(results / "core.json")
+    write_json(RESULTS / "core.json", report, indent=2)
 
 
 if __name__ == "__main__":

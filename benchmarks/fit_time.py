@@ -8,16 +8,15 @@ benchmarks/results/fit_time.json.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 
 import numpy as np
 
 import datasets
+from output import RESULTS, write_json
 from rivals import fit_rival
 
-HERE = Path(__file__).parent
 LARGE = ["ijcnn1", "covtype-5", "creditcard", "protein_homo", "adb_celeba", "adb_donors", "kdd99-ipsweep"]
 
 
@@ -45,10 +44,7 @@ def main() -> None:
             ours, rival = np.median(turns, axis=0)
             report[f"{name}, {measure}"] = {"ratewise": ours, "plug-in": rival, "ratio": ours / rival}
             print(f"{name:16s}{measure:10s}{ours:10.3f}{rival:10.3f}{ours / rival:8.2f}", flush=True)
-    target = HERE / "results" / "fit_time.json"
-    temporary = target.with_suffix(".tmp")
-    temporary.write_text(json.dumps(report, indent=1) + "\n")
-    temporary.replace(target)
+    write_json(RESULTS / "fit_time.json", report)
 
 
 if __name__ == "__main__":

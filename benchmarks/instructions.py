@@ -9,7 +9,6 @@ benchmarks/results/instructions.json; ``--update`` writes the new counts there. 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shutil
@@ -17,10 +16,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+
+from output import RESULTS, read_json, write_json
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "instructions.json"
+KEPT = RESULTS / "instructions.json"
 TOLERANCE = 0.05
 PROCESSOR = {
     "NUMBA_CPU_NAME": "haswell",
@@ -35,12 +35,12 @@ def main() -> None:
     options = parser.parse_args()
     if shutil.which("valgrind") is None:
         sys.exit("Instructions are counted by valgrind, which is not installed (apt install valgrind).")
-    accepted = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    accepted = read_json(KEPT)
     now = {"counted with": compiler(), "instructions a point": count()}
     before = accepted.get("instructions a point", {})
     print_table(before, now["instructions a point"])
     if options.update or not accepted:
-        write(now)
+        write_json(KEPT, now)
         return
     slower = [name for name, count in now["instructions a point"].items() if is_slower(before.get(name), count)]
     gone = sorted(set(before) - set(now["instructions a point"]))
@@ -125,12 +125,6 @@ def print_table(before: dict[str, float], now: dict[str, float]) -> None:
         change = f"{count / before[name] - 1:+8.1%}" if name in before else "     new"
         mark = "  SLOWER" if is_slower(before.get(name), count) else ""
         print(f"{name:45s}{before.get(name, float('nan')):10.1f}{count:10.1f}{change}{mark}")
-
-
-def write(counts: dict[str, Any]) -> None:
-    temporary = RESULTS.with_suffix(".tmp")
-    temporary.write_text(json.dumps(counts, indent=1) + "\n")
-    temporary.replace(RESULTS)
 
 
 if __name__ == "__main__":

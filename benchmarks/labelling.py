@@ -6,16 +6,13 @@ beforehand. Medians of five; compile time off the clock. Writes benchmarks/resul
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
 
 import numpy as np
 
+from output import RESULTS, write_json
 from ratewise.baselines.labelling import most_violated_table, table_loss_of
 from ratewise.measures import get_measure
-
-TARGET = Path(__file__).parent / "results" / "labelling.json"
 
 
 def milliseconds(measure: str, n: int, prevalence: float, factor: float) -> float:
@@ -41,9 +38,7 @@ def main() -> None:
                 small, large = (milliseconds(measure, n, prevalence, factor) for factor in (1e-3, 10.0))
                 report[f"{measure}, {n} points, {prevalence:.0%} positive"] = {"small": small, "large": large}
                 print(f"{measure:10s}{n:10d}{prevalence:11.0%}{small:14.2f}{large:14.2f}", flush=True)
-    temporary = TARGET.with_suffix(".tmp")
-    temporary.write_text(json.dumps(report, indent=1) + "\n")
-    temporary.replace(TARGET)
+    write_json(RESULTS / "labelling.json", report)
 
 
 if __name__ == "__main__":

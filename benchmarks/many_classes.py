@@ -12,7 +12,6 @@ Results are kept in benchmarks/results/many_classes.json as they come, and what 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -29,11 +28,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import datasets
+from output import RESULTS, read_json, write_json
 from ratewise import MeasureClassifier
 from ratewise.measures import get_measure
 from ratewise.solvers import best_threshold
 
-RESULTS = Path(__file__).parent / "results" / "many_classes.json"
+KEPT = RESULTS / "many_classes.json"
 # For each data set the C of each rival.
 STRENGTHS = {
     "letter": {"logistic": [1.0, 10.0, 100.0], "svc": [0.1, 1.0, 10.0], "plug-in": [1.0, 10.0]},
@@ -102,16 +102,9 @@ def run(entries: dict[str, Any], options: argparse.Namespace) -> None:
                     place = entries.setdefault(name, {}).setdefault(method, {}).setdefault(variant, {})
                     if str(split) not in place:
                         place[str(split)] = value_and_seconds(problem, train, test, model)
-                        save(entries)
+                        write_json(KEPT, entries, sort_keys=True)
                         told = f"{name}, split {split}: {method} {variant}"
                         print(told, *(f"{number:.4f}" for number in place[str(split)]), file=sys.stderr)
-
-
-def save(entries: dict[str, Any]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    temporary = RESULTS.with_suffix(".tmp")
-    temporary.write_text(json.dumps(entries, indent=1, sort_keys=True) + "\n")
-    temporary.replace(RESULTS)
 
 
 def table(entries: dict[str, Any]) -> str:
@@ -138,7 +131,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.data.is_dir():
         sys.exit(f"There is no folder {options.data}: give one with --data.")
-    entries = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    entries = read_json(KEPT)
     for methods in entries.values():
         for method in options.redo:
             methods.pop(method, None)

@@ -9,7 +9,6 @@ not computed again; ``--redo`` forgets it. From nothing it takes hours;
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -20,10 +19,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, TunedThresholdClassifierCV
 
 import datasets
+from output import RESULTS, read_json, write_json
 from ratewise import MeasureMaximizer
 from ratewise.measures import get_measure
 
-RESULTS = Path(__file__).parent / "results" / "maximizer.json"
+KEPT = RESULTS / "maximizer.json"
 DATA = ["mammography", "creditcard", "ijcnn1", "protein_homo", "covtype-5"]
 MEASURES = ["f1", "jaccard", "gmean", "min"]
 METHODS = ["tuned", "maximizer"]
@@ -71,19 +71,12 @@ def run(entries: dict[str, Any], options: argparse.Namespace) -> None:
                     place = entries.setdefault(problem.name, {}).setdefault(measure, {}).setdefault(method, {})
                     if str(split) not in place:
                         place[str(split)] = value_and_seconds(problem, train, test, method, measure, split)
-                        save(entries)
+                        write_json(KEPT, entries, sort_keys=True)
                         print(
                             f"{problem.name}, {measure}, split {split}: {method}",
                             place[str(split)],
                             file=sys.stderr,
                         )
-
-
-def save(entries: dict[str, Any]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    temporary = RESULTS.with_suffix(".tmp")
-    temporary.write_text(json.dumps(entries, indent=1, sort_keys=True) + "\n")
-    temporary.replace(RESULTS)
 
 
 def table(entries: dict[str, Any]) -> str:
@@ -128,7 +121,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.data.is_dir():
         sys.exit(f"There is no folder {options.data}: give one with --data.")
-    entries = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    entries = read_json(KEPT)
     for measures in entries.values():
         for methods in measures.values():
             for method in options.redo:

@@ -7,19 +7,18 @@ Results are kept in benchmarks/results/quality.json as they come, and what is th
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 import numpy as np
 
 import datasets
+from output import RESULTS, read_json, write_json, write_text
 from ratewise.measures import get_measure
 from rivals import RIVALS, fit_rival
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "quality.json"
-PAGE = HERE.parent / "docs" / "quality.md"
+KEPT = RESULTS / "quality.json"
+PAGE = Path(__file__).parent.parent / "docs" / "quality.md"
 MEASURES = ["f1", "jaccard", "gmean", "qmean", "hmean", "min"]
 
 
@@ -28,19 +27,14 @@ class Results:
 
     def __init__(self, path: Path):
         self._path = path
-        self._entries: dict[str, dict[str, dict[str, dict[str, list[float]]]]] = {}
-        if path.exists():
-            self._entries = json.loads(path.read_text())
+        self._entries: dict[str, dict[str, dict[str, dict[str, list[float]]]]] = read_json(path)
 
     def has(self, data: str, method: str, split: int) -> bool:
         return str(split) in self._entries.get(data, {}).get(method, {})
 
     def add(self, data: str, method: str, split: int, found: dict[str, list[float]]) -> None:
         self._entries.setdefault(data, {}).setdefault(method, {})[str(split)] = found
-        self._path.parent.mkdir(exist_ok=True)
-        temporary = self._path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(self._entries, indent=1, sort_keys=True) + "\n")
-        temporary.replace(self._path)
+        write_json(self._path, self._entries, sort_keys=True)
 
     def forget(self, methods: list[str], data: list[str]) -> None:
         for name in data:
@@ -138,13 +132,11 @@ def main() -> None:
     if not options.data.is_dir():
         sys.exit(f"There is no folder {options.data}: give one with --data.")
     data = options.only or datasets.names(options.data)
-    results = Results(RESULTS)
+    results = Results(KEPT)
     results.forget(options.redo, data)
     run(results, data, options.methods, options.data, options.splits)
     print(tables(results))
-    temporary = PAGE.with_suffix(".tmp")
-    temporary.write_text(HEAD + tables(results))
-    temporary.replace(PAGE)
+    write_text(PAGE, HEAD + tables(results))
 
 
 if __name__ == "__main__":

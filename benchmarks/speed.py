@@ -8,13 +8,11 @@ figures are kept in benchmarks/results/speed.json as soon as it is done; ``--onl
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numba
 import numpy as np
@@ -23,11 +21,12 @@ import sklearn
 from threadpoolctl import threadpool_limits
 
 import datasets
+from output import RESULTS, read_json, write_json, write_text
 from timing import growth, memory, page, passes, plot, reach, sgd
 from timing.targets import targets
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "speed.json"
+KEPT = RESULTS / "speed.json"
 PAGE = HERE.parent / "docs" / "speed.md"
 PICTURE = HERE.parent / "docs" / "speed.svg"
 SECTIONS = {
@@ -59,35 +58,24 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(exist_ok=True)
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_text(text)
-    temporary.replace(path)
-
-
-def known() -> dict[str, Any]:
-    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-
-
 def run(name: str, folder: Path) -> None:
     print(f"\n{name}: {SECTIONS[name].__module__}", flush=True)
     measured, started = circumstances(), time.perf_counter()
     with threadpool_limits(1):
         found = SECTIONS[name](folder)
     measured["seconds taken"] = f"{time.perf_counter() - started:.0f}"
-    write(RESULTS, json.dumps(known() | {name: {"measured": measured, "found": found}}, indent=1) + "\n")
+    write_json(KEPT, read_json(KEPT) | {name: {"measured": measured, "found": found}})
 
 
 def report() -> None:
-    sections = known()
+    sections = read_json(KEPT)
     print()
     for one in targets(sections):
         verdict = "met   " if one.met else "MISSED"
         print(f"{verdict} {one.shown:>12s}, bar {one.bar:.3g}{one.unit}: {one.claim} ({one.where})")
     if "reach" in sections and sections["reach"]["found"]:
         plot.draw(sections["reach"]["found"], PICTURE)
-    write(PAGE, page.page(sections, PICTURE.name))
+    write_text(PAGE, page.page(sections, PICTURE.name))
 
 
 def main() -> None:
@@ -100,10 +88,8 @@ def main() -> None:
     options = parser.parse_args()
     if not options.data.is_dir():
         print(f"There is no folder {options.data}: only made-up data. Give one with --data.", file=sys.stderr)
-    if options.only:
-        chosen = options.only
-    else:
-        chosen = [] if options.page else [name for name in SECTIONS if not (options.resume and name in known())]
+    known = read_json(KEPT) if options.resume else {}
+    chosen = [] if options.page else options.only or [name for name in SECTIONS if name not in known]
     for name in chosen:
         run(name, options.data)
     report()

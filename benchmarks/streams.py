@@ -12,7 +12,6 @@ that is not asked for keeps its figures of before.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -20,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+from output import RESULTS, read_json, write_json
 from streaming import kills, memory, parity, speed
 
-RESULTS = Path(__file__).parent / "results" / "streams.json"
+KEPT = RESULTS / "streams.json"
 PARTS = ["speed", "memory", "parity", "kills"]
 
 
@@ -52,14 +52,8 @@ def main() -> None:
         }
         for part in options.only:
             print(f"\n{part}")
-            write(part, parts[part]())
-
-
-def write(part: str, found: dict[str, Any]) -> None:
-    report = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    temporary = RESULTS.with_suffix(".tmp")
-    temporary.write_text(json.dumps(report | {part: found}, indent=1) + "\n")
-    temporary.replace(RESULTS)
+            found = parts[part]()
+            write_json(KEPT, read_json(KEPT) | {part: found})
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ of 200 MB with floats of 16 digits. Writes benchmarks/results/svmlight.json.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -21,9 +20,9 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import datasets
+from output import RESULTS, write_json
 from ratewise.streams.formats.svmlight import load_svmlight, read_svmlight
 
-HERE = Path(__file__).parent
 REAL = ["w8a_train", "a9a"]
 
 
@@ -105,10 +104,7 @@ def main() -> None:
             size, whole, chunks, theirs, *ratios = report[path.name].values()
             print(f"{path.name:20s}{size:8.1f}{whole:10.0f}{chunks:10.0f}{theirs:10.1f}", end="")
             print("".join(f"{ratio:8.1f}" for ratio in ratios), flush=True)
-    target = HERE / "results" / "svmlight.json"
-    temporary = target.with_suffix(".tmp")
-    temporary.write_text(json.dumps(report, indent=1) + "\n")
-    temporary.replace(target)
+    write_json(RESULTS / "svmlight.json", report)
 
 
 if __name__ == "__main__":

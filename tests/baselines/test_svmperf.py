@@ -14,7 +14,8 @@ from toy_problems import two_clouds
 from ratewise.baselines import SVMPerf
 from ratewise.baselines.svmperf import C_GRID, CuttingPlanes, _lowest, plane_shares
 from ratewise.measures import FunctionMeasure, get_measure
-from ratewise.streams import ArrayStream, Standardizer
+from ratewise.training.rows import ArrayRows
+from ratewise.transforms import Standardizer
 
 quick = settings(deadline=None, max_examples=60)
 ANSWERS = {"f1": 0.7, "jaccard": 0.55, "qmean": 0.8, "min": 0.8, "gmean": 0.8, "hmean": 0.8}
@@ -114,7 +115,7 @@ def test_parameters_out_of_range_are_refused(parameters, message):
 
 def stream_of(X, positive):
     units = Standardizer(X.shape[1]).update(X)
-    return ArrayStream(X, np.where(positive, 1.0, -1.0), units, np.random.default_rng(0), np.float64)
+    return ArrayRows(X, np.where(positive, 1.0, -1.0), units, np.random.default_rng(0), np.float64)
 
 
 def solve(planes, C, epsilon=1e-3, max_planes=1000):

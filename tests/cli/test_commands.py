@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import onnxruntime
@@ -255,36 +257,85 @@ def test_the_demo_runs_from_rows_to_coefficients(run, tmp_path):
     assert sorted(os.listdir(tmp_path / "kept")) == ["model.skops", "test.csv", "train.csv"]
 
 
-def test_warmup_compiles_every_measure_for_dense_and_sparse_rows(run, monkeypatch):
+def test_warmup_runs_every_job_and_says_so(run, monkeypatch):
+    from ratewise.cli import warmup
+
+    done = []
+    monkeypatch.setattr(warmup, "jobs", lambda: [warmup.Job("a", lambda: done.append(1))] * 3)
+    result = run("warmup")
+    assert result.exit_code == 0
+    assert done == [1, 1, 1]
+    assert f"Ready: {len(measure_names())} measures" in result.stdout
+
+
+WARMED_UP = """
+import sys, warnings
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from ratewise import MeasureClassifier, measures, open_stream
+from ratewise.cli import warmup
+from ratewise.training import config
+
+warnings.simplefilter("ignore")
+measures.measure_names = lambda: ["f1", "gmean", "min"]
+
+def compiled():
+    modules = [module for name, module in sys.modules.items() if name.startswith("ratewise.")]
+    loops = {loop for module in modules for loop in vars(module).values() if isinstance(loop, Dispatcher)}
+    return {(loop.__name__, str(types)) for loop in loops for types in loop.signatures}
+
+for job in warmup.jobs():
+    job.run()
+ready = compiled()
+assert "learn" in {name for name, _ in ready}
+config.IN_MEMORY_BYTES = 0
+for number, dtype in ((200, np.float64), (config.MANY_ROWS, np.float32), (config.MANY_ROWS, np.float64)):
+    for X, y in warmup.made_up_rows(number, dtype):
+        for name in measures.measure_names():
+            MeasureClassifier(name, random_state=1).fit(X, y).score(X, y)
+        MeasureClassifier("gmean", random_state=1).fit(X, y, sample_weight=np.ones(number))
+        MeasureClassifier("min", random_state=1).partial_fit(X, y, classes=[False, True])
+        MeasureClassifier("gmean", random_state=1).fit_stream(open_stream([(X, y)]))
+for loop in sorted(compiled() - ready):
+    print(*loop)
+"""
+
+
+@pytest.mark.slow
+def test_after_warmup_no_default_fit_compiles_anything():
+    """In a process of its own, where no other test has compiled anything."""
+    done = subprocess.run([sys.executable, "-c", WARMED_UP], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr + done.stdout
+
+
+def test_warmup_compiles_every_measure_for_dense_and_sparse_rows(monkeypatch):
     from scipy import sparse
+
+    from ratewise.cli import warmup
 
     fits = []
     monkeypatch.setattr(
-        "ratewise.cli.warmup._fit", lambda name, X, y, sharpen: fits.append((name, sparse.issparse(X), sharpen))
+        warmup,
+        "_fit",
+        lambda name, rows, sharpen="auto", weighted=False: fits.append((name, sparse.issparse(rows.X), sharpen)),
     )
-    large, text = [], []
-    monkeypatch.setattr("ratewise.cli.warmup._fit_large", lambda X, y: large.append(y.size))
-    monkeypatch.setattr("ratewise.cli.warmup._read_svmlight", lambda: text.append(1))
-    result = run("warmup")
-    assert result.exit_code == 0
-    assert (large, text) == ([50_000], [1])
-    kinds = [
+    for job in warmup.jobs():
+        if job.stage in measure_names():
+            job.run()
+    assert fits == [
         (name, is_sparse, sharpen)
         for is_sparse in (False, True)
         for name in measure_names()
         for sharpen in (False, "auto")
     ]
-    assert fits == kinds
-    assert "Ready" in result.stdout
 
 
 def test_one_job_of_warmup_is_a_fit_that_works():
-    from ratewise.cli.warmup import _fit, _some_rows
+    from ratewise.cli import warmup
 
-    rows, y = _some_rows()
-    for X in rows:
-        _fit("gmean", X, y, False)
-        _fit("f1", X, y, "auto")
+    jobs = {job.stage: job for job in warmup.jobs()}
+    for stage in ("gmean", "f1"):
+        jobs[stage].run()
 
 
 def test_warmup_compiles_the_parser_of_text():

@@ -18,7 +18,7 @@ import pytest
 
 resource = pytest.importorskip("resource")
 
-ROWS = 60_000  # so many that they are learned from window by window, with checkpoints
+ROWS = 60_000
 
 
 def table(rows=ROWS, seed=0):
@@ -175,10 +175,16 @@ def run_with_room_for(largest_file, *words):
     return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "output", "room", "full"),
     [
-        (["fit", "rows.parquet", "--target", "label"], "model.skops", 2_000, "model.skops.checkpoint"),
+        (
+            ["fit", "rows.parquet", "--target", "label", "--checkpoint-every", "20000"],
+            "model.skops",
+            2_000,
+            "model.skops.checkpoint",
+        ),
         (["fit", "few.parquet", "--target", "label"], "model.skops", 2_000, "model.skops"),  # without checkpoints
         (["predict", "model.skops", "rows.parquet"], "labels.parquet", 100_000, "labels.parquet"),
         (["convert", "rows.parquet"], "rows.feather", 100_000, "rows.feather"),

@@ -6,6 +6,7 @@ import io
 
 from rich.console import Console
 
+from ratewise import MeasureClassifier, open_stream
 from ratewise.cli._output import Meter
 
 
@@ -34,3 +35,14 @@ def test_nothing_is_drawn_where_stderr_is_no_terminal(capsys):
     with Meter() as meter:
         meter({"stage": "pass 1", "done_rows": 10, "total_rows": 20})
     assert capsys.readouterr() == ("", "")
+
+
+def test_rows_fitted_in_memory_are_reported_as_they_are_read_and_after_every_training_run(files):
+    reports = []
+    stream = open_stream(files / "train.csv", target="label")
+    MeasureClassifier(random_state=0).fit_stream(stream, progress=reports.append)
+    assert list(dict.fromkeys(one["stage"] for one in reports)) == ["survey", "reading", "learning"]
+    learning = [(one["done_rows"], one["total_rows"]) for one in reports if one["stage"] == "learning"]
+    runs = len(learning) - 1
+    assert runs > 10  # starts times folds
+    assert learning == [(400 * done, 400 * runs) for done in range(runs + 1)]

@@ -112,11 +112,11 @@ def test_a_full_standard_output_is_one_sentence(files):
 
 
 def test_ctrl_c_says_where_the_checkpoint_is_and_how_to_go_on(run, files, tmp_path, monkeypatch):
-    def interrupted(self, stream, passes, *, checkpoint, checkpoint_every, progress):
+    def interrupted(self, stream, passes, checkpoint, checkpoint_every, progress, in_windows):
         checkpoint.write_bytes(b"work in progress")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(MeasureClassifier, "fit_stream", interrupted, raising=False)
+    monkeypatch.setattr(MeasureClassifier, "_fit_stream", interrupted)
     monkeypatch.setattr(sys, "argv", ["ratewise", "fit", "my data.csv"])
     result = run("fit", files / "train.csv", "--target", "label", "-o", tmp_path / "model.skops")
     assert result.exit_code == 130
@@ -128,22 +128,24 @@ def test_ctrl_c_says_where_the_checkpoint_is_and_how_to_go_on(run, files, tmp_pa
 def test_the_checkpoint_options_reach_the_fit_and_a_finished_fit_leaves_none(run, files, tmp_path, monkeypatch):
     seen = {}
 
-    def fit_stream(self, stream, passes, *, checkpoint, checkpoint_every, progress):
-        seen.update(passes=passes, before=checkpoint.exists(), every=checkpoint_every)
+    def fit_stream(self, stream, passes, checkpoint, checkpoint_every, progress, in_windows):
+        seen.update(passes=passes, before=checkpoint.exists(), every=checkpoint_every, in_windows=in_windows)
         checkpoint.write_bytes(b"nearly done")
         X, y = next((window.X, window.labels) for window in stream.windows())
         return self.fit(X, y)
 
-    monkeypatch.setattr(MeasureClassifier, "fit_stream", fit_stream, raising=False)
+    monkeypatch.setattr(MeasureClassifier, "_fit_stream", fit_stream)
     words = ["fit", files / "train.csv", "--target", "label", "--plain", "-o", tmp_path / "model.skops"]
     place = tmp_path / "kept"
     place.write_bytes(b"an earlier run")
     result = run(*words, "--passes", 7, "--checkpoint", place, "--checkpoint-every", 1000)
     assert result.exit_code == 0, result.output
-    assert seen == {"passes": 7, "before": True, "every": 1000}
+    assert seen == {"passes": 7, "before": True, "every": 1000, "in_windows": True}
     place.write_bytes(b"an earlier run")
     assert run(*words, "--checkpoint", place, "--no-resume").exit_code == 0
-    assert seen == {"passes": "auto", "before": False, "every": None}
+    assert seen == {"passes": "auto", "before": False, "every": None, "in_windows": True}
+    assert run(*words).exit_code == 0
+    assert seen == {"passes": "auto", "before": False, "every": None, "in_windows": False}
     assert os.listdir(tmp_path) == ["model.skops"]
 
 

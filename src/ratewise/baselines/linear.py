@@ -1,4 +1,4 @@
-"""What all baselines share: input, standardising, the validation rows, the clock, the scikit-learn interface."""
+"""What all baselines share: input, standardising, validation rows, the clock, and the scikit-learn interface."""
 
 from __future__ import annotations
 

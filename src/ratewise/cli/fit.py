@@ -97,9 +97,9 @@ def fit(
     began = time.perf_counter()
     try:
         with Meter(quiet=quiet) as meter:
-            classifier.fit_stream(
-                stream, passes, checkpoint=place, checkpoint_every=checkpoint_every, progress=meter
-            )
+            # Few rows are fitted in memory, as to standard output, unless a checkpoint is asked for.
+            asked_for = checkpoint is not None or checkpoint_every is not None
+            classifier._fit_stream(stream, passes, place, checkpoint_every, meter, in_windows=asked_for)
     except KeyboardInterrupt:
         _say_how_to_resume(place)
         sys.exit(INTERRUPTED)

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 
 from ._options import quiet_option
 from ._output import Meter
 
-_MANY_ROWS = 50_000  # whitened, and read from streams window by window
+_FEW_ROWS = 60
+
+
+class Rows(NamedTuple):
+    """Made-up rows, dense or CSR."""
+
+    X: Any
+    y: Any
+
+
+class Job(NamedTuple):
+    stage: str
+    run: Callable[[], object]
 
 
 @click.command()
@@ -19,54 +36,80 @@ def warmup(quiet: bool) -> None:
 
     Worth it once after installing, for instance when a container image is built.
     """
+    from .. import ConstraintWarning
     from ..measures import measure_names
 
-    X, y = _some_rows()
-    jobs = [(name, rows, sharpen) for rows in X for name in measure_names() for sharpen in (False, "auto")]
-    with Meter(quiet=quiet) as meter:
-        for done, (name, rows, sharpen) in enumerate(jobs):
-            meter({"stage": f"compiling {name}", "done_rows": done, "total_rows": len(jobs)})
-            _fit(name, rows, y, sharpen)
-        meter({"stage": "compiling the loops of files", "done_rows": len(jobs), "total_rows": len(jobs)})
-        _fit_large(*_some_rows(_MANY_ROWS))
-        _read_svmlight()
+    todo = list(jobs())
+    with Meter(quiet=quiet) as meter, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstraintWarning)  # nobody will use these models
+        for done, job in enumerate(todo):
+            meter({"stage": f"compiling {job.stage}", "done_rows": done, "total_rows": len(todo)})
+            job.run()
     if not quiet:
         click.echo(f"Ready: {len(measure_names())} measures, dense and sparse rows.")
 
 
-def _some_rows(rows: int = 60) -> tuple[list[Any], Any]:
+def jobs() -> Iterator[Job]:
+    """Yield fits that together call every loop in all the types that fits of any size and kind call it in."""
+    import numpy as np
+
+    from ..measures import measure_names
+    from ..training import config
+
+    for rows in made_up_rows(_FEW_ROWS, np.float32):
+        for name in measure_names():
+            yield Job(name, partial(_fit, name, rows, sharpen=False))
+            yield Job(name, partial(_fit, name, rows))
+    for dtype in (np.float32, np.float64):
+        for rows in made_up_rows(config.MANY_ROWS, dtype):
+            yield Job("fits of many rows", partial(_fit, "f1", rows))
+            yield Job("fits with sample weights", partial(_fit, "f1", rows, weighted=True))
+            yield Job("streams in windows", partial(_fit_in_windows, rows))
+            yield Job("partial_fit", partial(_fit_in_batches, rows))
+    yield Job("the reader of svmlight", _read_svmlight)
+
+
+def made_up_rows(number: int, dtype: Any) -> Iterator[Rows]:
+    """Yield the same rows, dense and as CSR."""
     import numpy as np
     from scipy import sparse
 
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(rows, 3)).astype(np.float32)
-    return [X, sparse.csr_matrix(X)], X[:, 0] + rng.normal(size=rows) > 0
+    X = rng.normal(size=(number, 3)).astype(dtype)
+    y = X[:, 0] + rng.normal(size=number) > 0
+    yield Rows(X, y)
+    yield Rows(sparse.csr_matrix(X), y)
 
 
-def _fit(name: str, X: Any, y: Any, sharpen: bool | str) -> None:
-    import warnings
+def _fit(name: str, rows: Rows, *, sharpen: bool | str = "auto", weighted: bool = False) -> None:
+    import numpy as np
 
-    from .. import ConstraintWarning, MeasureClassifier
+    from .. import MeasureClassifier
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstraintWarning)  # nobody will use these models
-        MeasureClassifier(name, sharpen=sharpen, validation_fraction=0.5, random_state=0).fit(X, y)
+    weights = np.linspace(0.5, 1.5, rows.y.size) if weighted else None
+    fraction = 0.5 if rows.y.size == _FEW_ROWS else "auto"  # two folds of few rows are as good as five
+    classifier = MeasureClassifier(name, sharpen=sharpen, validation_fraction=fraction, random_state=0)
+    classifier.fit(rows.X, rows.y, sample_weight=weights)
 
 
-def _fit_large(X: list[Any], y: Any) -> None:
-    """Compile what only fits of many rows call, in memory and from streams."""
+def _fit_in_windows(rows: Rows) -> None:
     from .. import MeasureClassifier, open_stream
 
-    for rows in X:
-        MeasureClassifier(random_state=0).fit(rows, y)
-        MeasureClassifier(random_state=0).fit_stream(open_stream([(rows, y)]), 2)
+    for fraction in ("auto", 0.5):  # many rows have one fold unless told
+        classifier = MeasureClassifier(validation_fraction=fraction, random_state=0)
+        with tempfile.TemporaryDirectory() as folder:  # with a checkpoint, streams of any size are read in windows
+            classifier.fit_stream(open_stream([tuple(rows)]), 2, checkpoint=Path(folder) / "checkpoint")
+
+
+def _fit_in_batches(rows: Rows) -> None:
+    from .. import MeasureClassifier
+
+    classifier = MeasureClassifier(random_state=0)
+    for batch in (slice(0, 100), slice(100, 200)):
+        classifier.partial_fit(rows.X[batch], rows.y[batch], classes=[False, True])
 
 
 def _read_svmlight() -> None:
-    """Compile the parser of text."""
-    import tempfile
-    from pathlib import Path
-
     from .. import open_stream
 
     with tempfile.TemporaryDirectory() as folder:

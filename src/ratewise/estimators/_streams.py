@@ -14,7 +14,8 @@ from ..solvers.history import History
 from ..streams import DataError, Stream, Survey, Window
 from ..training import ArraySource, FitConfig, FitResult, Trainer
 from ..training.checkpoint import Checkpoint
-from ..training.files import Progress, StreamLabels, WindowSource, rows_in_memory
+from ..training.files import StreamLabels, WindowSource, rows_in_memory
+from ..training.source import Progress
 from ._fits import fitted_two_classes
 from ._settings import fit_config, one_blas_thread, warn_of_constraints
 from ._validation import check_stream_arguments, positive_label, require_once_enough
@@ -59,8 +60,20 @@ class StreamFitting:
             Rows between checkpoints; 20 million unless given, and after every pass.
         progress : function, optional
             Called after every window with a dict of stage, done_rows, total_rows and, while learning, tpr, tnr and
-            value.
+            value; after every training run, without rates, where rows are fitted in memory.
         """
+        return self._fit_stream(stream, passes, checkpoint, checkpoint_every, progress, checkpoint is not None)
+
+    def _fit_stream(
+        self,
+        stream: Stream,
+        passes: int | str,
+        checkpoint: Any,
+        checkpoint_every: int | None,
+        progress: Progress | None,
+        in_windows: bool,
+    ) -> Self:
+        """Do the same; ``in_windows`` reads even few rows window by window, so that there is work to keep."""
         settings = fit_config(self, passes=None if passes == "auto" else passes)
         check_stream_arguments(stream, passes, checkpoint_every)
         if not stream.repeatable:
@@ -73,11 +86,12 @@ class StreamFitting:
         history = History(verbose=bool(self.verbose))
         trainer = Trainer(settings, history)
         with one_blas_thread():
-            in_memory = rows_in_memory(stream, survey, labels) if checkpoint is None else None
+            in_memory = None if in_windows else rows_in_memory(stream, survey, labels, progress)
             if in_memory is not None:
                 X, signed_weights = in_memory
                 weights = signed_weights / np.abs(signed_weights).mean()
-                result = trainer.fit(ArraySource(X, weights, np.random.default_rng(seed)))
+                rng = np.random.default_rng(seed)
+                result = trainer.fit(ArraySource(X, weights, rng, progress=progress))
             else:
                 kept = checkpoint and stream_checkpoint(checkpoint, stream, survey, settings, seed)
                 source = WindowSource(

@@ -30,9 +30,7 @@ from . import config
 from .checkpoint import Checkpoint
 from .reservoir import Reservoir
 from .rows import ArrayRows, class_totals, squared_rows
-from .source import R, Runner, Statistics
-
-Progress = Callable[[dict[str, Any]], object]
+from .source import Progress, R, Runner, Statistics
 
 # To transform the rows of a window. One thread reads meanwhile: on two cores, more threads leave neither idle.
 _THREADS = min(os.cpu_count() or 1, 2)
@@ -421,16 +419,21 @@ def _interrupts_held_back(wanted: bool) -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def rows_in_memory(stream: Stream, survey: Survey, labels: StreamLabels) -> tuple[Any, NDArray[Any]] | None:
+def rows_in_memory(
+    stream: Stream, survey: Survey, labels: StreamLabels, progress: Progress | None = None
+) -> tuple[Any, NDArray[Any]] | None:
     """Return all rows of a small stream and their signed weights; None if they take more than a sample would."""
     if not stream.sparse and survey.rows * len(stream.feature_names) * 4 > config.IN_MEMORY_BYTES:
         return None
-    rows, weights, values = [], [], 0
+    rows, weights, done, values = [], [], 0, 0
     for window in stream.windows():
         rows.append(window.X)
         weights.append(labels.signed_weights(window))
         values += int(window.X.nnz if stream.sparse else 0)
         if values * 8 > config.IN_MEMORY_BYTES:
             return None
+        done += window.X.shape[0]
+        if progress is not None:
+            progress({"stage": "reading", "done_rows": done, "total_rows": survey.rows})
     X = sparse.vstack(rows, format="csr") if stream.sparse else np.concatenate(rows)
     return X, np.concatenate(weights)

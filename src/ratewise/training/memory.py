@@ -16,7 +16,7 @@ from ..solvers.state import LinearModel, Summary
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer, Transform, Whitener
 from .rows import ArrayRows, class_totals
-from .source import R, Runner, Statistics
+from .source import Progress, R, Runner, Statistics
 
 _T = TypeVar("_T")
 _S = TypeVar("_S")
@@ -39,6 +39,8 @@ class ArraySource:
         Make no copy of the rows.
     threads : int
         Runs side by side; the outcome does not depend on it.
+    progress : function, optional
+        Called when training begins and after every run.
     """
 
     dtype = np.dtype(np.float32)
@@ -53,11 +55,12 @@ class ArraySource:
         groups: NDArray[np.intp] | None = None,
         low_memory: bool = False,
         threads: int = 1,
+        progress: Progress | None = None,
     ):
         self._X, self._signed_weights, self._rng = X, signed_weights, rng
         self._standardizer = standardizer
         self._groups = groups
-        self._low_memory, self._threads = low_memory, threads
+        self._low_memory, self._threads, self._progress = low_memory, threads, progress
 
     def statistics(self) -> Statistics:
         X, weights = self._X, self._signed_weights
@@ -89,7 +92,7 @@ class ArraySource:
             groups=self._groups,
             low_memory=self._low_memory,
         )
-        return ArrayTrainingRows(rows, folds, repeats, row_limit, self._rng, self._threads)
+        return ArrayTrainingRows(rows, folds, repeats, row_limit, self._rng, self._threads, self._progress)
 
 
 class ArrayTrainingRows:
@@ -105,13 +108,14 @@ class ArrayTrainingRows:
         row_limit: float | None = None,
         rng: np.random.Generator | None = None,
         threads: int = 1,
+        progress: Progress | None = None,
     ):
         self._limited = row_limit is not None
         self.leverage = 1.0 if row_limit is None else rows.limit_rows(row_limit)
         self.n_folds = folds * repeats
         self.points_per_pass = rows.n_points
         rng = rows.rng if rng is None else rng
-        self._rows, self._rng, self._threads = rows, rng, threads
+        self._rows, self._rng, self._threads, self._progress = rows, rng, threads, progress
         self._training: list[ArrayRows] = []
         self._validation: list[ArrayRows] = []
         if folds == 1:
@@ -135,9 +139,18 @@ class ArrayTrainingRows:
             (fold, run), rng = job
             rows = self._training[fold].with_rng(rng)
             Runner(run, fold, rows.summary).to_the_end(rows)
+            finished.append(run)
+            self._report(len(finished), len(runs))
             return run
 
+        finished: list[R] = []
+        self._report(0, len(runs))
         return in_threads(work, list(zip(runs, seeds, strict=True)), self._threads)
+
+    def _report(self, finished: int, runs: int) -> None:
+        if self._progress is not None:
+            done, total = finished * self.points_per_pass, runs * self.points_per_pass
+            self._progress({"stage": "learning", "done_rows": done, "total_rows": total})
 
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
         parts = list(zip(self._validation, models, strict=True))

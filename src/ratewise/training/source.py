@@ -8,7 +8,7 @@ models score the rows they have not learned from (:meth:`TrainingRows.validation
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -23,6 +23,9 @@ from ..transforms import Transform
 from .rows import ArrayRows, WeightedReward, chunk_scores, reward_sums
 
 R = TypeVar("R", bound=Run)
+
+Progress = Callable[[dict[str, Any]], object]
+"""Takes stage, done_rows, total_rows and, while rows are learned from in windows, tpr, tnr and value."""
 
 
 class Statistics(NamedTuple):
