@@ -79,7 +79,7 @@ def cell(values: np.ndarray) -> str:
 
 
 def tables(results: Results) -> str:
-    """One Markdown table a measure, and the means over all data sets."""
+    """Return one Markdown table per measure, and the means over all data sets."""
     methods = list(RIVALS)
     lines = []
     for measure in MEASURES:
@@ -110,14 +110,14 @@ def tables(results: Results) -> str:
 
 HEAD = """# Quality, measured
 
-How ratewise's default fit compares with what one would use instead.
+ratewise's default fit beside common alternatives.
 
 Test values by `python benchmarks/quality.py`: mean and standard error over 5 random 70/30 splits (stratified;
-protein_homo by block), default settings everywhere, nothing tuned per data set. Thresholds of the rivals are exact
-on their training scores (boosting: on a held-out fifth). `boosting` is the non-linear reference; it takes no wide
-sparse rows. Columns are standardised for all. Sparse ones are divided by the root mean square of their non-zeros,
-which suits logistic regression far better than StandardScaler(with_mean=False), shown beside it.
-`python benchmarks/verdict.py` checks what is claimed of these figures.
+protein_homo by block), default settings everywhere, nothing tuned per data set. Thresholds of the rivals are
+exact on their training scores (boosting: on validation rows, a fifth of all). `boosting` is the non-linear
+reference; it takes no wide sparse rows. Columns are standardised for all. Sparse ones are divided by the root
+mean square of their non-zeros, which suits logistic regression far better than StandardScaler(with_mean=False),
+shown beside it. `python benchmarks/verdict.py` checks the claims about these figures.
 """
 
 

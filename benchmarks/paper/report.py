@@ -1,4 +1,4 @@
-"""The report: what it says, and the two forms it is written in."""
+"""Write the report, in Markdown and in HTML."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .methods import METHODS
 from .protocol import TIME_FACTOR
 
 PROTOCOL = (
-    "70% of the rows to learn from, 30% to test on, in random splits with equal shares of positives (by block "
+    "70% of the rows for training, 30% for testing, in random splits with equal shares of positives (by block "
     "where rows depend on one another). Rewards are hinge rewards; SPADE and STAMP take 25 passes, STAMP's "
     "first epoch has 100 points and each next one twice as many, and its challenge level is the actual "
-    "measure. Steps, C and thresholds are tuned on validation rows, a fifth of the training rows, the steps and "
-    f"C off the clock. L-BFGS runs to convergence; SVMPerf is stopped after {TIME_FACTOR:g} times the CPU seconds "
-    "of SPADE or STAMP. Time is CPU time of one thread, from rows in memory on: standardising and shuffling "
-    "them is on the clock, compiling and testing are not. Test values are those of 0-1 predictions."
+    "measure. Steps, C and thresholds are tuned on validation rows, a fifth of the training rows; tuning steps "
+    f"and C does not count as time. L-BFGS runs to convergence; SVMPerf is stopped after {TIME_FACTOR:g} times the "
+    "CPU seconds of SPADE or STAMP. Time is CPU time of one thread, from rows in memory on: standardising and "
+    "shuffling them counts, compiling and testing do not. Test values are those of 0-1 predictions."
 )
 TIMES = (
-    "Below, k x means: SPADE or STAMP was k times sooner than the other, in CPU seconds, at the level that "
-    "both reach, the lower of what the two end with; the median over splits. A method is at a level once it "
-    f"stays within {TOLERANCE:g} of it. SPADE or STAMP began when the rows were ready and it had learned from "
+    "Below, k x means: SPADE or STAMP takes 1/k of the CPU seconds of the other to the level that both reach, the "
+    "lower of the two last values; the median over splits. A method has reached a level once it stays within "
+    f'{TOLERANCE:g} of it. "Began" is the time at which the rows are ready and SPADE or STAMP has learned from '
     "500 points. A point is a hundredth of a measure."
 )
 _STYLE = """
@@ -62,7 +62,7 @@ class Table(NamedTuple):
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     verdict_column: int | None = None
-    """Where verdicts stand, which are coloured."""
+    """The column of verdicts, which are coloured."""
 
 
 class Picture(NamedTuple):
@@ -87,8 +87,8 @@ def contents(reproduction: Reproduction, figures: list[Figure], drawn: list[str]
         ),
         *(Paragraph(f"Not measured: {note}") for note in reproduction.notes),
         Paragraph(TIMES),
-        *_verdicts("What the paper claims, and what we measured", [claim(results) for claim in CLAIMS]),
-        *_verdicts("What this project asks of itself", [target(results) for target in TARGETS]),
+        *_verdicts("The paper's claims, and what was measured", [claim(results) for claim in CLAIMS]),
+        *_verdicts("Targets of this project", [target(results) for target in TARGETS]),
         *_verdicts("The theorems", [theorem(reproduction.theory) for theorem in THEOREMS]),
         Heading("Figures"),
     ]
@@ -107,7 +107,7 @@ def _verdicts(heading: str, verdicts: list[Verdict]) -> list[Block]:
 
 
 def _numbers(figure: CurveFigure, reproduction: Reproduction) -> list[Block]:
-    """Return a table of what each method ended with, and how soon."""
+    """Return a table of the last value of each method, and its times."""
     rows = []
     for data in reproduction.results.data_sets(figure.name):
         found = Comparison(reproduction.results, data, figure.name)

@@ -1,4 +1,4 @@
-"""docs/speed.md, made of benchmarks/results/speed.json and nothing else."""
+"""Make docs/speed.md from benchmarks/results/speed.json."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from .targets import targets
 
 HEAD = """# Speed, measured
 
-What ratewise costs, next to what it could cost at least and to what one would use instead.
+What ratewise costs, beside a lower bound and beside common alternatives.
 
 By `make bench`, or `python benchmarks/speed.py` alone (about 20 minutes; `--only SECTION ...` for a part of it).
-This page is made of benchmarks/results/speed.json. Rivals take turns in one process, one thread each, and a figure
-is the median of at least five turns: of the ratio within a turn where it is a ratio. All times are CPU time;
-compiling is off the clock. A noisy machine moves even ratios: run it on a quiet one.
+This page is made from benchmarks/results/speed.json. Rivals alternate in one process, one thread each. A figure is
+the median of at least five repetitions; a ratio is taken within a repetition. All times are CPU time without
+compiling. Load on the machine changes even ratios: run it on a quiet one.
 """
 
 GUARD = """
 ## The guard against slowdowns
 
-`python benchmarks/instructions.py` counts the instructions each compiled loop spends on a point, under valgrind,
-compiled for one fixed processor whatever the machine has. It fails where a count is 5% above the one in
+`python benchmarks/instructions.py` counts the instructions of each compiled loop per point, under valgrind,
+compiled for one fixed processor on any machine. It fails where a count is 5% above the one in
 benchmarks/results/instructions.json; `--update` accepts new counts. It is the last step of `make bench`.
 """
 
@@ -38,11 +38,11 @@ def page(sections: dict[str, Any], picture: str) -> str:
     for name, maker in makers.items():
         if name in sections:
             body = maker(sections[name]["found"])
-            parts.append(body.replace("PICTURE", picture) + "\n" + told(sections[name]["measured"]))
+            parts.append(body.replace("PICTURE", picture) + "\n" + conditions(sections[name]["measured"]))
     return "".join(parts) + GUARD
 
 
-def told(measured: dict[str, Any]) -> str:
+def conditions(measured: dict[str, Any]) -> str:
     return "Measured " + ", ".join(f"{what} {value}" for what, value in measured.items()) + ".\n"
 
 
@@ -57,8 +57,8 @@ def target_table(sections: dict[str, Any]) -> str:
         for one in targets(sections)
     ]
     met = sum(row[-1] == "met" for row in rows)
-    head = ["what, at most", "where", "measured", "bar", ""]
-    return f"\n## What is asked\n\n{met} of {len(rows)} met.\n\n" + table(head, rows)
+    head = ["what, at most", "where", "measured", "target", ""]
+    return f"\n## Targets\n\n{met} of {len(rows)} met.\n\n" + table(head, rows)
 
 
 def pass_tables(found: dict[str, Any]) -> str:
@@ -77,7 +77,7 @@ def pass_tables(found: dict[str, Any]) -> str:
             for row in found[form]
         ]
         text += f"\n{title}:\n\n"
-        text += table(["data", "rows", "columns", "values a row", "product, ns a row", *solvers], rows)
+        text += table(["data", "rows", "columns", "values per row", "product, ns per row", *solvers], rows)
     return text
 
 
@@ -92,8 +92,9 @@ def sgd_table(found: list[dict[str, Any]]) -> str:
         ]
         for row in found
     ]
-    text = "\n## Passes a second against SGDClassifier\n\nHinge loss, `average=True`, on the width of rows it is "
-    text += "quicker on. Ours: passes a second, and the time of a pass as a share of its.\n\n"
+    text = "\n## Passes per second against SGDClassifier\n\nHinge loss, `average=True`, on the "
+    text += "width of rows (float32 or float64) on which it is faster. Ours: passes per second, and the time of a "
+    text += "pass as a share of its.\n\n"
     return text + table(["data", "columns", "SGDClassifier", *solvers], rows)
 
 
@@ -124,21 +125,19 @@ def reach_tables(found: list[dict[str, Any]]) -> str:
         "measure",
         "plug-in's test value",
         "its CPU s",
-        "it is there after",
-        "we are there after",
+        "it reaches it after",
+        "we reach it after",
         "by a fit to all rows",
         "our default fit",
     ]
     text = "\n## CPU time to the plug-in's test value\n\n![Test value against CPU time](PICTURE)\n\n"
-    text += (
-        "Each point is a fit from raw rows: of 1 to 25 passes, of 3 to 1,000 rounds of L-BFGS, or of the first "
-    )
-    text += "calls of `partial_fit`, each with an eighth of the rows.\n\n"
+    text += "Each point is a fit from raw rows: of 1 to 25 passes, of 3 to 1,000 iterations of L-BFGS, or of the "
+    text += "first calls of `partial_fit`, each with an eighth of the rows.\n\n"
     return text + table(head, rows)
 
 
 def growth_tables(found: dict[str, Any]) -> str:
-    text = "\n## Growth\n\nCPU seconds of a whole fit with five passes, `sharpen=False`, made-up float32 rows.\n\n"
+    text = "\n## Growth\n\nCPU seconds of a fit with five passes, `sharpen=False`, synthetic float32 rows.\n\n"
     for part, heading in (("points", "{:,} points"), ("columns", "{:,} columns")):
         part_found = found[part]
         rows = [[name, *(f"{s:.4f}" for s in fit["seconds"])] for name, fit in part_found["fits"].items()]
@@ -159,5 +158,5 @@ def memory_table(found: list[dict[str, Any]]) -> str:
         ]
         for row in found
     ]
-    text = "\n## Peak memory above the data, MB\n\nF1, a process for each fit.\n\n"
+    text = "\n## Peak memory above the data, MB\n\nF1, one process per fit.\n\n"
     return text + table(["data", "a float32 copy", *fits], rows)

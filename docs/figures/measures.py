@@ -1,4 +1,4 @@
-"""The pictures of docs/choosing-a-measure.md: level curves of measures in the plane of the two rates.
+"""Draw the figures of docs/choosing-a-measure.md: level curves of measures in the plane of the two rates.
 
 make figures
 """
@@ -48,7 +48,7 @@ def save(figure: plt.Figure, name: str) -> None:
 
 
 def six_measures() -> None:
-    """What each measure trades, where one row in ten is positive."""
+    """Draw six measures where one row in ten is positive."""
     figure, axes = plt.subplots(2, 3, figsize=(10.0, 7.2), layout="constrained")
     for ax, (name, title) in zip(axes.flat, TITLES.items(), strict=True):
         panel(ax, get_measure(name), 0.1, WHOLE, title)
@@ -56,7 +56,7 @@ def six_measures() -> None:
 
 
 def three_prevalences() -> None:
-    """The same F1 where positives are rarer and rarer."""
+    """Draw F1 at three prevalences."""
     figure, axes = plt.subplots(1, 3, figsize=(10.0, 3.8), layout="constrained")
     for ax, prevalence in zip(axes, (0.5, 0.1, 0.01), strict=True):
         panel(ax, get_measure("f1"), prevalence, WHOLE, f"F1, {prevalence:.0%} positives")
@@ -64,17 +64,17 @@ def three_prevalences() -> None:
 
 
 def not_below_zero(measure: Measure, prevalence: float, tpr: Any, tnr: Any) -> Any:
-    """Below the bound values fall off a cliff; its foot is of no interest."""
+    """Return the value, cut off at 0: below the bound it falls so steeply that level curves say nothing."""
     return np.maximum(measure.value(tpr, tnr, prevalence), 0.0)
 
 
 def bound_at(bound: Constraint, tpr: float) -> float:
-    """The TNR at which a bound just holds."""
+    """Return the TNR at which a bound just holds."""
     return -(bound.constant + bound.on_tpr * tpr) / bound.on_tnr
 
 
 def constraints() -> None:
-    """A bound makes a cliff of the level curves."""
+    """Draw two measures with a bound, and the line where it holds."""
     figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.9), layout="constrained")
     corner = PlaneWindow(0.0, 1.0, 0.97, 1.0)
     titles = {"tpr-at-tnr-0.99": "TPR at TNR 0.99", "recall-at-precision-0.9": "recall at precision 0.9"}
