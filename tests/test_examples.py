@@ -6,6 +6,7 @@ import re
 import runpy
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -29,9 +30,10 @@ def python_blocks(page):
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
 def test_the_code_on_the_page_runs(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    names = {}
+    module = ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)  # checkpoints pickle the classes that a page defines
     for block in python_blocks(page):
-        exec(compile(block, page.name, "exec"), names)
+        exec(compile(block, page.name, "exec"), vars(module))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
