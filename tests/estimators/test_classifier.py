@@ -20,6 +20,7 @@ from ratewise import MeasureClassifier
 from ratewise.measures import FBeta, GMean, get_measure, measure_names
 from ratewise.solvers import Amp, Spade, Stamp, WeightedLogistic
 from ratewise.solvers.logistic import PenalizedLogistic
+from ratewise.training import trainer
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,12 @@ def test_every_registered_measure_is_learned(name, data):
 
 @pytest.mark.parametrize(
     ("measure", "solver", "kind"),
-    [("qmean", "auto", Spade), ("jaccard", "auto", Stamp), ("f1", "amp", Amp), ("mcc", "logistic", WeightedLogistic)],
+    [
+        ("qmean", "auto", Spade),
+        ("jaccard", "auto", Stamp),
+        ("f1", "amp", Amp),
+        ("mcc", "logistic", WeightedLogistic),
+    ],
 )
 def test_a_plain_fit_stores_its_solver(measure, solver, kind, data):
     """SPADE for concave and STAMP for pseudo-linear measures, unless another is named."""
@@ -54,11 +60,15 @@ def test_a_plain_fit_stores_its_solver(measure, solver, kind, data):
 
 
 @pytest.mark.parametrize("measure", ["f1", "gmean"])
-def test_a_sharpened_fit_stores_the_start_of_its_best_stage(measure, data):
+def test_a_sharpened_fit_stores_the_start_of_its_best_stage(measure, data, monkeypatch):
     X_train, _, y_train, _ = data
+    selected, select = [], trainer.select
+    monkeypatch.setattr(trainer, "select", lambda *a, **k: selected.append(select(*a, **k)) or selected[-1])
     fitted = MeasureClassifier(measure, random_state=0).fit(X_train, y_train)
     assert isinstance(fitted.solver_, WeightedLogistic | PenalizedLogistic)  # neither SPADE nor STAMP ran
-    assert any(fitted.solver_.label in stage for stage in fitted.stages_)
+    (selected,) = selected
+    assert selected.best.startswith(f"{fitted.solver_.label}, ")
+    assert selected.best in fitted.stages_ == selected.stages
 
 
 @pytest.mark.parametrize(("measure", "solver"), SOLVERS)

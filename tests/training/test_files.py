@@ -304,7 +304,9 @@ def test_many_dense_rows_are_whitened_and_the_model_comes_back_in_the_users_colu
     made = []
     transformed = WindowSource.transformed
     monkeypatch.setattr(
-        WindowSource, "transformed", lambda self, transform, *a: made.append(transform) or transformed(self, transform, *a)
+        WindowSource,
+        "transformed",
+        lambda self, transform, *a: made.append(transform) or transformed(self, transform, *a),
     )
     X, signed = rows()
     X = (X / 10.0 ** np.arange(4) @ np.random.default_rng(0).normal(size=(4, 4))).astype(np.float32)
