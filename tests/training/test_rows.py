@@ -1,4 +1,4 @@
-"""Rows in memory: read pass after pass without end, from a copy or where they lie, and the sums that describe them."""
+"""Rows in memory, read pass after pass from a copy or where they lie, and the sums that describe them."""
 
 from __future__ import annotations
 
