@@ -172,17 +172,17 @@ def test_any_two_labels_will_do(labels, data):
     assert classifier.score(X_test, np.array(labels)[y_test]) == pytest.approx(plain.score(X_test, y_test))
 
 
-def test_pos_label_turns_the_measure_round_but_not_the_decision_function(data):
+def test_pos_label_changes_the_measure_but_not_what_the_decision_function_stands_for(data):
     X_train, X_test, y_train, y_test = data
-    turned = MeasureClassifier("f1", pos_label=1, random_state=0).fit(X_train, 1 - y_train)
+    flipped = MeasureClassifier("f1", pos_label=1, random_state=0).fit(X_train, 1 - y_train)
     plain = MeasureClassifier("f1", random_state=0).fit(X_train, y_train)
-    # In the turned problem class 0 is the rare one; training for it gives the plain model, mirrored.
+    # In the flipped problem class 0 is the rare one; training for it gives the plain model, mirrored.
     mirrored = MeasureClassifier("f1", pos_label=0, random_state=0).fit(X_train, 1 - y_train)
     np.testing.assert_allclose(mirrored.coef_, -plain.coef_)
     np.testing.assert_array_equal(mirrored.predict(X_test), 1 - plain.predict(X_test))
     np.testing.assert_array_equal(mirrored.predict(X_test), (mirrored.decision_function(X_test) > 0).astype(int))
     assert mirrored.score(X_test, 1 - y_test) == pytest.approx(plain.score(X_test, y_test))
-    assert turned.score(X_test, 1 - y_test) > mirrored.score(X_test, 1 - y_test)
+    assert flipped.score(X_test, 1 - y_test) > mirrored.score(X_test, 1 - y_test)
 
 
 def test_feature_names_are_kept_and_checked_for_pandas_and_polars(data):
