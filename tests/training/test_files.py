@@ -81,6 +81,7 @@ def stopped_after_every(saves, settings, X, signed):
     content, parts = None, 0
     while True:
         parts += 1
+        assert parts < 200, "a resumed fit does not get further"
         kept = InMemory(content, saves)
         try:
             return fitted(settings, X, signed, checkpoint=kept, checkpoint_rows=1), parts
