@@ -233,7 +233,9 @@ def test_products_of_parts_add_up_to_those_of_all_rows():
     X = correlated(500)
     standardizer = Standardizer(6).update(X)
     parts = [standardized_products(standardizer, X, part) for part in np.array_split(whole_order(X), 3)]
-    np.testing.assert_allclose(sum(parts), standardized_products(standardizer, X, whole_order(X)), rtol=1e-4, atol=1e-2)
+    np.testing.assert_allclose(
+        sum(parts), standardized_products(standardizer, X, whole_order(X)), rtol=1e-4, atol=1e-2
+    )
 
 
 def test_models_of_whitened_columns_come_back_to_the_users_columns_and_go_there():

@@ -20,5 +20,5 @@ def fit(rows, checkpoint=None, progress=None):
 
 if __name__ == "__main__":
     rows, checkpoint, model = sys.argv[1:]
-    fitted = fit(rows, checkpoint, lambda told: print(told["stage"], told["done_rows"], flush=True))
+    fitted = fit(rows, checkpoint, lambda report: print(report["stage"], report["done_rows"], flush=True))
     np.save(model, np.append(fitted.coef_, fitted.intercept_))

@@ -244,7 +244,7 @@ def test_the_first_partial_fit_needs_the_classes():
 
 
 @pytest.mark.parametrize("make", [fitted, partly_fitted])
-def test_partial_fit_refuses_labels_it_was_not_told_of(make):
+def test_partial_fit_refuses_labels_that_classes_did_not_name(make):
     classifier = make()
     X, y = rows()
     words = r"labels that partial_fit has not been told of: \[2\]; the classes are \[0, 1\]"
@@ -319,8 +319,8 @@ def test_predict_refuses_columns_of_other_names():
 def test_predict_refuses_columns_in_another_order():
     X, y = rows()
     classifier = MeasureClassifier(random_state=0).fit(named(X), y)
-    turned = named(X)[["income", "age", "height"]]
-    assert_refused(classifier, "(?s)feature names.*same order", lambda: classifier.predict(turned))
+    reordered = named(X)[["income", "age", "height"]]
+    assert_refused(classifier, "(?s)feature names.*same order", lambda: classifier.predict(reordered))
 
 
 def test_predict_names_the_bad_column():

@@ -20,6 +20,7 @@ from ratewise import MeasureClassifier
 from ratewise.measures import FBeta, GMean, get_measure, measure_names
 from ratewise.solvers import Amp, Spade, Stamp, WeightedLogistic
 from ratewise.solvers.logistic import PenalizedLogistic
+from ratewise.training import trainer
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,12 @@ def test_every_registered_measure_is_learned(name, data):
 
 @pytest.mark.parametrize(
     ("measure", "solver", "kind"),
-    [("qmean", "auto", Spade), ("jaccard", "auto", Stamp), ("f1", "amp", Amp), ("mcc", "logistic", WeightedLogistic)],
+    [
+        ("qmean", "auto", Spade),
+        ("jaccard", "auto", Stamp),
+        ("f1", "amp", Amp),
+        ("mcc", "logistic", WeightedLogistic),
+    ],
 )
 def test_a_plain_fit_stores_its_solver(measure, solver, kind, data):
     """SPADE for concave and STAMP for pseudo-linear measures, unless another is named."""
@@ -54,11 +60,15 @@ def test_a_plain_fit_stores_its_solver(measure, solver, kind, data):
 
 
 @pytest.mark.parametrize("measure", ["f1", "gmean"])
-def test_a_sharpened_fit_stores_the_start_of_its_best_stage(measure, data):
+def test_a_sharpened_fit_stores_the_start_of_its_best_stage(measure, data, monkeypatch):
     X_train, _, y_train, _ = data
+    selected, select = [], trainer.select
+    monkeypatch.setattr(trainer, "select", lambda *a, **k: selected.append(select(*a, **k)) or selected[-1])
     fitted = MeasureClassifier(measure, random_state=0).fit(X_train, y_train)
     assert isinstance(fitted.solver_, WeightedLogistic | PenalizedLogistic)  # neither SPADE nor STAMP ran
-    assert any(fitted.solver_.label in stage for stage in fitted.stages_)
+    (selected,) = selected
+    assert selected.best.startswith(f"{fitted.solver_.label}, ")
+    assert selected.best in fitted.stages_ == selected.stages
 
 
 @pytest.mark.parametrize(("measure", "solver"), SOLVERS)
@@ -162,17 +172,17 @@ def test_any_two_labels_will_do(labels, data):
     assert classifier.score(X_test, np.array(labels)[y_test]) == pytest.approx(plain.score(X_test, y_test))
 
 
-def test_pos_label_turns_the_measure_round_but_not_the_decision_function(data):
+def test_pos_label_changes_the_measure_but_not_what_the_decision_function_stands_for(data):
     X_train, X_test, y_train, y_test = data
-    turned = MeasureClassifier("f1", pos_label=1, random_state=0).fit(X_train, 1 - y_train)
+    flipped = MeasureClassifier("f1", pos_label=1, random_state=0).fit(X_train, 1 - y_train)
     plain = MeasureClassifier("f1", random_state=0).fit(X_train, y_train)
-    # In the turned problem class 0 is the rare one; training for it gives the plain model, mirrored.
+    # In the flipped problem class 0 is the rare one; training for it gives the plain model, mirrored.
     mirrored = MeasureClassifier("f1", pos_label=0, random_state=0).fit(X_train, 1 - y_train)
     np.testing.assert_allclose(mirrored.coef_, -plain.coef_)
     np.testing.assert_array_equal(mirrored.predict(X_test), 1 - plain.predict(X_test))
     np.testing.assert_array_equal(mirrored.predict(X_test), (mirrored.decision_function(X_test) > 0).astype(int))
     assert mirrored.score(X_test, 1 - y_test) == pytest.approx(plain.score(X_test, y_test))
-    assert turned.score(X_test, 1 - y_test) > mirrored.score(X_test, 1 - y_test)
+    assert flipped.score(X_test, 1 - y_test) > mirrored.score(X_test, 1 - y_test)
 
 
 def test_feature_names_are_kept_and_checked_for_pandas_and_polars(data):

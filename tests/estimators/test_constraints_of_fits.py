@@ -61,10 +61,10 @@ def test_the_bound_holds_on_new_rows_and_is_made_use_of(measure, name, bound, sh
 def test_a_bound_that_cannot_be_kept_is_said_with_numbers(data):
     X_train, _, y_train, _ = data
     numbers = r"a precision of at least 0\.9.*expect a TPR of 0\.\d+, a TNR of"
-    with pytest.warns(ConstraintWarning, match=numbers) as told:
+    with pytest.warns(ConstraintWarning, match=numbers) as warned:
         classifier = MeasureClassifier(RecallAtPrecision(0.9), random_state=0).fit(X_train[:, 2:], y_train)
     assert not classifier.constraints_met_
-    assert told[0].filename == __file__, "the warning points at the caller's line"
+    assert warned[0].filename == __file__, "the warning points at the caller's line"
 
 
 def test_two_bounds_that_exclude_each_other_are_said(data):

@@ -32,7 +32,7 @@ def one_hot(rng):
 
 
 def text(rng):
-    """Word counts with a long tail: 8,000 columns, 40 words a row; twenty words speak for the positives."""
+    """Word counts with a long tail: 8,000 columns, 40 words per row; twenty words speak for the positives."""
     n, d = 1_500, 8_000
     popularity = 1.0 / np.arange(1, d + 1)
     positive = rng.random(n) < 0.1

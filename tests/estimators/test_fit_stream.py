@@ -14,8 +14,10 @@ import pytest
 from scipy import sparse
 
 from ratewise import MeasureClassifier, open_stream
-from ratewise.estimators import from_stream
+from ratewise.solvers import Stamp, WeightedLogistic
+from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.streams import DataError
+from ratewise.training import config
 
 HERE = Path(__file__).parent
 
@@ -45,7 +47,7 @@ def same_bits(first, second):
 @pytest.fixture
 def windows_only(monkeypatch):
     """As if no stream were so small that it is better read into memory."""
-    monkeypatch.setattr(from_stream, "fits_in_memory", lambda stream, survey: False)
+    monkeypatch.setattr(config, "IN_MEMORY_BYTES", 0)
 
 
 @pytest.mark.parametrize("measure", ["f1", "gmean", "min"])
@@ -98,6 +100,23 @@ def test_what_a_fit_from_a_stream_leaves_behind(windows_only):
     assert classifier.predict(X[:3]).shape == (3,)
 
 
+@pytest.mark.parametrize("in_windows", [False, True])
+def test_the_history_of_a_plain_fit_has_a_row_per_pass(in_windows, monkeypatch):
+    if in_windows:
+        monkeypatch.setattr(config, "IN_MEMORY_BYTES", 0)
+    classifier = MeasureClassifier("gmean", sharpen=False, random_state=0).fit_stream(streamed(*rows()), 3)
+    assert classifier.history_["pass"].tolist() == [1.0, 2.0, 3.0]
+    assert classifier.history_["points"].tolist() == [20_000.0, 40_000.0, 60_000.0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"), [({}, WeightedLogistic | PenalizedLogistic), ({"sharpen": False}, Stamp)]
+)
+def test_solver_names_what_made_the_model(settings, kind, windows_only):
+    classifier = MeasureClassifier("f1", random_state=0, **settings).fit_stream(streamed(*rows()), 2)
+    assert isinstance(classifier.solver_, kind)
+
+
 def test_a_later_fit_in_memory_forgets_the_stream():
     X, y = rows(1500)
     classifier = MeasureClassifier(sharpen=False, random_state=0).fit_stream(streamed(X, y))
@@ -119,12 +138,12 @@ def test_labels_may_be_of_any_kind_and_the_positive_one_may_be_named(labels):
 
 def test_a_stream_that_can_be_read_once_is_learned_from_as_it_comes():
     X, y = rows()
-    told = []
+    reports = []
     stream = open_stream(iter(batches(X, y)), window_rows=4000)
-    classifier = MeasureClassifier("gmean", random_state=0).fit_stream(stream, progress=told.append)
+    classifier = MeasureClassifier("gmean", random_state=0).fit_stream(stream, progress=reports.append)
     assert classifier.score(X, y) > 0.85
-    assert [one["done_rows"] for one in told] == [4000, 8000, 12_000, 16_000, 20_000]
-    assert all(0 <= one["tpr"] <= 1 for one in told)
+    assert [one["done_rows"] for one in reports] == [4000, 8000, 12_000, 16_000, 20_000]
+    assert all(0 <= one["tpr"] <= 1 for one in reports)
     assert not hasattr(classifier, "survey_")
 
 
@@ -217,7 +236,7 @@ def test_the_plain_algorithms_learn_from_streams(solver, measure, threshold):
     assert from_stream.stages_ == ()
 
 
-def test_weights_of_rows_are_heard(windows_only):
+def test_weights_of_rows_count(windows_only):
     X, y = rows()
     weights = np.where(X[:, 0] > 0, 5.0, 0.2)
     triples = [(X[i : i + 1000], y[i : i + 1000], weights[i : i + 1000]) for i in range(0, 20_000, 1000)]
@@ -227,7 +246,7 @@ def test_weights_of_rows_are_heard(windows_only):
     assert value == pytest.approx(float(from_stream.measure_.value(*from_stream.rates_)), abs=5e-3)
 
 
-def test_weights_of_a_small_stream_are_heard_too():
+def test_weights_of_a_small_stream_count_too():
     X, y = rows(1500)
     weights = np.where(X[:, 0] > 0, 5.0, 0.2)
     classifier = MeasureClassifier(random_state=0, validation_fraction=0.5)
@@ -279,25 +298,25 @@ def pd_frame(X, classifier):
     return pd.DataFrame(X, columns=classifier.feature_names_in_)
 
 
-def test_progress_tells_where_the_fit_stands(windows_only):
+def test_progress_reports_where_the_fit_stands(windows_only):
     X, y = rows()
-    told = []
-    MeasureClassifier(random_state=0).fit_stream(streamed(X, y), 3, progress=told.append)
-    stages = list(dict.fromkeys(one["stage"] for one in told))
+    reports = []
+    MeasureClassifier(random_state=0).fit_stream(streamed(X, y), 3, progress=reports.append)
+    stages = list(dict.fromkeys(one["stage"] for one in reports))
     assert stages == [
         "survey",
         "statistics, pass 1",
         "learning, pass 2",
         "learning, pass 3",
         "learning, pass 4",
-        "choice, pass 5",
+        "threshold, pass 5",
     ]
     for stage in stages:
-        done = [one["done_rows"] for one in told if one["stage"] == stage]
+        done = [one["done_rows"] for one in reports if one["stage"] == stage]
         assert done == sorted(set(done))
         assert done[-1] == 20_000
-    assert all(one["total_rows"] == 20_000 for one in told)
-    learning = [one for one in told if one["stage"].startswith("learning")]
+    assert all(one["total_rows"] == 20_000 for one in reports)
+    learning = [one for one in reports if one["stage"].startswith("learning")]
     assert all(0 <= one[name] <= 1 for one in learning for name in ("tpr", "tnr", "value"))
     assert learning[-1]["value"] > 0.6
 
@@ -309,9 +328,9 @@ def interrupted_after(calls):
     """A progress function during whose n-th call, surveying left out, Ctrl-C is pressed."""
     counted = 0
 
-    def progress(told):
+    def progress(report):
         nonlocal counted
-        counted += told["stage"] != "survey"
+        counted += report["stage"] != "survey"
         if counted == calls:
             signal.raise_signal(signal.SIGINT)
 
@@ -332,11 +351,11 @@ def test_ctrl_c_keeps_what_was_learned_and_the_next_fit_goes_on_from_there(calls
     assert signal.getsignal(signal.SIGINT) is handler
     assert kept.exists()
     assert not hasattr(classifier, "coef_")
-    told = []
-    classifier.fit_stream(streamed(X, y), 2, checkpoint=kept, progress=told.append)
+    reports = []
+    classifier.fit_stream(streamed(X, y), 2, checkpoint=kept, progress=reports.append)
     assert same_bits(classifier, whole)
     assert classifier.rates_ == whole.rates_
-    done = [one["done_rows"] for one in told if one["stage"] != "survey"]
+    done = [one["done_rows"] for one in reports if one["stage"] != "survey"]
     assert done == [4000 * (window % 5 + 1) for window in range(calls, 20)]  # none is taken twice
 
 
@@ -361,7 +380,7 @@ def test_a_finished_fit_leaves_its_checkpoint_and_can_be_had_again(tmp_path, win
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped"])
-def test_a_damaged_checkpoint_is_told_of_and_the_one_before_it_gives_the_same_model(
+def test_a_damaged_checkpoint_is_warned_of_and_the_one_before_it_gives_the_same_model(
     damage, tmp_path, windows_only
 ):
     X, y = rows()
@@ -408,7 +427,8 @@ def test_a_checkpoint_of_other_rows_is_refused(tmp_path, windows_only):
         MeasureClassifier(random_state=0).fit_stream(streamed(*rows(7000)), 2, checkpoint=kept)
 
 
-def test_a_killed_fit_goes_on_to_the_same_model(tmp_path):
+@pytest.mark.slow
+def test_a_killed_fit_goes_on_to_the_same_model(tmp_path, windows_only):
     X, y = rows(52_000)
     np.savez(tmp_path / "rows.npz", X=X, y=y)
     whole = killed_fit.fit(tmp_path / "rows.npz")
@@ -418,7 +438,7 @@ def test_a_killed_fit_goes_on_to_the_same_model(tmp_path):
         *(tmp_path / name for name in ("rows.npz", "kept", "model.npy")),
     ]
     rng, codes = np.random.default_rng(), []
-    for stage in ("statistics", "learning, pass 3", "choice"):
+    for stage in ("statistics", "learning, pass 3", "threshold"):
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout:
                 if line.startswith(stage):

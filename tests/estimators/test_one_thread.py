@@ -8,7 +8,6 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from ratewise import MeasureClassifier
 
-
 POOLS = ThreadpoolController().select(user_api="blas")  # to find them takes longer than a fit
 
 

@@ -81,7 +81,7 @@ def test_it_is_routed_as_metadata():
 
 
 @pytest.mark.parametrize("name", measure_names())
-def test_a_measure_at_a_prevalence_is_the_measure_there_whatever_it_is_told(name):
+def test_a_measure_at_a_prevalence_is_the_measure_there_whatever_prevalence_is_given(name):
     measure = get_measure(name)
     there = at_prevalence(measure, 0.2)
     assert isinstance(there, Measure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
+
 from ratewise.training.checkpoint import Checkpoint, remove_checkpoint
 
 FIT = {"seed": 3, "rows": 100}

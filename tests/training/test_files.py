@@ -81,6 +81,7 @@ def stopped_after_every(saves, settings, X, signed):
     content, parts = None, 0
     while True:
         parts += 1
+        assert parts < 200, "a resumed fit does not get further"
         kept = InMemory(content, saves)
         try:
             return fitted(settings, X, signed, checkpoint=kept, checkpoint_rows=1), parts
@@ -304,7 +305,9 @@ def test_many_dense_rows_are_whitened_and_the_model_comes_back_in_the_users_colu
     made = []
     transformed = WindowSource.transformed
     monkeypatch.setattr(
-        WindowSource, "transformed", lambda self, transform, *a: made.append(transform) or transformed(self, transform, *a)
+        WindowSource,
+        "transformed",
+        lambda self, transform, *a: made.append(transform) or transformed(self, transform, *a),
     )
     X, signed = rows()
     X = (X / 10.0 ** np.arange(4) @ np.random.default_rng(0).normal(size=(4, 4))).astype(np.float32)

@@ -85,7 +85,7 @@ def test_dense_and_sparse_rows_come_back_as_they_were_given(form):
     assert rows.shape == (12, 1)
 
 
-def test_dense_and_sparse_rows_are_sampled_alike():
+def test_dense_and_sparse_rows_are_sampled_the_same():
     sizes = [(7, 9), (30, 2), (1, 50)]
     dense, _ = sampled(filled(6, sizes)[0])
     compressed, _ = sampled(filled(6, sizes, form=sparse.csr_array)[0])

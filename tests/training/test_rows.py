@@ -1,4 +1,4 @@
-"""Rows in memory: read pass after pass without end, from a copy or where they lie, and the sums that describe them."""
+"""Rows in memory, read pass after pass from a copy or where they lie, and the sums that describe them."""
 
 from __future__ import annotations
 
@@ -88,8 +88,10 @@ def test_the_same_seed_gives_the_same_order():
 @quick
 @given(n=st.integers(1, 200), first=st.integers(1, 400))
 def test_how_points_are_asked_for_does_not_change_their_order(n, first):
-    halves, whole = numbered_rows(n), numbered_rows(n)
-    assert np.array_equal(np.concatenate([taken(halves, first), taken(halves, 50)]), taken(whole, first + 50))
+    in_pieces, whole = numbered_rows(n), numbered_rows(n)
+    assert np.array_equal(
+        np.concatenate([taken(in_pieces, first), taken(in_pieces, 50)]), taken(whole, first + 50)
+    )
 
 
 def test_chunks_never_exceed_the_limit(monkeypatch):

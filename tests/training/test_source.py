@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ def numbered(first, last, seed=0):
 
 def windows(sizes):
     edges = np.cumsum([1, *sizes]).tolist()
-    return [numbered(*edge) for edge in zip(edges[:-1], edges[1:], strict=True)]
+    return [numbered(*edge) for edge in pairwise(edges)]
 
 
 def runner_of(run, points=100):
