@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 import datasets
+from ratewise.training import config
 
 RESULTS = Path(__file__).parent / "results" / "cluster.json"
 DATA = ["ijcnn1", "covtype-5", "creditcard"]
@@ -39,6 +40,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000, help="of the speed section")
     options = parser.parse_args()
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    config.IN_MEMORY_BYTES = 0  # rows stay in their partitions, however few they are
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for section in options.only:
         results[section] = SECTIONS[section](options)
@@ -118,7 +120,7 @@ def made_rows(number: int, rows: int, columns: int) -> tuple[Any, Any]:
 
 
 def kills(options: Any) -> list[dict[str, Any]]:
-    """A worker killed at each of ten random moments; the model must be that of a fit left in peace.
+    """A worker killed at each of ten random moments; the model must be that of an undisturbed fit.
 
     A moment is a round and some milliseconds. Each kill has a cluster of its own: a process killed again while it
     starts is given up by its nanny.
@@ -150,7 +152,7 @@ def kills(options: Any) -> list[dict[str, Any]]:
 
 @contextmanager
 def rounds_counted(made: Any = None, moment: int | None = None, victim: int = 0, delay: float = 0.0) -> Any:
-    """Counts the rounds of a fit; a moment after one of them, kills a worker."""
+    """Count the rounds of a fit; a moment after one of them, kill a worker."""
     from ratewise.distributed.dask_engine import DaskEngine
 
     count, submitted = [0], DaskEngine._submitted
@@ -188,7 +190,9 @@ def bytes_received(options: Any) -> list[dict[str, Any]]:
 
     IOStream.read_from_fd = counted
     found = []
-    print("\n| merging | partitions | rows | columns | rounds | MB received | kB a round, part | of the data |")
+    print(
+        "\n| merging | partitions | rows | columns | rounds | MB received | kB per round, part | of the data |"
+    )
     print("|---" * 8 + "|")
     try:
         with cluster(2), rounds_counted() as rounds:

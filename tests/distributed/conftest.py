@@ -8,6 +8,8 @@ import threading
 import numpy as np
 import pytest
 
+from ratewise.training import config
+
 WAIT = 60.0
 
 
@@ -62,3 +64,12 @@ def rows():
     X[:, 1] = 3.0 * X[:, 1] + 5.0
     y = X[:, 0] + 0.2 * X[:, 1] + 0.8 * rng.normal(size=20_000) > 2.5
     return X, y
+
+
+@pytest.fixture(scope="package", autouse=True)
+def the_choice_of_many_rows():
+    """Spend as little on the choice between models as for the many rows that shards are meant for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config, "FEW_ROWS", 2_000)
+        patch.setattr(config, "MANY_ROWS", 10_000)
+        yield

@@ -164,7 +164,7 @@ def test_a_constraint_is_kept_or_warned_of(arrays):
 
 def test_weights_are_given_as_an_array_or_by_the_name_of_a_column(arrays, frame, rows):
     dd = pytest.importorskip("dask.dataframe")
-    X, y = rows
+    y = rows[1]
     weights = np.where(y, 2.0, 1.0)
     by_array = DaskMeasureClassifier(**FAST).fit(*arrays, sample_weight=da.from_array(weights, chunks=5_000))
     assert by_array.rates_.prevalence == pytest.approx(weights[y].sum() / weights.sum())

@@ -119,7 +119,10 @@ def test_an_empty_shard_is_refused_by_name():
 
 @pytest.mark.parametrize(
     ("y", "weights", "message"),
-    [(np.zeros(4), None, "5 rows in X, but 4 labels"), (np.zeros(5), np.ones(6), "5 rows in X, but 6 sample weights")],
+    [
+        (np.zeros(4), None, "5 rows in X, but 4 labels"),
+        (np.zeros(5), np.ones(6), "5 rows in X, but 6 sample weights"),
+    ],
 )
 def test_labels_and_weights_of_another_length_are_refused_by_name(y, weights, message):
     with pytest.raises(ValueError, match=f"Partition 1: {message}"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import reduce
 
 import numpy as np
@@ -14,6 +15,7 @@ from ratewise.distributed import LocalEngine
 from ratewise.distributed.engine import merge
 from ratewise.distributed.inputs import ArrayShard
 from ratewise.distributed.questions import (
+    BinCounts,
     CountPredicted,
     CountScores,
     FetchScores,
@@ -234,6 +236,18 @@ def test_bins_and_fetched_scores_agree_on_what_lies_in_a_stretch(seed, digits):
     inside = engine.ask(CountScores(scored, bins, training=False, within=(edges[first], edges[last])))
     np.testing.assert_array_equal(inside.all_bins(bins)[:, first:last], counts[:, first:last])
     assert inside.weights.sum() == counts[:, first:last].sum()
+
+
+@pytest.mark.parametrize("unit", [1.0, 1 / 3, 1e12])
+def test_counts_arrive_as_they_were_sent_and_whole_ones_in_fewer_bytes(unit):
+    rng = np.random.default_rng(0)
+    counts = BinCounts(np.arange(0, 9_000, 3), unit * rng.integers(0, 300, (2, 3_000)))
+    packed = pickle.dumps(counts)
+    found = pickle.loads(packed)
+    np.testing.assert_array_equal(found.places, counts.places)
+    np.testing.assert_array_equal(found.weights, counts.weights)
+    assert found.weights.dtype == np.float64
+    assert (len(packed) < 20_000) == (unit == 1.0)
 
 
 def test_scores_of_folds_are_those_of_rows_the_model_has_not_learned_from(rows):

@@ -248,6 +248,22 @@ class BinCounts(Answer):
         weights[:, self.places] = self.weights
         return weights
 
+    def __reduce__(self) -> Any:
+        """Travel as small whole numbers, which counts are unless rows have weights."""
+        return _unpacked_counts, (_smallest(self.places), _smallest(self.weights))
+
+
+def _unpacked_counts(places: NDArray[Any], weights: NDArray[Any]) -> BinCounts:
+    return BinCounts(places.astype(np.int64), weights.astype(np.float64))
+
+
+def _smallest(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values that are 0 or more in the narrowest type that holds them exactly."""
+    highest = float(values.max(initial=0.0))
+    if highest < 2**32 and (values == np.floor(values)).all():
+        return values.astype(np.min_scalar_type(int(highest)))
+    return values
+
 
 @dataclass(frozen=True)
 class CountScores(Question[BinCounts]):
