@@ -45,7 +45,7 @@ def main() -> None:
     slower = [name for name, count in now["instructions a point"].items() if is_slower(before.get(name), count)]
     gone = sorted(set(before) - set(now["instructions a point"]))
     if slower or gone:
-        sys.exit(complaint(slower, gone, accepted["counted with"], now["counted with"]))
+        sys.exit(message(slower, gone, accepted["counted with"], now["counted with"]))
 
 
 def is_slower(before: float | None, now: float) -> bool:
@@ -53,7 +53,7 @@ def is_slower(before: float | None, now: float) -> bool:
     return before is not None and now > before * (1.0 + TOLERANCE)
 
 
-def complaint(slower: list[str], gone: list[str], before: str, now: str) -> str:
+def message(slower: list[str], gone: list[str], before: str, now: str) -> str:
     lines = [f"More than {TOLERANCE:.0%} above the accepted count: {name}." for name in slower]
     lines += [f"Accepted, but no longer counted: {name}." for name in gone]
     if before != now:

@@ -35,14 +35,14 @@ def test_a_loop_is_slower_beyond_five_percent_only_and_a_new_one_never():
     assert not is_slower(None, 1e9)
 
 
-def test_a_complaint_names_the_loop_and_says_when_the_compiler_differs():
-    from instructions import complaint
+def test_the_message_names_the_loop_and_says_when_the_compiler_differs():
+    from instructions import message
 
-    text = complaint(["learn"], ["gather"], "numba 1", "numba 2")
+    text = message(["learn"], ["gather"], "numba 1", "numba 2")
     assert "above the accepted count: learn" in text
     assert "no longer counted: gather" in text
     assert "the compiler may be why" in text
-    assert "compiler" not in complaint(["learn"], [], "numba 1", "numba 1")
+    assert "compiler" not in message(["learn"], [], "numba 1", "numba 1")
 
 
 def entry(ours: list[tuple[float, float]], online: list[tuple[float, float]] | None = None) -> dict:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
+from error_messages import one_sentence
 
 from ratewise import MeasureClassifier, save_model
 from ratewise.measures import Measure
@@ -65,17 +66,6 @@ BAD_DATA = {
     "only a header": (file_of("rows.csv", csv()), ["rows.csv"]),
     "no such file": (lambda folder: folder / "nowhere.csv", ["nowhere.csv"]),
 }
-
-
-def one_sentence(result):
-    """The error, after the checks that every error must pass."""
-    assert result.exit_code == 1, result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    assert "Traceback" not in result.output
-    assert "defect" not in result.output
-    assert result.stdout == ""
-    assert result.stderr.startswith("Error: ")
-    return result.stderr
 
 
 @pytest.mark.parametrize("what", BAD_DATA)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from error_messages import one_sentence
 
 resource = pytest.importorskip("resource")
 
@@ -108,16 +109,6 @@ ERRORS = {
     three_valued_target: ["rows.csv, row 60,001, column 'label'", "7"],
     empty_file: ["rows.csv: the file is empty"],
 }
-
-
-def one_sentence(result):
-    assert result.exit_code == 1, result.output
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    assert "Traceback" not in result.stderr
-    assert "defect" not in result.stderr
-    assert result.stdout == ""
-    assert result.stderr.startswith("Error: ")
-    return result.stderr
 
 
 @pytest.mark.parametrize("make", ERRORS, ids=lambda make: make.__name__)

@@ -30,15 +30,6 @@ from ratewise.measures import Rates, get_measure
 
 
 @pytest.fixture(scope="module")
-def rings():
-    """Positives, one in twelve, in a ring that no line separates from the rest."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((6_000, 4))
-    radius = np.hypot(X[:, 0], X[:, 1]) + 0.1 * rng.standard_normal(6_000)
-    return X, (radius > 2.2).astype(int)
-
-
-@pytest.fixture(scope="module")
 def small(rings):
     X, y = rings
     return X[:600], y[:600]
