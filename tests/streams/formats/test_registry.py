@@ -7,8 +7,8 @@ import sys
 
 import numpy as np
 import pytest
-from ratewise.cli.options import FORMATS as CHOICES
 
+from ratewise.cli._options import FORMATS as CHOICES
 from ratewise.streams import formats, open_stream
 
 MODULE = """
