@@ -291,50 +291,36 @@ def _why_wrong_index(index: int, digits: int, base: int, highest: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def parse_lines(
-    text: Any,
-    stop: int,
-    base: int,
-    highest: int,
-    indptr: Any,
-    indices: Any,
-    values: Any,
-    labels: Any,
-    for_python: Any,
-) -> Any:
-    """Parse ``text[:stop]``, whole lines, the last byte a newline; fill the five arrays from their beginnings.
+def parse_lines(text: Any, stop: int, base: int, highest: int, arrays: Any) -> Any:
+    """Parse ``text[:stop]``, whole lines, the last byte a newline; fill the arrays from their beginnings.
 
-    ``base`` is what the file calls its first column, 0 or 1, and ``highest`` the largest index it may use. A row
-    of ``for_python`` is (entry, begin, end), a number for Python to read; -1 - r for an entry means the label of
-    row r. Returns the reason for stopping and the place; the counts of rows, entries, numbers for Python and
-    lines; the place of the first row; and the smallest and the largest index as written (LARGEST_INDEX and -1 if
-    there is none).
+    ``base`` is what the file calls its first column, 0 or 1, and ``highest`` the largest index it may use.
+    ``arrays`` are indptr, indices, values, labels and for_python. A row of the last is (entry, begin, end), a
+    number for Python to read; -1 - r for an entry means the label of row r. Returns the reason for stopping and
+    the place; the counts of rows, entries, numbers for Python and lines; and the smallest and the largest index
+    as written (LARGEST_INDEX and -1 if there is none).
 
     The arrays need room for the worst case, as nothing is checked here: an entry and a number for Python take
     four bytes of text at least, a row two. ``text`` must go on for PADDING bytes of whatever content.
     """
+    indptr, indices, values, labels, for_python = arrays
     start = _address(text)
     at, end, status = start, start + stop, DONE
     rows, entries, left, lines = 0, 0, 0, 0
-    first_row, smallest, largest = np.int64(-1), np.int64(LARGEST_INDEX), np.int64(-1)
+    smallest, largest = np.int64(LARGEST_INDEX), np.int64(-1)
     indptr[0] = 0
     while at < end:
         lines += 1
         at = _skip_blanks(at)
         if _byte(at) != 10 and _byte(at) != 35:
             begin = at
-            if first_row < 0:
-                first_row = at - start
             value, at, kind = _number(at)
             if kind == _NO_NUMBER:
                 status, at = BAD_LABEL, begin
                 break
             if kind == _FOR_PYTHON:
-                for_python[left, 0], for_python[left, 1], for_python[left, 2] = (
-                    -1 - rows,
-                    begin - start,
-                    at - start,
-                )
+                for_python[left, 0] = -1 - rows
+                for_python[left, 1], for_python[left, 2] = begin - start, at - start
                 left += 1
             labels[rows] = value
             previous = np.int64(-1)
@@ -379,4 +365,4 @@ def parse_lines(
         while _byte(at) != 10:
             at += 1
         at += 1
-    return status, at - start, rows, entries, left, lines, first_row, smallest, largest
+    return status, at - start, rows, entries, left, lines, smallest, largest
