@@ -82,7 +82,9 @@ def signed_weights(y_true: Any, n_scores: int, sample_weight: Any, pos_label: An
     """Return the sample weight of each row, negative for the negative class; both classes must occur."""
     labels = np.asarray(y_true)
     if labels.shape != (n_scores,):
-        raise ValueError(f"y_true must have one label per row: there are {n_scores} rows, and y has {labels.shape}.")
+        raise ValueError(
+            f"y_true must have one label per row: there are {n_scores} rows, and y has {labels.shape}."
+        )
     classes = np.unique(labels)
     if classes.size != 2:
         shown = ", ".join(map(repr, classes[:5].tolist())) + (", ..." if classes.size > 5 else "")

@@ -157,5 +157,7 @@ def _common_measure(estimators: Mapping[str, Any]) -> Measure:
         raise ValueError("No model was trained for a measure: say which to draw, measure='f1' for instance.")
     if any(other != found[0] for other in found):
         names = ", ".join(dict.fromkeys(measure_name(one) for one in found))
-        raise ValueError(f"The models were trained for different measures ({names}): say which to draw, measure=...")
+        raise ValueError(
+            f"The models were trained for different measures ({names}): say which to draw, measure=..."
+        )
     return found[0]
