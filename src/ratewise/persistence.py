@@ -15,6 +15,7 @@ import json
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -27,21 +28,18 @@ from .measures import FunctionMeasure, Measure, Rates, get_measure
 FORMAT = "ratewise model"
 FORMAT_VERSION = 1
 
-# All measures of the library but FunctionMeasure, because a file cannot hold a function.
-_MEASURES = tuple(
-    sorted(
-        f"{kind.__module__}.{kind.__qualname__}"
-        for kind in vars(measures).values()
-        if isinstance(kind, type) and issubclass(kind, Measure) and not inspect.isabstract(kind)
-        if kind is not FunctionMeasure
-    )
-)
+# All measures of the library but FunctionMeasure, because a file cannot hold a function; and the rates.
+_MEASURES = {
+    kind.__name__: f"{kind.__module__}.{kind.__name__}"
+    for kind in vars(measures).values()
+    if isinstance(kind, type) and issubclass(kind, (Measure, Rates)) and not inspect.isabstract(kind)
+    if kind is not FunctionMeasure
+}
 
 # The library's own classes, by the path under which a file names them. Nothing else is created from a file, except
 # numbers, strings, lists, dicts, numpy arrays, and what the caller trusts.
 OWN_TYPES = (
-    "ratewise.measures._rates.Rates",
-    *_MEASURES,
+    *_MEASURES.values(),
     "ratewise.rewards.Hinge",
     "ratewise.rewards.Logistic",
     "ratewise.rewards.Sigmoid",
@@ -54,11 +52,8 @@ OWN_TYPES = (
     "ratewise.streams.encode.Encoder",
 )
 
-# Classes that have moved: the path in files written before, and where the class is now.
+# Classes that have moved: the path in older files, and where the class is now. Measures are found by their names.
 MOVED_TYPES = {
-    "ratewise.measures.base.Rates": "ratewise.measures._rates.Rates",
-    "ratewise.measures.at_prevalence.MeasureAtPrevalence": "ratewise.measures.base.MeasureAtPrevalence",
-    "ratewise.measures.at_prevalence.PseudoLinearAtPrevalence": "ratewise.measures.base.PseudoLinearAtPrevalence",
     "ratewise.solvers.batch.BatchLogistic": "ratewise.solvers.logistic.PenalizedLogistic",
     "ratewise.solvers.weighted.WeightedLogistic": "ratewise.solvers.logistic.WeightedLogistic",
     "ratewise.streams.files.encode.Encoder": "ratewise.streams.encode.Encoder",
@@ -69,15 +64,14 @@ MOVED_TYPES = {
 _PLAIN_TYPES = {
     "DictNode": {"builtins.dict"},
     "ListNode": {"builtins.list"},
-    "TupleNode": {"builtins.tuple", "ratewise.measures._rates.Rates"},
+    "TupleNode": {"builtins.tuple", _MEASURES["Rates"]},
     "JsonNode": {"builtins.str"},
     "TypeNode": {"builtins.str"},
 }
 
 _FITTED = (
-    *("coef_", "intercept_", "classes_", "n_features_in_", "measure_", "solver_"),
-    *("rates_", "stages_", "history_"),
-)
+    "coef_", "intercept_", "classes_", "n_features_in_", "measure_", "solver_", "rates_", "stages_", "history_"
+)  # fmt: skip
 _OPTIONAL = ("constraints_met_", "encoder_", "target_", "feature_spread_", "multilabel_")
 
 
@@ -111,7 +105,7 @@ def load_model(
         If the file is damaged, is not a model of ratewise, or holds anything that is not trusted.
     """
     name = "The model" if hasattr(path, "read") else os.fspath(path)
-    data = path.read() if hasattr(path, "read") else _bytes_of(path)
+    data = path.read() if hasattr(path, "read") else Path(path).read_bytes()
     own = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
     with _clear_errors(name):
         audited = _audited(data, name, {*OWN_TYPES, *own})
@@ -151,7 +145,7 @@ def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
 
 def _plain_survey(survey: Any) -> dict[str, Any]:
     """Return the survey as a dict; labels become a list, because keys of a dict in a file are strings."""
-    plain = dict(survey._asdict())
+    plain = survey._asdict()
     counts = plain.pop("label_counts")
     return {**plain, "labels": list(counts), "counts": [int(count) for count in counts.values()]}
 
@@ -173,18 +167,14 @@ def _classifier_from(content: Any, name: str) -> MeasureClassifier:
     classifier.multilabel_ = bool(getattr(classifier, "multilabel_", False))
     if content["feature_names"] is not None:
         classifier.feature_names_in_ = content["feature_names"].astype(object)
-    if content["survey"] is not None:
-        classifier.survey_ = _survey_from(content["survey"])
+    if (survey := content["survey"]) is not None:
+        from .streams import Survey
+
+        counts = dict(zip(survey.pop("labels"), survey.pop("counts"), strict=True))
+        classifier.survey_ = Survey(**survey, label_counts=counts)
     classifier.saved_by_ = content["ratewise_version"]
     _require_sound(classifier, name)
     return classifier
-
-
-def _survey_from(plain: dict[str, Any]) -> Any:
-    from .streams import Survey
-
-    counts = dict(zip(plain.pop("labels"), plain.pop("counts"), strict=True))
-    return Survey(**plain, label_counts=counts)
 
 
 def _checked_again(value: Any) -> Any:
@@ -216,12 +206,8 @@ def _require_sound(classifier: MeasureClassifier, name: str) -> None:
 
 
 def _is_array(value: Any, shape: tuple[int, ...]) -> bool:
-    return (
-        isinstance(value, np.ndarray)
-        and value.dtype == np.float64
-        and value.shape == shape
-        and bool(np.isfinite(value).all())
-    )
+    right = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape
+    return right and bool(np.isfinite(value).all())
 
 
 def _dumps(content: dict[str, Any]) -> bytes:
@@ -245,11 +231,6 @@ def require_skops() -> Any:
     return skops.io
 
 
-def _bytes_of(path: Any) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
-
-
 def _audited(data: bytes, name: str, own: set[str]) -> bytes:
     """Return the file with moved classes under their present paths; refuse all that is neither plain nor trusted.
 
@@ -259,8 +240,8 @@ def _audited(data: bytes, name: str, own: set[str]) -> bytes:
         schema = json.loads(archive.read("schema.json"))
         any_moved = False
         for node in _nodes(schema):
-            if (path := _path(node)) in MOVED_TYPES:
-                node["__module__"], node["__class__"] = MOVED_TYPES[path].rsplit(".", 1)
+            if (present := _present_path(_path(node))) != _path(node):
+                node["__module__"], node["__class__"] = present.rsplit(".", 1)
                 any_moved = True
         untrusted = sorted({_path(node) for node in _nodes(schema) if not _is_trusted(node, own)})
         if untrusted:
@@ -288,6 +269,12 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 def _path(node: dict[str, Any]) -> str:
     return f"{node.get('__module__')}.{node.get('__class__')}"
+
+
+def _present_path(path: str) -> str:
+    if path.startswith("ratewise.measures."):
+        return _MEASURES.get(path.rpartition(".")[2], path)
+    return MOVED_TYPES.get(path, path)
 
 
 def _is_trusted(node: dict[str, Any], own: set[str]) -> bool:

@@ -55,11 +55,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(
-    headings: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    *,
-    to_stderr: bool = False,
-    whole_names: bool = False,
+    headings: Sequence[str], rows: Iterable[Sequence[Any]], *, to_stderr: bool = False, whole_names: bool = False
 ) -> None:
     """Print a table whose numbers are set to the right; empty headings are left out.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Integral
@@ -29,14 +30,7 @@ from sklearn.utils.validation import _check_method_params, check_consistent_leng
 
 from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure, Rates
 from ..solvers import BestThreshold
-from ._ensemble import (
-    EnsembleMember,
-    VoteTransform,
-    choose_threshold,
-    noise_of,
-    positive_scores,
-    response_of,
-)
+from ._ensemble import EnsembleMember, VoteTransform, choose_threshold, noise_of, positive_scores, response_of
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -72,8 +66,7 @@ class CostWeights(NamedTuple):
         boosting fails where one row in a thousand is positive (F1 asks for hardly more), and with balanced classes
         a few positives dominate the fit (G-mean asks for that).
         """
-        root = math.sqrt((1.0 - prevalence) / prevalence)
-        return math.sqrt(self.row_ratio(prevalence) * root)
+        return math.sqrt(self.row_ratio(prevalence) * math.sqrt((1.0 - prevalence) / prevalence))
 
 
 def cost_weights_at(measure: Measure, rates: Rates) -> CostWeights:
@@ -207,12 +200,7 @@ class CrossFitter:
 
 
 def _fit_fold(
-    fit: Callable[..., Any],
-    rows: CrossFitRows,
-    fold: Fold,
-    ratio: float,
-    previous: Any,
-    response_method: str,
+    fit: Callable[..., Any], rows: CrossFitRows, fold: Fold, ratio: float, previous: Any, response_method: str
 ) -> tuple[Any, str, NDArray[np.float64]]:
     train, validation = fold
     X, weights = _safe_indexing(rows.X_binned, train), rows.training_weights(train, ratio)
@@ -246,16 +234,15 @@ def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any) -> list[Fold]:
     """Return the training and validation rows of each fold, with both classes among the training rows."""
     if groups is not None:
         check_consistent_length(y, groups)
-    splitter = _splitter(cv, y, groups)
-    folds = [(np.asarray(train), np.asarray(held)) for train, held in splitter.split(X, y, groups)]
+    splits = _splitter(cv, y, groups).split(X, y, groups)
+    folds = [(np.asarray(train), np.asarray(held)) for train, held in splits]
     classes = np.unique(y)
     for number, (train, _) in enumerate(folds, start=1):
-        present = np.unique(y[train])
-        if present.size < classes.size:
-            missing = np.setdiff1d(classes, present).tolist()[0]
+        missing = np.setdiff1d(classes, y[train]).tolist()
+        if missing:
             raise ValueError(
-                f"Fold {number} of {len(folds)} leaves no row of class {missing!r} to learn from. Use fewer folds "
-                "(cv=), or a splitter that stratifies."
+                f"Fold {number} of {len(folds)} leaves no row of class {missing[0]!r} to learn from. Use fewer "
+                "folds (cv=), or a splitter that stratifies."
             )
     if np.unique(y[np.concatenate([fold[1] for fold in folds])]).size < classes.size:
         raise ValueError(f"cv={cv!r} holds out rows of one class only: no threshold can be drawn by them.")
@@ -294,25 +281,18 @@ def weight_keyword(estimator: Any) -> str | None:
 
 
 def fit_base_estimator(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    weights: NDArray[np.float64] | None,
-    params: dict[str, Any],
-    *,
-    previous: Any = None,
-    warm_start: bool | str = False,
-) -> Any:
+    estimator: Any, X: Any, y: Any, weights: NDArray[np.float64] | None, params: dict[str, Any], *,
+    previous: Any = None, warm_start: bool | str = False,
+) -> Any:  # fmt: skip
     """Fit a copy of the base estimator to weighted rows; continue from the previous model where that pays."""
     model, more = _model_to_fit(estimator, previous, warm_start)
     arguments = params | more
     if weights is not None:
         arguments[str(weight_keyword(estimator))] = weights
-    if isinstance(estimator, Pipeline | GridSearchCV | RandomizedSearchCV) and not params:
-        # The keyword names the step. Metadata requests concern what the user routes, not these weights.
-        with config_context(enable_metadata_routing=False):
-            return model.fit(X, y, **arguments)
-    return model.fit(X, y, **arguments)
+    # The keyword names the step. Metadata requests concern what the user routes, not these weights.
+    routed = isinstance(estimator, Pipeline | GridSearchCV | RandomizedSearchCV) and not params
+    with config_context(enable_metadata_routing=False) if routed else nullcontext():
+        return model.fit(X, y, **arguments)
 
 
 def _model_to_fit(estimator: Any, previous: Any, warm_start: bool | str) -> tuple[Any, dict[str, Any]]:
@@ -355,15 +335,10 @@ def bin_columns(X: Any, estimator: Any) -> Any:
     than bins as they are. So the binning is done here, once for all folds and iterations. The models stay in the
     user's units, and score unbinned rows.
     """
-    slow_to_bin = (
-        isinstance(estimator, HistGradientBoostingClassifier)
-        and isinstance(estimator.categorical_features, str | None)  # by dtype, and floats are not categorical
-        and isinstance(X, np.ndarray)
-        and X.ndim == 2
-        and X.dtype.kind == "f"
-        and X.shape[0] <= _MOST_BINNED_ROWS
-    )
-    if not slow_to_bin:
+    floats = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.shape[0] <= _MOST_BINNED_ROWS
+    if not floats or not isinstance(estimator, HistGradientBoostingClassifier):
+        return X
+    if not isinstance(estimator.categorical_features, str | None):  # by dtype, and floats are not categorical
         return X
     binned = np.empty(X.shape, dtype=X.dtype, order="F")
     for column in range(X.shape[1]):
@@ -380,13 +355,11 @@ def _bin_values(values: NDArray[Any], bins: int) -> NDArray[Any]:
     finite = np.isfinite(values)
     known = values[finite]
     ordered = np.sort(known)
-    distinct = 1 + np.count_nonzero(ordered[1:] != ordered[:-1])
-    if distinct <= bins:
+    if np.count_nonzero(ordered[1:] != ordered[:-1]) < bins:
         return values
     upper_ends = np.unique(ordered[np.arange(1, bins) * ordered.size // bins])
     bin_of = np.searchsorted(upper_ends, known)
-    sizes = np.bincount(bin_of)
-    sums = np.bincount(bin_of, weights=known)
+    sizes, sums = np.bincount(bin_of), np.bincount(bin_of, weights=known)
     means = np.unique((sums[sizes > 0] / sizes[sizes > 0]).astype(values.dtype))
     midway = (means[1:].astype(np.float64) + means[:-1]) / 2.0
     binned = values.copy()

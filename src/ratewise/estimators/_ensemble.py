@@ -50,15 +50,8 @@ class EnsembleMember(NamedTuple):
         return weighted / (weighted + self.ratio * (1.0 - weighted))
 
 
-def mean_vote(members: list[EnsembleMember], X: Any, positive: Any) -> NDArray[np.float64]:
-    return _weighted_mean([member.votes(X, positive) for member in members], members)
-
-
-def mean_probability(members: list[EnsembleMember], X: Any, positive: Any) -> NDArray[np.float64]:
-    return _weighted_mean([member.probabilities(X, positive) for member in members], members)
-
-
-def _weighted_mean(values: list[NDArray[np.float64]], members: list[EnsembleMember]) -> NDArray[np.float64]:
+def weighted_mean(values: list[NDArray[np.float64]], members: list[EnsembleMember]) -> NDArray[np.float64]:
+    """Return the mean of the members' votes or probabilities, by the weights of the members."""
     mean: NDArray[np.float64] = np.average(values, axis=0, weights=[member.weight for member in members])
     return mean
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..measures import Measure, get_measure
 from ._crossfit import CrossFitRows, CrossFitter, bin_columns, history_table, make_folds, weight_keyword
-from ._ensemble import EnsembleMember, choose_threshold, mean_probability, mean_vote
+from ._ensemble import EnsembleMember, choose_threshold, weighted_mean
 from ._validation import positive_label, two_class_targets
 
 # With fewer rows a model without one fold's rows is clearly worse than one of all rows, so that one joins.
@@ -158,7 +158,8 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Return the mean vote less the threshold, between -1 and 1: above 0 for ``classes_[1]``."""
         check_is_fitted(self)
         positive = positive_label(self.classes_, self.pos_label)
-        above = mean_vote(self._members, X, positive) - self.threshold_
+        votes = [member.votes(X, positive) for member in self._members]
+        above = weighted_mean(votes, self._members) - self.threshold_
         return above if positive == self.classes_[1] else -above
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -174,9 +175,8 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Return mean class probabilities, corrected for the class weights; ``predict`` does not use them."""
         check_is_fitted(self)
         positive = positive_label(self.classes_, self.pos_label)
-        means = mean_probability(self._members, X, positive)
-        columns = [means if label == positive else 1.0 - means for label in self.classes_]
-        return np.column_stack(columns)
+        means = weighted_mean([member.probabilities(X, positive) for member in self._members], self._members)
+        return np.column_stack([means if label == positive else 1.0 - means for label in self.classes_])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the measure of the predictions for X against y."""
@@ -207,9 +207,7 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"estimator must be a classifier, such as LogisticRegression(); got {self.estimator!r}."
             )
         if (self.rounds > 1 or sample_weight is not None) and weight_keyword(self.estimator) is None:
-            way_out = (
-                "give none" if sample_weight is not None else "set rounds=1, which only cuts where it is best"
-            )
+            way_out = "set rounds=1, which only cuts where it is best" if sample_weight is None else "give none"
             raise ValueError(
                 f"{type(self.estimator).__name__} takes no sample_weight in fit, so its rows cannot be weighed. "
                 f"Choose a classifier that does, or {way_out}."

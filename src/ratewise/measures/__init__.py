@@ -1,7 +1,7 @@
 """What to maximise: measures as functions of (TPR, TNR, prevalence), and their names.
 
-To add a measure: a file with a frozen dataclass, and a line in the registry below. Tests, tables and scorers
-read the registry.
+To add a measure: a frozen dataclass, in a file of its own or that of its family, and a line in the registry below.
+Tests, tables and scorers read the registry.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ._rates import Constraint, ConstraintWarning, Rates, rates_from_labels
-from .balanced_accuracy import BalancedAccuracy
 from .base import (
     ConcaveMeasure,
     Measure,
@@ -21,27 +20,18 @@ from .base import (
     PseudoLinearMeasure,
     at_prevalence,
 )
-from .cohen_kappa import CohenKappa
-from .constrained import Constrained
-from .cost_matrix import CostMatrix
-from .fbeta import FBeta
-from .fowlkes_mallows import FowlkesMallows
-from .function import FunctionMeasure
-from .gmean import GMean
-from .gower_legendre import GowerLegendre
-from .hmean import HMean
-from .jaccard import Jaccard
-from .matthews import MatthewsCorrelation
-from .min_rate import MinRate
-from .net_benefit import NetBenefit
-from .precision_at_recall import PrecisionAtRecall
-from .pseudo_linear import PseudoLinear
-from .qmean import QMean
-from .recall_at_precision import RecallAtPrecision, RecallAtPrecisionAndPrevalence
-from .tpr_at_fpr import TPRAtFPR
-from .tpr_at_tnr import PenalisedTPR, TPRAtTNR
-from .tversky import Tversky
-from .weighted_min import WeightedMin
+from .bounds import (
+    Constrained,
+    PenalisedTPR,
+    PrecisionAtRecall,
+    RecallAtPrecision,
+    RecallAtPrecisionAndPrevalence,
+    TPRAtFPR,
+    TPRAtTNR,
+)
+from .means import BalancedAccuracy, GMean, HMean, MinRate, QMean, WeightedMin
+from .others import FowlkesMallows, FunctionMeasure, MatthewsCorrelation
+from .ratios import CohenKappa, CostMatrix, FBeta, GowerLegendre, Jaccard, NetBenefit, PseudoLinear, Tversky
 
 _REGISTRY: dict[str, Measure] = {
     "min": MinRate(),
@@ -94,41 +84,10 @@ def get_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
 
 
 __all__ = [
-    "BalancedAccuracy",
-    "CohenKappa",
-    "ConcaveMeasure",
-    "Constrained",
-    "Constraint",
-    "ConstraintWarning",
-    "CostMatrix",
-    "FBeta",
-    "FowlkesMallows",
-    "FunctionMeasure",
-    "GMean",
-    "GowerLegendre",
-    "HMean",
-    "Jaccard",
-    "MatthewsCorrelation",
-    "Measure",
-    "MeasureAtPrevalence",
-    "MinRate",
-    "NetBenefit",
-    "PenalisedTPR",
-    "PrecisionAtRecall",
-    "PseudoLinear",
-    "PseudoLinearAtPrevalence",
-    "PseudoLinearCoefficients",
-    "PseudoLinearMeasure",
-    "QMean",
-    "Rates",
-    "RecallAtPrecision",
-    "RecallAtPrecisionAndPrevalence",
-    "TPRAtFPR",
-    "TPRAtTNR",
-    "Tversky",
-    "WeightedMin",
-    "at_prevalence",
-    "get_measure",
-    "measure_names",
-    "rates_from_labels",
-]
+    "BalancedAccuracy", "CohenKappa", "ConcaveMeasure", "Constrained", "Constraint", "ConstraintWarning",
+    "CostMatrix", "FBeta", "FowlkesMallows", "FunctionMeasure", "GMean", "GowerLegendre", "HMean", "Jaccard",
+    "MatthewsCorrelation", "Measure", "MeasureAtPrevalence", "MinRate", "NetBenefit", "PenalisedTPR",
+    "PrecisionAtRecall", "PseudoLinear", "PseudoLinearAtPrevalence", "PseudoLinearCoefficients",
+    "PseudoLinearMeasure", "QMean", "Rates", "RecallAtPrecision", "RecallAtPrecisionAndPrevalence", "TPRAtFPR",
+    "TPRAtTNR", "Tversky", "WeightedMin", "at_prevalence", "get_measure", "measure_names", "rates_from_labels",
+]  # fmt: skip

@@ -162,8 +162,7 @@ class PseudoLinearMeasure(Measure):
         if isinstance(denominator, float):  # ten times as fast as an array of one, and fits call it often
             return numerator / denominator if denominator != 0.0 else 0.0
         safe = np.where(denominator == 0, 1.0, denominator)
-        result = np.where(denominator == 0, 0.0, numerator / safe)
-        return result[()]
+        return np.where(denominator == 0, 0.0, numerator / safe)[()]
 
     def slopes(self, tpr: float, tnr: float, prevalence: float | None = None) -> tuple[float, float]:
         level = float(self.value(tpr, tnr, prevalence))
@@ -260,26 +259,6 @@ def at_prevalence(measure: Measure, prevalence: float) -> Measure:
 
 
 @dataclass(frozen=True)
-class PseudoLinearAtPrevalence(PseudoLinearMeasure):
-    """A pseudo-linear measure with the coefficients of a fixed prevalence."""
-
-    measure: PseudoLinearMeasure
-    prevalence: float
-
-    def __post_init__(self) -> None:
-        _copy_class_flags(self, self.measure)
-
-    def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
-        return self.measure.coefficients(self.prevalence)
-
-    def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
-        return self.measure.value(tpr, tnr, self.prevalence)
-
-    def scale(self, prevalence: float) -> tuple[float, float]:
-        return self.measure.scale(self.prevalence)
-
-
-@dataclass(frozen=True)
 class MeasureAtPrevalence(Measure):
     """Any measure at a fixed prevalence."""
 
@@ -287,7 +266,8 @@ class MeasureAtPrevalence(Measure):
     prevalence: float
 
     def __post_init__(self) -> None:
-        _copy_class_flags(self, self.measure)
+        for flag in ("smooth", "monotone"):
+            object.__setattr__(self, flag, getattr(self.measure, flag))
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         return self.measure.value(tpr, tnr, self.prevalence)
@@ -302,9 +282,14 @@ class MeasureAtPrevalence(Measure):
         return self.measure.scale(self.prevalence)
 
 
-def _copy_class_flags(shifted: Measure, measure: Measure) -> None:
-    for flag in ("smooth", "monotone"):
-        object.__setattr__(shifted, flag, getattr(measure, flag))
+@dataclass(frozen=True)
+class PseudoLinearAtPrevalence(MeasureAtPrevalence, PseudoLinearMeasure):
+    """A pseudo-linear measure with the coefficients of a fixed prevalence."""
+
+    measure: PseudoLinearMeasure
+
+    def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
+        return self.measure.coefficients(self.prevalence)
 
 
 def require_positive(measure: Measure, *names: str) -> None:

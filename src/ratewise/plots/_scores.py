@@ -117,9 +117,9 @@ def measure_of(estimator: Any, measure: Any) -> Measure:
 
 def positive_class(estimator: Any, pos_label: Any) -> Any:
     """Return the positive class: the one given, the ``pos_label`` of the model, or its second class."""
+    classes = _two_classes(estimator)
     if pos_label is None:
         pos_label = getattr(inner_classifier(estimator), "pos_label", None)
-    classes = _two_classes(estimator)
     if pos_label is None:
         return classes[1]
     if pos_label not in classes:
@@ -129,13 +129,9 @@ def positive_class(estimator: Any, pos_label: Any) -> Any:
 
 def inner_classifier(estimator: Any) -> Any:
     """Return the classifier inside a pipeline or a search."""
-    while True:
-        if hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif hasattr(estimator, "steps"):
-            estimator = estimator.steps[-1][1]
-        else:
-            return estimator
+    if hasattr(estimator, "best_estimator_"):
+        return inner_classifier(estimator.best_estimator_)
+    return inner_classifier(estimator.steps[-1][1]) if hasattr(estimator, "steps") else estimator
 
 
 def _two_classes(estimator: Any) -> NDArray[Any]:

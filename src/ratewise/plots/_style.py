@@ -44,9 +44,7 @@ def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
         raise ModuleNotFoundError(
             'Plots need matplotlib: pip install "ratewise[plots]"', name="matplotlib"
         ) from error
-    if ax is not None:
-        return ax
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    return ax if ax is not None else plt.subplots(figsize=size, layout="constrained")[1]
 
 
 def legend_below(ax: Axes, *rows: Sequence[Line2D]) -> None:
@@ -121,8 +119,7 @@ def draw_level_curves(
     lowest, highest = lowest + rounding, highest - rounding
     ticks = np.asarray(MaxNLocator(number, steps=[1, 2, 2.5, 5, 10]).tick_values(lowest, highest))
     levels = ticks[(ticks > lowest) & (ticks < highest)]
-    masked = np.ma.masked_invalid(values)
-    curves = ax.contour(across, up, masked, levels=levels, colors=GREY, linewidths=0.8)
+    curves = ax.contour(across, up, np.ma.masked_invalid(values), levels=levels, colors=GREY, linewidths=0.8)
     ax.plot([], [], color=GREY, linewidth=0.8, label=f"levels of {measure_name(measure)}")
     _write_levels(ax, levels, tpr, tnr, values, avoid)
     return curves
@@ -132,6 +129,8 @@ def _write_levels(
     ax: Axes, levels: NDArray[Any], tpr: NDArray[Any], tnr: NDArray[Any], values: NDArray[Any], avoid: float | None
 ) -> None:
     """Write each level above the axes if its curve ends there, else to the right, else inside at the bottom."""
+    from matplotlib.patheffects import withStroke
+
     digits = max(len(f"{level:.6f}".rstrip("0").split(".")[1]) for level in levels)
     at_top, at_right, at_bottom = {}, {}, {}
     for level in levels:
@@ -149,7 +148,11 @@ def _write_levels(
     for place, text in _without_overlap(at_bottom, width).items():
         crossed = avoid is not None and place - width < avoid < place + point_across * _LABEL_GAP
         if place - width > tpr[0] and not crossed:
-            _write_at_bottom(ax, place, text)
+            ax.annotate(
+                text, (place, 0.0), xycoords=ax.get_xaxis_transform(), xytext=(-3, 4),
+                textcoords="offset points", ha="right", color=DARK_GREY, fontsize="small",
+                path_effects=[withStroke(linewidth=3, foreground="white")],
+            )  # fmt: skip
 
 
 def _point_size(ax: Axes, tpr: NDArray[np.float64], tnr: NDArray[np.float64]) -> tuple[float, float]:
@@ -185,21 +188,7 @@ def _write_outside(ax: Axes, texts: dict[float, str], *, top: bool) -> None:
     """Write the tick labels of a secondary axis, so that titles are placed clear of them."""
     if not texts:
         return
-    if top:
-        side = ax.secondary_xaxis("top")
-        side.set_xticks(list(texts), list(texts.values()))
-    else:
-        side = ax.secondary_yaxis("right")
-        side.set_yticks(list(texts), list(texts.values()))
+    side = ax.secondary_xaxis("top") if top else ax.secondary_yaxis("right")
+    (side.set_xticks if top else side.set_yticks)(list(texts), list(texts.values()))
     side.minorticks_off()
     side.tick_params(length=3, color=GREY, labelcolor=DARK_GREY, labelsize="small")
-
-
-def _write_at_bottom(ax: Axes, place: float, text: str) -> None:
-    from matplotlib.patheffects import withStroke
-
-    ax.annotate(
-        text, (place, 0.0), xycoords=ax.get_xaxis_transform(), xytext=(-3, 4), textcoords="offset points",
-        ha="right", color=DARK_GREY, fontsize="small",
-        path_effects=[withStroke(linewidth=3, foreground="white")],
-    )  # fmt: skip

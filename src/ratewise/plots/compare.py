@@ -110,9 +110,8 @@ class ComparisonDisplay:
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on these axes, or on new ones."""
         ax = axes_for(ax, (6.8, 1.6 + 0.75 * len(self.names)))
-        name = measure_name(self.measure)
         columns = {
-            "measure": (self.values, name, BLUE, "o"),
+            "measure": (self.values, measure_name(self.measure), BLUE, "o"),
             "TPR": (np.array([one.tpr for one in self.rates]), "TPR", SKY, "^"),
             "TNR": (np.array([one.tnr for one in self.rates]), "TNR", ORANGE, "v"),
         }
@@ -153,8 +152,7 @@ def _require_models(models: Any, what: str) -> None:
 
 def _common_measure(estimators: Mapping[str, Any]) -> Measure:
     """Return what all MeasureClassifiers among them were trained for."""
-    trained = [one for one in estimators.values() if hasattr(inner_classifier(one), "measure_")]
-    found = [measure_of(one, None) for one in trained]
+    found = [measure_of(one, None) for one in estimators.values() if hasattr(inner_classifier(one), "measure_")]
     if not found:
         raise ValueError("No model was trained for a measure: say which to draw, measure='f1' for instance.")
     if any(other != found[0] for other in found):
