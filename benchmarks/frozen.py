@@ -179,6 +179,9 @@ def _write(path: Path, kept: dict[str, Any]) -> None:
 def compare(before: Path, after: Path) -> bool:
     """Print every bar of a redesign with what was measured; whether all are met."""
     old, new = (json.loads(path.read_text()) for path in (before, after))
+    for cell in set(old) & set(new):  # the same splits on both sides
+        both = set(old[cell]) & set(new[cell])
+        old[cell], new[cell] = ({split: side[cell][split] for split in both} for side in (old, new))
     means = {
         which: {cell: np.mean([v for v, _ in splits.values()]) for cell, splits in found.items() if splits}
         for which, found in (("old", old), ("new", new))

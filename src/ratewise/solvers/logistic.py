@@ -77,6 +77,7 @@ class WeightedLogisticRun(LearnerRun):
         ratio = class_ratio(p, self._solver.exponent)
         if not self._started:
             self._started = True
+            self._pass_points = seen.points  # rows without end: the first batch stands for a pass
             self._learner.restart_steps(seen.points)
             if self._task.initial is None:
                 log_odds = math.log(ratio * p / (1.0 - p))
@@ -84,8 +85,9 @@ class WeightedLogisticRun(LearnerRun):
         self._learner.class_weights = (ratio / max(ratio, 1.0), 1.0 / max(ratio, 1.0))
         # The logistic reward is to base 2.
         step = self._solver.step * math.log(2.0)
+        a_pass = seen._replace(points=self._pass_points)
         settings = leverage_settings(
-            seen, self._task.n_features, step=step, leverage=seen.leverage, l2=self._task.l2
+            a_pass, self._task.n_features, step=step, leverage=seen.leverage, l2=self._task.l2
         )
         self._points_seen = seen.points if self._task.endless else (self._passes + 1) * seen.points
         return Learn(self._learner, settings, Logistic(), passes=1, restart_mean=True)
