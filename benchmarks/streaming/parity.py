@@ -45,7 +45,11 @@ def values_of(folder: Path, X: Any, y: Any, train: Any, test: Any) -> dict[str, 
     found = {}
     for name in MEASURES:
         in_memory = MeasureClassifier(name, random_state=0).fit(X[train], y[train])
-        from_file = MeasureClassifier(name, random_state=0).fit_stream(open_stream(path, target="y"))
+        kept = folder / f"{name}.checkpoint"  # without one, few rows would be fitted in memory as by fit
+        from_file = MeasureClassifier(name, random_state=0).fit_stream(
+            open_stream(path, target="y"), checkpoint=kept
+        )
+        kept.unlink()
         rows = [(in_memory, X[test]), (from_file, X[test])]
         found[name] = [score(model, X_test, y[test]) for model, X_test in rows]
     path.unlink()
