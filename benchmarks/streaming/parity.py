@@ -11,6 +11,7 @@ from pyarrow import parquet
 
 import datasets
 from ratewise import MeasureClassifier, open_stream
+from ratewise.training.checkpoint import remove_checkpoint
 
 PROBLEMS = ["ijcnn1", "covtype-5", "creditcard"]
 MEASURES = ["f1", "gmean", "min"]
@@ -49,7 +50,7 @@ def values_of(folder: Path, X: Any, y: Any, train: Any, test: Any) -> dict[str, 
         from_file = MeasureClassifier(name, random_state=0).fit_stream(
             open_stream(path, target="y"), checkpoint=kept
         )
-        kept.unlink()
+        remove_checkpoint(kept)
         rows = [(in_memory, X[test]), (from_file, X[test])]
         found[name] = [score(model, X_test, y[test]) for model, X_test in rows]
     path.unlink()
