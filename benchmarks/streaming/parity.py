@@ -11,6 +11,7 @@ from pyarrow import parquet
 
 import datasets
 from ratewise import MeasureClassifier, open_stream
+from ratewise.training.checkpoint import remove_checkpoint
 
 PROBLEMS = ["ijcnn1", "covtype-5", "creditcard"]
 MEASURES = ["f1", "gmean", "min"]
@@ -45,7 +46,11 @@ def values_of(folder: Path, X: Any, y: Any, train: Any, test: Any) -> dict[str, 
     found = {}
     for name in MEASURES:
         in_memory = MeasureClassifier(name, random_state=0).fit(X[train], y[train])
-        from_file = MeasureClassifier(name, random_state=0).fit_stream(open_stream(path, target="y"))
+        kept = folder / f"{name}.checkpoint"  # without one, few rows would be fitted in memory as by fit
+        from_file = MeasureClassifier(name, random_state=0).fit_stream(
+            open_stream(path, target="y"), checkpoint=kept
+        )
+        remove_checkpoint(kept)
         rows = [(in_memory, X[test]), (from_file, X[test])]
         found[name] = [score(model, X_test, y[test]) for model, X_test in rows]
     path.unlink()
