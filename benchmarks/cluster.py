@@ -190,9 +190,7 @@ def bytes_received(options: Any) -> list[dict[str, Any]]:
 
     IOStream.read_from_fd = counted
     found = []
-    print(
-        "\n| merging | partitions | rows | columns | rounds | MB received | kB per round, part | of the data |"
-    )
+    print("\n| merging | partitions | rows | columns | rounds | MB received | kB per round, part | of the data |")
     print("|---" * 8 + "|")
     try:
         with cluster(2), rounds_counted() as rounds:
