@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ratewise import MeasureClassifier
 from ratewise.distributed import LocalEngine
-from ratewise.distributed import source as source_module
+from ratewise.distributed import rows as rows_module
 from ratewise.distributed.inputs import ArrayShard
 from ratewise.distributed.source import ShardSource
 from ratewise.measures import Measure, RecallAtPrecision, TPRAtFPR, get_measure, measure_names
@@ -267,7 +267,7 @@ def test_the_threshold_is_the_best_of_all_cuts(seed, name, digits, fetched):
     y = np.arange(n) % 4 == 0
     scores = np.round(rng.normal(size=n) + y - 0.7, digits).astype(np.float32)  # rounded, so that some are equal
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source_module, "_FETCHED_SCORES", fetched)  # with fewer, bins grow finer and finer
+        patch.setattr(rows_module, "_FETCHED_SCORES", fetched)  # with fewer, bins grow finer and finer
         found = best_of_shards(scores, y, measure)
     best = best_threshold(scores, signed(y), measure)
     assert found.value == pytest.approx(best.value, abs=1e-12)
@@ -276,7 +276,7 @@ def test_the_threshold_is_the_best_of_all_cuts(seed, name, digits, fetched):
 
 @pytest.mark.parametrize("fetched", [1 << 16, 200])
 def test_the_threshold_is_exact_among_a_hundred_thousand_scores_of_uneven_weight(fetched, monkeypatch):
-    monkeypatch.setattr(source_module, "_FETCHED_SCORES", fetched)
+    monkeypatch.setattr(rows_module, "_FETCHED_SCORES", fetched)
     rng = np.random.default_rng(1)
     y = rng.random(100_000) < 0.02
     weights = rng.integers(1, 4, y.size).astype(np.float32)

@@ -1,0 +1,320 @@
+"""Training rows in shards: the requests of runs, answered by questions to all shards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..measures import Measure
+from ..rewards import Reward
+from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores
+from ..solvers.batch import maximize, minimise
+from ..solvers.constraints import constrained_ranks
+from ..solvers.state import LinearModel, Summary
+from ..solvers.threshold import ScoreBins, ScoreHistogram
+from ..training import config
+from ..training.source import R
+from .engine import Engine, Question, Together, merge
+from .questions import (
+    CountPredicted,
+    CountScores,
+    FetchScores,
+    LearnApart,
+    LimitRows,
+    Scored,
+    TakeSlope,
+    TakeSpread,
+)
+from .statistics import Summaries
+
+if TYPE_CHECKING:
+    from .source import ShardSource
+
+_STEPS_PER_PASS = 8  # of L-BFGS, where gradients are merged
+_GRADIENT_ROWS = 4_000_000
+_GRADIENT_POINTS_PER_COLUMN = 4 * config.PLENTY_PER_COLUMN  # of the rarer class
+_FETCHED_SCORES = _FINER_BINS = 1 << 16
+_TIE = 1e-12
+
+Asking = Generator[Question[Any], Any, Any]
+
+
+class ShardTrainingRows:
+    """Transformed rows in shards, split into folds.
+
+    ``taught`` are the shards that learn models of their own; None if gradients are merged instead.
+    """
+
+    def __init__(
+        self,
+        source: ShardSource,
+        summaries: list[Summaries],
+        taught: frozenset[int] | None,
+        row_limit: float | None,
+    ):
+        self._source, self._engine = source, source.engine
+        self.n_folds = len(summaries[0].folds)
+        self._merged: Summaries = merge(summaries)
+        self.leverage = self._merged.folds[0].leverage
+        if row_limit is not None:
+            self._engine.prepare(LimitRows(row_limit, self.leverage))
+        self._taught = taught
+        self.whole_steps = self._taught is None
+        points = [one.folds[0].points for one in summaries]
+        self._usual = sum(points)
+        if self._taught is not None:
+            self._usual = _usual([one for number, one in enumerate(points) if number in self._taught])
+        self.points_per_pass = max(self._usual, 1)
+        self._rounds = 0
+
+    def summary(self, fold: int) -> Summary:
+        """Of one pass of a model: over a usual shard where shards learn apart."""
+        whole = self._merged.folds[fold]
+        if self._taught is None:
+            return whole
+        share = self._usual / max(whole.points, 1)
+        return whole._replace(points=max(self._usual, 1), squared_rows=whole.squared_rows * share)
+
+    def train(self, runs: Sequence[tuple[int, R]]) -> list[R]:
+        """All runs in lockstep: what each asks next is put to the shards in one round."""
+        driven = [self._drive(fold, run) for fold, run in runs]
+        asked: dict[int, Question[Any]] = {}
+
+        def advance(number: int, found: Any) -> None:
+            try:
+                asked[number] = driven[number].send(found)
+            except StopIteration:
+                asked.pop(number, None)
+
+        for number in range(len(driven)):
+            advance(number, None)
+        while asked:
+            answers = self._engine.ask(Together(tuple(asked.values()))).answers
+            for number, found in zip(list(asked), answers, strict=True):
+                advance(number, found)
+        return [run for _, run in runs]
+
+    def _drive(self, fold: int, run: Run) -> Asking:
+        seen = self.summary(fold)
+        while not run.finished:
+            found = yield from self._answer(fold, run.request(seen))
+            run.receive(found)
+            self._report(run)
+
+    def _report(self, run: Run) -> None:
+        self._rounds += 1
+        rates = run.rates_met()
+        more = {} if rates is None else {"tpr": rates.tpr, "tnr": rates.tnr}
+        self._source.report({"stage": "learning", **more})
+
+    def _answer(self, fold: int, request: Request) -> Asking:
+        match request:
+            case Learn():
+                if request.restart_mean:
+                    request.learner.restart_mean()
+                    request.learner.restart_rates()
+                if self._taught is None:
+                    self._learn_by_gradients(fold, request)
+                else:
+                    yield from self._learn_apart(fold, request)
+                return None
+            case Evaluate(model):
+                return (yield from self._counted(((fold, model),), training=True))
+            case CountRates(model):
+                return (yield CountPredicted(fold, model)).rates()
+            case MeanRewards(model, reward):
+                slope = yield TakeSlope(fold, model, reward, 0.0, 0.0, 1.0)
+                return tuple((slope.rewards / np.maximum(slope.weights, 1e-300)).tolist())
+            case Maximize(reward, class_weights):
+                return maximize(self._objective(fold, reward, class_weights, 1.0), request)
+
+    def _learn_apart(self, fold: int, request: Learn) -> Asking:
+        """Every shard learns on its own rows for a pass; the learner goes on from the mean."""
+        assert self._taught is not None
+        for _ in range(request.passes or 1):
+            self._rounds += 1
+            seed = (self._source.seed, 3, fold, self._rounds)
+            found = yield LearnApart(fold, request, self._usual, self._taught, seed)
+            request.learner.absorb(found)
+
+    def _learn_by_gradients(self, fold: int, request: Learn) -> None:
+        """A pass is a few steps on all rows at once; the dual pair moves after each."""
+        learner, steps, seen = request.learner, request.settings.steps, self.summary(fold)
+        p = seen.prevalence
+        for _ in range(request.passes or 1):
+            alpha, beta = learner.class_weights
+            weights = (alpha * steps.per_positive * p, beta * steps.per_negative * (1.0 - p))
+            objective = self._objective(fold, request.reward, weights, self._gradient_share(seen))
+            model = minimise(objective, learner.current(), steps.l2, tolerance=1e-6, iterations=_STEPS_PER_PASS)
+            if request.settings.radius is not None:
+                length = float(np.linalg.norm(model.weights))
+                shrink = min(request.settings.radius / max(length, 1e-300), 1.0)
+                model = model._replace(weights=model.weights * shrink)
+            predicted = self._engine.ask(CountPredicted(fold, model))
+            points = seen.points if request.points is None else min(request.points, seen.points)
+            learner.move_to(model, points, predicted.counts)
+            if request.measure is not None:
+                learner.class_weights = _dual_step(request, objective, learner.points_seen / seen.points)
+
+    def _gradient_share(self, seen: Summary) -> float:
+        """Of the rows that gradients are taken from: a few million are as good as all, if they hold enough of
+        both classes.
+        """
+        rarer = min(seen.positive_weight, seen.negative_weight)
+        enough = _GRADIENT_POINTS_PER_COLUMN * (self._source.counts.n_features + 1) / max(rarer, 1.0)
+        return min(max(_GRADIENT_ROWS / max(seen.points, 1), enough), 1.0)
+
+    def _objective(
+        self, fold: int, reward: Reward, class_weights: tuple[float, float], share: float
+    ) -> ShardReward:
+        return ShardReward(self._engine, fold, self._merged.folds[fold], reward, class_weights, share)
+
+    def _counted(self, scored: tuple[Scored, ...], *, training: bool, reach: float = 6.0) -> Asking:
+        """Count scores in bins around their mean."""
+        spread = yield TakeSpread(scored, training)
+        if not math.isfinite(spread.squares):
+            return Scores(np.array([np.nan]), np.array([1.0]), self._points)
+        bins = ScoreBins.around(spread.mean, spread.deviation, reach)
+        found = yield CountScores(scored, bins, training)
+        return Scores(*bins.as_scores(found.all_bins(bins)), self._points)
+
+    @property
+    def _points(self) -> tuple[float, float]:
+        return self._source.statistics().points
+
+    def _now(self, asking: Asking) -> Any:
+        """Put questions at once."""
+        found = None
+        while True:
+            try:
+                question = asking.send(found)
+            except StopIteration as end:
+                return end.value
+            found = self._engine.ask(question)
+
+    def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
+        scored = tuple(enumerate(models))
+        return self._now(self._counted(scored, training=False, reach=config.TAIL_REACH))  # type: ignore[no-any-return]
+
+    def own_scores(self, model: LinearModel) -> Scores:
+        return self.validation_scores([model] * self.n_folds)
+
+    def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
+        """Count all scores in bins; near the best threshold, count in finer bins until few scores are left there,
+        and fetch those each for itself. So the best threshold is exact, and what travels stays small.
+        """
+        self._source.report({"stage": "threshold"})
+        scored = tuple(enumerate(models))
+        spread = self._engine.ask(TakeSpread(scored, training=False))
+        if not math.isfinite(spread.squares):
+            return Scores(np.array([np.nan]), np.array([1.0]), self._points)
+        bins = ScoreBins.around(spread.mean, spread.deviation, config.TAIL_REACH).with_an_edge_at_zero()
+        everything = spread.lowest, math.nextafter(spread.highest, math.inf)
+        return Scores(*self._scores_within(scored, measure, bins, everything, np.zeros((2, 2))), self._points)
+
+    def _scores_within(
+        self,
+        scored: tuple[Scored, ...],
+        measure: Measure,
+        bins: ScoreBins,
+        within: tuple[float, float],
+        beyond: NDArray[np.float64],
+        finer: int = 4,
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the scores of a stretch, where the best threshold may lie one by one. ``beyond`` are the weights
+        of both classes below it and above it.
+        """
+        counts = self._engine.ask(CountScores(scored, bins, training=False, within=within)).all_bins(bins)
+        values, weights = bins.as_scores(counts)
+        counts[:, [0, -1]] += beyond.T
+        histogram = ScoreHistogram(bins, counts)
+        edges = histogram.edges[:-1]
+        stretches = _near_the_best(histogram, measure, self._points)
+        together = stretches[0][0], stretches[-1][1]
+        if np.abs(weights[(values >= together[0]) & (values < together[1])]).sum() <= _FETCHED_SCORES:
+            stretches = [together]  # a round less for each
+        for low, high in stretches:
+            inside = (values >= low) & (values < high)
+            stretch = max(low, within[0]), min(high, within[1])
+            width = (stretch[1] - stretch[0]) / _FINER_BINS
+            if np.abs(weights[inside]).sum() <= _FETCHED_SCORES:
+                found = self._engine.ask(FetchScores(scored, stretch))
+                exact = found.scores, found.signed_weights
+            elif finer and width > 1e-9 * max(abs(stretch[0]), abs(stretch[1])):
+                around = np.array([counts[:, edges < low].sum(axis=1), counts[:, edges >= high].sum(axis=1)])
+                # One bin more on each side, for what lies beyond.
+                fine = ScoreBins(stretch[0] - width, width, _FINER_BINS + 2)
+                exact = self._scores_within(scored, measure, fine, stretch, around, finer - 1)
+            else:  # equal scores, or a measure that is the same everywhere
+                continue
+            values = np.concatenate([values[~inside], exact[0]])
+            weights = np.concatenate([weights[~inside], exact[1]])
+        return values, weights
+
+
+def _near_the_best(
+    histogram: ScoreHistogram, measure: Measure, points: tuple[float, float]
+) -> list[tuple[float, float]]:
+    """Return the stretches of scores that may hold the best threshold; if no rate bounds the measure, that around
+    the best edge.
+    """
+    if measure.monotone and not measure.constraints(0.5):
+        return [(one.low, one.high) for one in histogram.where_the_best_may_lie(measure, _TIE)]
+    ranks = constrained_ranks(
+        histogram.values(measure), measure, histogram.tpr, histogram.tnr, histogram.prevalence, points
+    )
+    best, last = int(np.argmax(ranks)), histogram.edges.size - 1
+    return [(float(histogram.edges[max(best - 2, 0)]), float(histogram.edges[min(best + 2, last)]))]
+
+
+def _dual_step(request: Learn, objective: ShardReward, passes: float) -> tuple[float, float]:
+    """SPADE's dual step, on the mean rewards of all rows: down along them, up along the conjugate's gradient."""
+    measure, (alpha, beta) = request.measure, request.learner.class_weights
+    step = 1.0 / math.sqrt(max(passes, 1.0))
+    epsilon = 0.0 if measure.lipschitz else max(passes, 1.0) ** -0.25
+    up = measure.conjugate_gradient(alpha, beta)
+    down = objective.mean_rewards + epsilon
+    moved = (alpha + step * (up[0] - down[0]), beta + step * (up[1] - down[1]))
+    found: tuple[float, float] = measure.project(*moved, epsilon)
+    return found
+
+
+class ShardReward:
+    """Minus a weighted mean of the two classes' rewards over all shards, and its gradient: to be minimised."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        fold: int,
+        seen: Summary,
+        reward: Reward,
+        class_weights: tuple[float, float],
+        share: float,
+    ):
+        self._engine, self._fold, self._reward, self._share = engine, fold, reward, share
+        total = max(sum(class_weights), 1e-300)
+        per_class = share * np.array([seen.positive_weight, seen.negative_weight])
+        self._each = np.array(class_weights) / total / np.maximum(per_class, 1e-300)
+        self.mean_rewards = np.zeros(2)
+
+    def __call__(self, model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        question = TakeSlope(
+            self._fold,
+            LinearModel(np.array(model[:-1]), float(model[-1])),
+            self._reward,
+            float(self._each[0]),
+            float(self._each[1]),
+            self._share,
+        )
+        slope = self._engine.ask(question)
+        self.mean_rewards = slope.rewards / np.maximum(slope.weights, 1e-300)
+        return -float(self._each @ slope.rewards), -slope.gradient
+
+
+def _usual(points: list[int]) -> int:
+    """Return the size of the shard that the typical row is in."""
+    return round(sum(one * one for one in points) / max(sum(points), 1))
