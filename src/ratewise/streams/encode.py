@@ -73,11 +73,6 @@ class Encoder:
         return self.kinds.get(name, NUMBER)
 
     @property
-    def trivial(self) -> bool:
-        """Every column is a number, so that the matrix is the columns themselves."""
-        return not self.kinds
-
-    @property
     def categories(self) -> list[str]:
         return [name for name, kind in self.kinds.items() if kind == CATEGORY]
 

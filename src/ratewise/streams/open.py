@@ -12,7 +12,7 @@ from .columns import TableReader, make_plan
 from .encode import Encoder
 from .errors import DataError
 from .formats import FORMATS, Opened, Request, few_enough_to_keep_open, format_of
-from .stream import FileStream
+from .stream import Stream
 
 _MOST_BYTES_KEPT = 64 << 20
 
@@ -26,7 +26,7 @@ def open_stream(
     format: str | None = None,
     window_rows: int | None = None,
     encoder: Encoder | None = None,
-) -> FileStream:
+) -> Stream:
     """Return a stream of rows from files, or from batches, that need not fit in memory.
 
     Parameters
@@ -75,15 +75,9 @@ def open_stream(
 
         opened = open_batches(source, request)
     readers = opened.readers
-    if all(reader.rows_of(piece) == 0 for reader in readers for piece in range(reader.pieces)):
+    if all(size == 0 for reader in readers for size in reader.sizes):
         raise DataError(f"{readers[0].name}: there are no rows.")
-    return FileStream(
-        readers,
-        opened.encoder,
-        target=None if opened.target is None else str(opened.target),
-        weight=None if weight is None else str(weight),
-        window_rows=window_rows,
-    )
+    return Stream(opened, None if weight is None else str(weight), window_rows)
 
 
 def _is_path(source: Any) -> bool:

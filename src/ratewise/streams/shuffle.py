@@ -33,7 +33,7 @@ Span = tuple[str, int | None, int | None]  # file, first row, row after the last
 
 def piece_order(readers: Sequence[Reader], rng: np.random.Generator | None) -> list[tuple[int, int]]:
     """Return every piece of every reader, as (reader, piece): in order, or in random order."""
-    pieces = [(number, piece) for number, reader in enumerate(readers) for piece in range(reader.pieces)]
+    pieces = [(number, piece) for number, reader in enumerate(readers) for piece in range(len(reader.sizes))]
     return pieces if rng is None else [pieces[i] for i in rng.permutation(len(pieces))]
 
 
@@ -53,7 +53,7 @@ class Lane:
     """One open piece, of which rows are taken in order."""
 
     def __init__(self, reader: Reader, piece: int, batch_rows: int):
-        self._left = reader.rows_of(piece)
+        self._left = reader.sizes[piece]
         self._batches = reader.read(piece, batch_rows)
         self._rest: Rows | None = None
         self._to_skip = 0

@@ -142,27 +142,16 @@ class Reader:
     lane_bytes = 0
     """About how much memory an open piece takes."""
     sizes: list[int | None]
-    """The number of rows of each piece, where it is known without reading it."""
+    """The number of rows of each piece; None where it is not known without reading it."""
 
     def __init__(self, name: str, sizes: Sequence[int | None] = (None,)):
         self.name = name
         self.sizes = list(sizes)
 
-    @property
-    def pieces(self) -> int:
-        return len(self.sizes)
-
-    def rows_of(self, piece: int) -> int | None:
-        return self.sizes[piece]
-
     def place(self, piece: int) -> Place:
         """Return where a piece begins; its row number is known if the sizes of all pieces before it are."""
-        rows = 0
-        for size in self.sizes[:piece]:
-            if size is None:
-                return Place(self.name)
-            rows += size
-        return Place(self.name, rows)
+        known = [size for size in self.sizes[:piece] if size is not None]
+        return Place(self.name, sum(known) if len(known) == piece else None)
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         """Yield the rows of a piece in order, a few at a time."""
@@ -179,6 +168,7 @@ class TextReader(Reader):
 
     lane_bytes = 3 * PIECE_BYTES
     is_cut = False
+    _begin = _piece_bytes = 0
 
     def cut_into_pieces(self, begin: int = 0, comment: bytes | None = None) -> None:
         size = os.path.getsize(self.name)
