@@ -180,13 +180,10 @@ class TablePlan:
     def rows(self, batch: Any, place: Place) -> Rows:
         """Return the rows of an Arrow record batch, or of a dict of arrays of the same length."""
         columns = batch if isinstance(batch, dict) else dict(zip(batch.schema.names, batch.columns, strict=True))
-        return Rows(
-            size=len(next(iter(columns.values()))),
-            features={name: columns[name] for name in self.kinds},
-            target=None if self.target is None else columns[self.target],
-            weights=None if self.weight is None else columns[self.weight],
-            place=place,
-        )
+        features = {name: columns[name] for name in self.kinds}
+        target = None if self.target is None else columns[self.target]
+        weights = None if self.weight is None else columns[self.weight]
+        return Rows(len(next(iter(columns.values()))), features, target, weights, place)
 
     def check(self, schema: Schema, file: str, first_file: str) -> None:
         """Check that another file has the same columns, of the same kinds."""

@@ -38,12 +38,8 @@ class Place:
 
     def shifted(self, rows: int) -> Place:
         """Return the place that many rows further on."""
-        find = self.find_first_row
-        return Place(
-            self.file,
-            None if self.first_row is None else self.first_row + rows,
-            None if find is None else lambda: find() + rows,
-        )
+        first, find = self.first_row, self.find_first_row
+        return Place(self.file, None if first is None else first + rows, find and (lambda: find() + rows))
 
     def error(self, problem: str, offset: int | None = None, column: str | None = None) -> DataError:
         """Return an error that names the file, the row (counted from 1) and the column."""

@@ -21,7 +21,6 @@ from .encode import Encoder, Filler, Learner
 from .formats import Reader, Rows
 
 WINDOW_BYTES = 32 << 20
-_MOST_ROWS, _FEWEST_ROWS = 1 << 18, 1 << 10
 _PLACES_NAMED = 3
 _MOST_LANES = 8
 _LANE_MEMORY = 64 << 20
@@ -154,14 +153,6 @@ class Window(NamedTuple):
     """Where the rows come from, for messages: "train/a.parquet, rows 1,001 to 2,000"."""
 
 
-def default_window_rows(encoder: Encoder) -> int:
-    """Return how many rows take 32 MB, within bounds."""
-    if encoder.sparse_input:
-        return _MOST_ROWS  # the length of rows is not known: these windows are cut by their entries
-    row_bytes = 8 * encoder.n_columns if encoder.sparse else 4 * encoder.n_features
-    return int(np.clip(WINDOW_BYTES // max(row_bytes, 1), _FEWEST_ROWS, _MOST_ROWS))
-
-
 class WindowMaker:
     """Cuts mixed rows into windows and encodes them.
 
@@ -190,8 +181,8 @@ class WindowMaker:
 
     def _next_window(self) -> Window | None:
         # Rows are encoded as they are read, unless the encoder has to learn from them first.
-        parts = self._parts() if self._learner is None else iter(self._learned(self._parts()))
-        first = next(parts, None)
+        rows = self._parts() if self._learner is None else iter(self._learned(self._parts()))
+        first = next(rows, None)
         if first is None:
             return None
         filler = Filler(self._encoder)
@@ -199,7 +190,7 @@ class WindowMaker:
         if not self._encoder.sparse:
             dense = np.empty((self._window_rows, filler.n_features), dtype=np.float32)
         csr, targets, weights, spans, size = [], [], [], [], 0
-        for part in itertools.chain([first], parts):
+        for part in itertools.chain([first], rows):
             if part.target is not None:
                 targets.append(labels(part.target, self._target, part.place))
             if part.weights is not None:
@@ -215,12 +206,8 @@ class WindowMaker:
             X = csr[0] if len(csr) == 1 else sparse.vstack(csr, format="csr")
         else:
             X = dense[:size] if 2 * size > dense.shape[0] else dense[:size].copy()
-        return Window(
-            X,
-            np.concatenate(targets) if targets else None,
-            np.concatenate(weights) if weights else None,
-            where(spans),
-        )
+        y, w = (np.concatenate(parts) if parts else None for parts in (targets, weights))
+        return Window(X, y, w, where(spans))
 
     def _parts(self) -> Iterator[Rows]:
         """Yield the raw rows of one window, as they are read."""

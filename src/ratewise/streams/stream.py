@@ -15,13 +15,14 @@ from .encode import Learner
 from .errors import DataError, Place, need_pyarrow
 from .formats import Opened, Rows
 from .prefetch import Prefetched
-from .shuffle import WINDOW_BYTES, Mixer, Window, WindowMaker, default_window_rows, take_size
+from .shuffle import WINDOW_BYTES, Mixer, Window, WindowMaker, take_size
 
 _SORTED_SHARE = 0.1  # of the changes that mixed labels would show
 _FEWEST_CHANGES = 10.0  # fewer may be chance
 _SORTED_VARIANCE = 0.25  # of the labels, if blocks of rows account for so much of it
 _BLOCK_ROWS = 1024
 _MOST_RAW_COLUMNS = 4096
+_MOST_ROWS, _FEWEST_ROWS = 1 << 18, 1 << 10  # of a window
 
 Progress = Callable[[dict[str, Any]], object]
 
@@ -81,8 +82,13 @@ class Stream:
 
     @property
     def window_rows(self) -> int:
-        """How many rows a window holds, the last of a pass excepted."""
-        return default_window_rows(self.encoder) if self._window_rows is None else self._window_rows
+        """How many rows a window holds, the last of a pass excepted; 32 MB of them, within bounds, if not given."""
+        if self._window_rows is not None:
+            return self._window_rows
+        if self.encoder.sparse_input:
+            return _MOST_ROWS  # the length of rows is not known: these windows are cut by their entries
+        row_bytes = 8 * self.encoder.n_columns if self.encoder.sparse else 4 * self.encoder.n_features
+        return int(np.clip(WINDOW_BYTES // max(row_bytes, 1), _FEWEST_ROWS, _MOST_ROWS))
 
     def windows(self, rng: np.random.Generator | None = None, skip: int = 0) -> Iterator[Window]:
         """Return one pass over the rows, read ahead in a thread.

@@ -43,8 +43,8 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "parquet": Format("parquet", (".parquet", ".pq")),
-    "feather": Format("feather", (".feather", ".arrow", ".arrows", ".ipc")),
+    "parquet": Format("arrow_files", (".parquet", ".pq")),
+    "feather": Format("arrow_files", (".feather", ".arrow", ".arrows", ".ipc")),
     "csv": Format("csv", (".csv", ".tsv"), text="CSV"),
     "svmlight": Format("svmlight", (".svm", ".svmlight", ".libsvm", ".txt"), "counted", text="svmlight"),
     "npy": Format("numpy_files", (".npy",), "numbered"),
@@ -122,14 +122,8 @@ class Rows:
                 return {name: column[start:stop] for name, column in values.items()}
             return None if values is None else values[start:stop]
 
-        return replace(
-            self,
-            size=stop - start,
-            features=part(self.features),
-            target=part(self.target),
-            weights=part(self.weights),
-            place=self.place.shifted(start),
-        )
+        features, target, weights = map(part, (self.features, self.target, self.weights))
+        return Rows(stop - start, features, target, weights, self.place.shifted(start))
 
 
 class Reader:
@@ -180,11 +174,9 @@ class TextReader(Reader):
         start = self._begin + piece * self._piece_bytes
         stop = min(start + self._piece_bytes, self._end)
         with open(self.name, "rb") as file:
-            if piece > 0:
+            if start > 0:  # from the newline before it on, so that the line that begins here is not skipped
                 file.seek(start - 1)
                 start += len(file.readline()) - 1
-            else:
-                file.seek(start)
             if start >= stop:
                 return b""
             text = file.read(stop - start)

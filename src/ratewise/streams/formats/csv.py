@@ -55,7 +55,7 @@ class CsvReader(TextReader, TableReader):
                     f"{self.name}: it cannot be unpacked; it may have been cut off. ({error})"
                 ) from error
         if self._stream is not None:
-            self._stream.rewind(head)
+            self._stream.head = head
         body = head.lstrip(b"\r\n")
         if not body.strip():
             raise DataError(f"{self.name}: the file is empty.")
@@ -252,17 +252,14 @@ class _Replay(io.RawIOBase):
 
     def __init__(self, stream: BinaryIO):
         self._stream = stream
-        self._head = b""
-
-    def rewind(self, head: bytes) -> None:
-        self._head = head + self._head
+        self.head = b""  # what is read again
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        part = self._head[: len(buffer)] or self._stream.read(len(buffer))
-        self._head = self._head[len(part) :]
+        part = self.head[: len(buffer)] or self._stream.read(len(buffer))
+        self.head = self.head[len(part) :]
         buffer[: len(part)] = part
         return len(part)
 

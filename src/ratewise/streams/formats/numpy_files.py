@@ -115,13 +115,9 @@ class MatrixPlan:
 
     def rows(self, X: Any, target: Any, weights: Any, place: Place) -> Rows:
         """Return rows of the matrix, with target and weights where they are not columns of it."""
-        return Rows(
-            X.shape[0],
-            X[:, self.features],
-            target if self.target is None else X[:, self.target],
-            weights if self.weight is None else X[:, self.weight],
-            place,
-        )
+        target = target if self.target is None else X[:, self.target]
+        weights = weights if self.weight is None else X[:, self.weight]
+        return Rows(X.shape[0], X[:, self.features], target, weights, place)
 
 
 def plan_matrix(
