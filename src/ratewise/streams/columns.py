@@ -16,10 +16,8 @@ from .formats import Reader, Request, Rows
 NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
 Schema = dict[str, Any]  # column name -> Arrow or numpy type, in the order of the file
 
-_NUMPY_KINDS = {
-    **{"b": BOOLEAN, "i": NUMBER, "u": NUMBER, "f": NUMBER, "U": CATEGORY, "O": CATEGORY},
-    **{"M": "dates", "m": "durations"},
-}
+_NUMPY_KINDS = dict.fromkeys("iuf", NUMBER) | dict.fromkeys("UO", CATEGORY)
+_NUMPY_KINDS |= {"b": BOOLEAN, "M": "dates", "m": "durations"}
 _LARGE_DICTIONARY = 1024
 
 

@@ -112,17 +112,14 @@ class Encoder:
         """Return the float32 matrix of a table (Arrow, pandas, polars, a dict of arrays) or a matrix."""
         from .formats.batches import batch_rows
 
-        filler = Filler(self)
-        parts: list[Any] = []
-        for rows in batch_rows(table, "the table"):
-            if self.sparse:
-                parts.append(filler.csr(rows))
-                continue
-            parts.append(np.empty((rows.size, self.n_features), dtype=np.float32))
-            filler.fill(rows, parts[-1])
+        filler, parts = Filler(self), list(batch_rows(table, "the table"))
         if self.sparse:
-            return sparse.vstack(parts, format="csr", dtype=np.float32)
-        return np.concatenate(parts or [np.empty((0, self.n_features), dtype=np.float32)])
+            return sparse.vstack([filler.csr(rows) for rows in parts], format="csr", dtype=np.float32)
+        out, start = np.empty((sum(rows.size for rows in parts), self.n_features), dtype=np.float32), 0
+        for rows in parts:
+            filler.fill(rows, out[start : start + rows.size])
+            start += rows.size
+        return out
 
 
 class Filler:

@@ -113,7 +113,11 @@ def find_files(source: Any, format: str | None) -> tuple[list[str], str]:
 def _expanded(path: str, format: str | None) -> list[str]:
     path = os.path.expanduser(path)
     if os.path.isdir(path):
-        found = [file for file in _files_under(path) if format is not None or format_of(file) is not None]
+        found = []
+        for where, folders, files in os.walk(path):  # except for hidden ones and markers such as _SUCCESS
+            folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+            found += [os.path.join(where, name) for name in files if not name.startswith((".", "_"))]
+        found = sorted(file for file in found if format is not None or format_of(file) is not None)
         if not found:
             raise DataError(f"{path}: there are no files in this folder that can be read.")
         return found
@@ -123,15 +127,6 @@ def _expanded(path: str, format: str | None) -> list[str]:
     if not found:
         raise FileNotFoundError(f"There is no file {path!r}.")
     return found
-
-
-def _files_under(folder: str) -> list[str]:
-    """Return all files in a folder and its subfolders, except hidden ones and markers such as _SUCCESS."""
-    found = []
-    for where, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        found += [os.path.join(where, name) for name in files if not name.startswith((".", "_"))]
-    return sorted(found)
 
 
 def open_tables(readers: Sequence[TableReader], request: Request) -> Opened:

@@ -73,15 +73,12 @@ class Lane:
 
     def _next_batch(self) -> Rows | None:
         """Return what is left of the last batch, or the next one, after what was to be skipped."""
-        while True:
-            batch, self._rest = self._rest or next(self._batches, None), None
-            if batch is None or self._to_skip < batch.size:
-                break
-            self._to_skip -= batch.size
-        if batch is None or self._to_skip == 0:
-            return batch
-        start, self._to_skip = self._to_skip, 0
-        return batch.cut(start, batch.size)
+        while batch := self._rest or next(self._batches, None):
+            self._rest, skipped = None, min(self._to_skip, batch.size)
+            self._to_skip -= skipped
+            if skipped < batch.size:
+                return batch.cut(skipped, batch.size)
+        return None
 
     def skip(self, rows: int) -> int:
         """Pass over the rows that ``take`` would give, and return how many they were.
@@ -100,11 +97,9 @@ class Mixer:
     """Rows of many pieces in turn."""
 
     def __init__(self, readers: Sequence[Reader], order: list[tuple[int, int]], lanes: int, take: int):
-        self._readers = readers
-        self._waiting = deque(order)
+        self._readers, self._waiting = readers, deque(order)
         self._lanes: deque[Lane] = deque()
-        self._most_lanes = lanes
-        self._take = take
+        self._most_lanes, self._take = lanes, take
 
     @classmethod
     def over(cls, readers: Sequence[Reader], rng: np.random.Generator | None, window_rows: int) -> Mixer:
@@ -161,11 +156,8 @@ class WindowMaker:
     """
 
     def __init__(self, mixer: Mixer, encoder: Encoder, window_rows: int, target: str | None, weight: str | None):
-        self._mixer = mixer
-        self._encoder = encoder
-        self._window_rows = window_rows
-        self._target = target or "y"
-        self._weight = weight or "weight"
+        self._mixer, self._encoder, self._window_rows = mixer, encoder, window_rows
+        self._target, self._weight = target or "y", weight or "weight"
         self._learner = None if encoder.fitted else Learner(encoder)
 
     def windows(self, skip: int) -> Iterator[Window]:
@@ -176,8 +168,7 @@ class WindowMaker:
                 skipped = bool(self._learned(self._parts()))
             if not skipped:
                 return
-        while window := self._next_window():
-            yield window
+        yield from iter(self._next_window, None)
 
     def _next_window(self) -> Window | None:
         # Rows are encoded as they are read, unless the encoder has to learn from them first.

@@ -82,7 +82,7 @@ class Stream:
 
     @property
     def window_rows(self) -> int:
-        """How many rows a window holds, the last of a pass excepted; 32 MB of them, within bounds, if not given."""
+        """How many rows a window holds, the last of a pass excepted; about 32 MB of them if not given."""
         if self._window_rows is not None:
             return self._window_rows
         if self.encoder.sparse_input:

@@ -37,9 +37,8 @@ def open_batches(source: Any, request: Request) -> Opened:
         return Opened([reader], matrix_encoder(int(table.shape[1]), "batch 1", request, is_sparse=is_sparse), None)
     if isinstance(first, tuple) and request.target is not None:
         raise ValueError("Batches that are pairs (X, y) bring their labels: leave out target=.")
-    columns = next(_as_columns(table, "batch 1"), {})
-    is_numpy = {name: isinstance(column, np.ndarray) for name, column in columns.items()}
-    schema = {name: column.dtype if is_numpy[name] else column.type for name, column in columns.items()}
+    columns = next(_as_columns(table, "batch 1"), {}).items()
+    schema = {name: column.dtype if isinstance(column, np.ndarray) else column.type for name, column in columns}
     reader.plan = make_plan(schema, "batch 1", request)
     encoder = request.encoder or Encoder(list(reader.plan.kinds), reader.plan.kinds)
     return Opened([reader], encoder, request.target)

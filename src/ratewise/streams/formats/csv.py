@@ -42,8 +42,7 @@ class CsvReader(TextReader, TableReader):
         self.repeatable = stream is None
         self._stream = None if stream is None else _Replay(stream)
         self._read_layout()
-        plain = stream is None and not path.endswith(_COMPRESSED)
-        if plain and not self._breaks_in_values:
+        if stream is None and not path.endswith(_COMPRESSED) and not self._breaks_in_values:
             self.cut_into_pieces(self._header_bytes)
 
     def _read_layout(self) -> None:

@@ -44,7 +44,7 @@ def open_files(paths: list[str], request: Request) -> Opened:
     return Opened(readers, encoder, request.target)
 
 
-def _open_npy(path: str, request: Request, keep_open: bool) -> MatrixReader:
+def _open_npy(path: str, request: Request, keep_open: bool) -> MappedReader:
     """Open a matrix in an npy file. Target and weight are column numbers, or other npy files."""
     X = _map_npy(path)[1]
     if X.ndim != 2:
@@ -81,7 +81,7 @@ def _other_array(path: Any) -> tuple[list[MappedFile], Any]:
     return [file], array.reshape(-1)
 
 
-def _open_npz(path: str, request: Request, keep_open: bool) -> MatrixReader:
+def _open_npz(path: str, request: Request, keep_open: bool) -> MappedReader | CompressedReader:
     """Open a matrix in an npz file: X, or data, indices, indptr and shape. Target and weight name other arrays."""
     file = _NpzFile(path)
     roles = file.roles(request.target, request.weight)
@@ -274,13 +274,7 @@ class _CsrArrays:
         return sparse.csr_array(parts, shape=(indptr.size - 1, self.shape[1]))
 
 
-class MatrixReader(Reader):
-    """Rows of a matrix, of which a plan says what the columns are."""
-
-    plan: MatrixPlan
-
-
-class MappedReader(MatrixReader):
+class MappedReader(Reader):
     """Rows of arrays with random access. Pieces are runs of rows of about a megabyte."""
 
     def __init__(self, path: str, opened: Callable[[], _Arrays], plan: MatrixPlan, keep_open: bool):
@@ -305,7 +299,7 @@ class MappedReader(MatrixReader):
             file.used((stop - start) * self._row_bytes)
 
 
-class CompressedReader(MatrixReader):
+class CompressedReader(Reader):
     """Rows of a compressed npz file, which can only be read from its beginning."""
 
     lane_bytes = 4 << 20
