@@ -215,10 +215,10 @@ def test_it_survives_skops():
     assert np.array_equal(copy.transform(MIXED), encoder.transform(MIXED))
 
 
-def test_numeric_columns_have_a_trivial_encoder():
+def test_numeric_columns_have_no_kinds_to_keep():
     encoder, _ = learned({"a": np.arange(3.0), "b": np.arange(3)})
-    assert encoder.trivial
-    assert not learned(MIXED)[0].trivial
+    assert not encoder.kinds
+    assert learned(MIXED)[0].kinds
     assert Encoder(3).columns == ["x0", "x1", "x2"]
 
 

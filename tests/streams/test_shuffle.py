@@ -23,12 +23,8 @@ class NumberedReader:
 
     def __init__(self, sizes, known):
         self._starts = np.cumsum([0, *sizes])
-        self._known = known
-        self.pieces = len(sizes)
+        self.sizes = [size if known else None for size in sizes]
         self.opened = []
-
-    def rows_of(self, piece):
-        return int(self._starts[piece + 1] - self._starts[piece]) if self._known else None
 
     def read(self, piece, batch_rows):
         self.opened.append(piece)

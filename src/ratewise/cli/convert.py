@@ -9,8 +9,6 @@ import click
 from ._options import Columns, NewFile, format_option, json_option, quiet_option, seed_option, sources_argument
 from ._output import Meter, print_json
 
-_MOST_COLUMNS = 4096
-
 
 @click.command()
 @sources_argument
@@ -62,12 +60,11 @@ def _write(stream: Any, rng: Any, file: Any, compression: str, meter: Meter) -> 
 
     options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
     writer, schema, done = None, None, 0
-    for window in stream.raw_windows(rng, most_columns=_MOST_COLUMNS):
-        table = window.table
+    for table, file_read in stream.raw_windows(rng):
         if writer is None:
             schema = table.schema
             writer = pa.ipc.new_file(file, schema, options=options)
-        writer.write_table(_as_first(table, schema, window.where), max_chunksize=1 << 16)
+        writer.write_table(_as_first(table, schema, file_read), max_chunksize=1 << 16)
         done += table.num_rows
         meter({"stage": "converting", "done_rows": done, "total_rows": stream.n_rows})
     if writer is None:

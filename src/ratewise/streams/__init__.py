@@ -4,6 +4,6 @@ from .encode import Encoder
 from .errors import DataError
 from .open import open_stream
 from .shuffle import Window
-from .stream import FileStream, Stream, Survey
+from .stream import Stream, Survey
 
-__all__ = ["DataError", "Encoder", "FileStream", "Stream", "Survey", "Window", "open_stream"]
+__all__ = ["DataError", "Encoder", "Stream", "Survey", "Window", "open_stream"]

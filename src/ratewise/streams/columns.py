@@ -16,20 +16,16 @@ from .formats import Reader, Request, Rows
 NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
 Schema = dict[str, Any]  # column name -> Arrow or numpy type, in the order of the file
 
-_NUMPY_KINDS = {
-    **{"b": BOOLEAN, "i": NUMBER, "u": NUMBER, "f": NUMBER, "U": CATEGORY, "O": CATEGORY},
-    **{"M": "dates", "m": "durations"},
-}
+_NUMPY_KINDS = dict.fromkeys("iuf", NUMBER) | dict.fromkeys("UO", CATEGORY)
+_NUMPY_KINDS |= {"b": BOOLEAN, "M": "dates", "m": "durations"}
 _LARGE_DICTIONARY = 1024
 
 
-def kind_of(dtype: Any) -> str:
-    """Return ``number``, ``boolean`` or ``category``; else a word for what the column holds."""
-    return _NUMPY_KINDS.get(dtype.kind, str(dtype)) if isinstance(dtype, np.dtype) else _kind_of_arrow(dtype)
-
-
 @functools.lru_cache(maxsize=256)
-def _kind_of_arrow(dtype: Any) -> str:
+def kind_of(dtype: Any) -> str:
+    """Return ``number``, ``boolean`` or ``category``; else a word for what a column of this type holds."""
+    if isinstance(dtype, np.dtype):
+        return _NUMPY_KINDS.get(dtype.kind, str(dtype))
     from pyarrow import types
 
     if types.is_boolean(dtype):
@@ -37,7 +33,7 @@ def _kind_of_arrow(dtype: Any) -> str:
     if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype) or types.is_null(dtype):
         return NUMBER
     if types.is_dictionary(dtype):
-        values = _kind_of_arrow(dtype.value_type)
+        values = kind_of(dtype.value_type)
         return CATEGORY if values in (NUMBER, BOOLEAN) else values
     if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
         return CATEGORY
@@ -61,9 +57,9 @@ def _feature_kind(dtype: Any, name: str, file: str) -> str:
 def numbers(column: Any, name: str, place: Place) -> NDArray[Any]:
     """Return a column as an array of numbers, not copied if possible; NaN where one is missing."""
     if isinstance(column, np.ndarray):
-        if column.dtype.kind == "b":
-            return column.view(np.uint8)
-        return column if column.dtype.kind in "iuf" else _numbers_of_objects(column, name, place)
+        if column.dtype.kind in "iuf":
+            return column
+        return column.view(np.uint8) if column.dtype.kind == "b" else _numbers_of_objects(column, name, place)
     import pyarrow as pa
 
     kind = kind_of(column.type)
@@ -121,34 +117,29 @@ def _categories_of_arrow(column: Any) -> tuple[NDArray[np.int64], list[str | Non
 
 def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
     """Return the target column as an array of numbers, booleans or strings; none may be missing."""
-    found: NDArray[Any] = column if isinstance(column, np.ndarray) else _labels_of_arrow(column, name, place)
-    missing = None
+    if isinstance(column, np.ndarray):
+        found: NDArray[Any] = column
+    else:
+        kind = kind_of(column.type)
+        if kind not in (NUMBER, BOOLEAN, CATEGORY):
+            raise place.error(f"the target must be numbers, booleans or text, and it holds {kind}.", column=name)
+        if column.null_count:
+            _check_not_missing(column.is_null().to_numpy(zero_copy_only=False), name, place)
+        if kind == CATEGORY:
+            codes, values = categories(column)
+            found = np.array(values or [""])[codes]
+        else:
+            found = numbers(column, name, place) if kind == NUMBER else column.to_numpy(zero_copy_only=False)
     if found.dtype.kind == "f":
-        missing = np.flatnonzero(np.isnan(found))
+        _check_not_missing(np.isnan(found), name, place)
     elif found.dtype.kind == "O":
-        missing = np.flatnonzero([value is None or value != value for value in found])
-    if missing is not None and missing.size:
-        raise _missing_target(int(missing[0]), name, place)
+        _check_not_missing(np.array([value is None or value != value for value in found], bool), name, place)
     return found
 
 
-def _labels_of_arrow(column: Any, name: str, place: Place) -> NDArray[Any]:
-    kind = kind_of(column.type)
-    if kind not in (NUMBER, BOOLEAN, CATEGORY):
-        raise place.error(f"the target must be numbers, booleans or text, and it holds {kind}.", column=name)
-    if column.null_count:
-        raise _missing_target(int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))), name, place)
-    if kind == CATEGORY:
-        codes, values = categories(column)
-        return np.array(values or [""])[codes]
-    if kind == NUMBER:
-        return numbers(column, name, place)
-    out: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return out
-
-
-def _missing_target(offset: int, name: str, place: Place) -> DataError:
-    return place.error("the target is missing. Leave such rows out.", offset, name)
+def _check_not_missing(missing: NDArray[np.bool_], name: str, place: Place) -> None:
+    if missing.any():
+        raise place.error("the target is missing. Leave such rows out.", int(np.argmax(missing)), name)
 
 
 def sample_weights(column: Any, name: str, place: Place) -> NDArray[np.float64]:
@@ -187,13 +178,10 @@ class TablePlan:
     def rows(self, batch: Any, place: Place) -> Rows:
         """Return the rows of an Arrow record batch, or of a dict of arrays of the same length."""
         columns = batch if isinstance(batch, dict) else dict(zip(batch.schema.names, batch.columns, strict=True))
-        return Rows(
-            size=len(next(iter(columns.values()))),
-            features={name: columns[name] for name in self.kinds},
-            target=None if self.target is None else columns[self.target],
-            weights=None if self.weight is None else columns[self.weight],
-            place=place,
-        )
+        features = {name: columns[name] for name in self.kinds}
+        target = None if self.target is None else columns[self.target]
+        weights = None if self.weight is None else columns[self.weight]
+        return Rows(len(next(iter(columns.values()))), features, target, weights, place)
 
     def check(self, schema: Schema, file: str, first_file: str) -> None:
         """Check that another file has the same columns, of the same kinds."""
@@ -224,8 +212,17 @@ def make_plan(schema: Schema, file: str, request: Request) -> TablePlan:
         if name is not None and name not in schema:
             raise missing_column(name, file, list(schema), f"is to be {what}")
     if encoder is not None:
-        _check_against_model(schema, file, encoder)
+        if not encoder.named:
+            raise DataError(
+                f"{file}: its columns have names, and the model was trained on {encoder.n_columns:,} columns "
+                "without names; give it a matrix."
+            )
         kinds = {name: encoder.kind(name) for name in encoder.columns}
+        for name, kind in kinds.items():
+            if name not in schema:
+                raise missing_column(name, file, list(schema), "the model was trained on")
+            if not _can_be_read_as(kind, _feature_kind(schema[name], name, file)):
+                raise Place(file).error("it holds text, and the model was trained on numbers.", column=name)
     else:
         if names is None:
             names = [name for name in schema if name not in (target, weight)]
@@ -239,19 +236,6 @@ def make_plan(schema: Schema, file: str, request: Request) -> TablePlan:
         kinds = {name: _feature_kind(schema[name], name, file) for name in names}
     named = encoder is not None or request.features is not None
     return TablePlan(kinds, target, weight, None if target is None else schema[target], named)
-
-
-def _check_against_model(schema: Schema, file: str, encoder: Any) -> None:
-    if not encoder.named:
-        raise DataError(
-            f"{file}: its columns have names, and the model was trained on {encoder.n_columns:,} columns without "
-            "names; give it a matrix."
-        )
-    for name in encoder.columns:
-        if name not in schema:
-            raise missing_column(name, file, list(schema), "the model was trained on")
-        if not _can_be_read_as(encoder.kind(name), _feature_kind(schema[name], name, file)):
-            raise Place(file).error("it holds text, and the model was trained on numbers.", column=name)
 
 
 class TableReader(Reader):

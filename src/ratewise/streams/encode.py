@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .columns import CATEGORY, NUMBER, categories, missing_column, numbers
-from .errors import DataError, Place
+from .errors import Place
 from .formats import Rows
 
 LARGEST_VOCABULARY = 256
@@ -73,11 +73,6 @@ class Encoder:
         return self.kinds.get(name, NUMBER)
 
     @property
-    def trivial(self) -> bool:
-        """Every column is a number, so that the matrix is the columns themselves."""
-        return not self.kinds
-
-    @property
     def categories(self) -> list[str]:
         return [name for name, kind in self.kinds.items() if kind == CATEGORY]
 
@@ -117,17 +112,14 @@ class Encoder:
         """Return the float32 matrix of a table (Arrow, pandas, polars, a dict of arrays) or a matrix."""
         from .formats.batches import batch_rows
 
-        filler = Filler(self)
-        parts: list[Any] = []
-        for rows in batch_rows(table, "the table"):
-            if self.sparse:
-                parts.append(filler.csr(rows))
-                continue
-            parts.append(np.empty((rows.size, self.n_features), dtype=np.float32))
-            filler.fill(rows, parts[-1])
+        filler, parts = Filler(self), list(batch_rows(table, "the table"))
         if self.sparse:
-            return sparse.vstack(parts, format="csr", dtype=np.float32)
-        return np.concatenate(parts or [np.empty((0, self.n_features), dtype=np.float32)])
+            return sparse.vstack([filler.csr(rows) for rows in parts], format="csr", dtype=np.float32)
+        out, start = np.empty((sum(rows.size for rows in parts), self.n_features), dtype=np.float32), 0
+        for rows in parts:
+            filler.fill(rows, out[start : start + rows.size])
+            start += rows.size
+        return out
 
 
 class Filler:
@@ -138,10 +130,8 @@ class Filler:
         self.n_features = encoder.n_features
         widths = [encoder.width(name) for name in encoder.columns] if encoder.categories else []
         self._starts = [0, *np.cumsum(widths).tolist()] if widths else range(encoder.n_columns)
-        self._codes = {
-            name: {value: code for code, value in enumerate(vocabulary)}
-            for name, vocabulary in encoder.vocabularies.items()
-        }
+        vocabularies = encoder.vocabularies.items()
+        self._codes = {name: {value: code for code, value in enumerate(values)} for name, values in vocabularies}
 
     def fill(self, rows: Rows, out: NDArray[np.float32]) -> None:
         """Write dense rows into ``out``."""
@@ -178,7 +168,7 @@ class Filler:
         features, place = rows.features, rows.place
         self._check_shape(features, place)
         if not isinstance(features, dict):
-            return _finite_csr(_of_width(sparse.csr_array(features), self.n_features), place)
+            return _finite_csr(sparse.csr_array(features), self.n_features, place)
         shape = (rows.size, self.encoder.n_columns)
         indices, data = np.empty(shape, dtype=np.int32), np.ones(shape, dtype=np.float32)
         for position, (name, start) in enumerate(zip(self.encoder.columns, self._starts, strict=False)):
@@ -202,7 +192,7 @@ class Filler:
                 if name not in features:
                     raise missing_column(name, place.file, list(features), "the model was trained on")
         elif features.shape[1] != encoder.n_columns and not encoder.elastic:
-            raise _wrong_width(features.shape[1], encoder.n_columns, place)
+            raise place.error(f"{features.shape[1]:,} columns, where {encoder.n_columns:,} are expected.")
 
     def _mend(self, j: int, name: str, raw: NDArray[Any], column: NDArray[np.float32], place: Place) -> None:
         """Put the mean where a number is missing; an infinite one is an error."""
@@ -212,12 +202,8 @@ class Filler:
     def _levels(self, column: Any, name: str) -> NDArray[np.int64]:
         """Return the level of each row's value, -1 for one that has none."""
         codes, values = categories(column)
-        buckets = self.encoder.buckets.get(name)
-        if buckets is not None:
-            known = [bucket_of(value, buckets) for value in values]
-        else:
-            vocabulary = self._codes.get(name, {})
-            known = [vocabulary.get(value, -1) for value in values]
+        buckets, vocabulary = self.encoder.buckets.get(name), self._codes.get(name, {})
+        known = [vocabulary.get(value, -1) if buckets is None else bucket_of(value, buckets) for value in values]
         missing = self.encoder.width(name) - 1 if name in self.encoder.missing_levels else -1
         return np.array([*known, missing], dtype=np.int64)[codes]
 
@@ -225,10 +211,6 @@ class Filler:
 def bucket_of(value: str, buckets: int) -> int:
     """Return the bucket of a value, the same on every machine and in every run."""
     return zlib.crc32(value.encode()) % buckets
-
-
-def _wrong_width(found: int, expected: int, place: Place) -> DataError:
-    return place.error(f"{found:,} columns, where {expected:,} are expected.")
 
 
 def _check_not_infinite(raw: NDArray[Any], column: NDArray[np.float32], name: str, place: Place) -> None:
@@ -244,7 +226,11 @@ def _all_finite(matrix: NDArray[np.float32]) -> bool:
     return all(np.isfinite(flat[start : start + _CHECKED_AT_ONCE]).all() for start in starts)
 
 
-def _finite_csr(matrix: Any, place: Place) -> Any:
+def _finite_csr(matrix: Any, width: int, place: Place) -> Any:
+    """Return the matrix as float32, with columns of zeros added, or columns left out, up to the width."""
+    if matrix.shape[1] > width:
+        matrix = matrix[:, :width]
+    matrix = sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
     with np.errstate(over="ignore"):
         out = sparse.csr_array(matrix, dtype=np.float32)
     if not np.isfinite(out.data).all():
@@ -256,13 +242,6 @@ def _finite_csr(matrix: Any, place: Place) -> Any:
             row,
         )
     return out
-
-
-def _of_width(matrix: Any, width: int) -> Any:
-    """Add columns of zeros, or leave columns out, up to the width."""
-    if matrix.shape[1] > width:
-        return matrix[:, :width]
-    return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
 
 
 class Learner:
@@ -301,7 +280,7 @@ class Learner:
 
     def _add_matrix(self, X: NDArray[Any], place: Place) -> None:
         if X.shape[1] != self._sums.size:
-            raise _wrong_width(X.shape[1], self._sums.size, place)
+            raise place.error(f"{X.shape[1]:,} columns, where {self._sums.size:,} are expected.")
         for start in range(0, X.shape[0], _BLOCK_ROWS):
             block = X[start : start + _BLOCK_ROWS]
             sums = block.sum(axis=0, dtype=np.float64)
@@ -349,8 +328,7 @@ class _Values:
         self.name = name
         self.seen: set[str] = set()
         self.some_missing = False
-        self._length = 0
-        self._count = 0
+        self._length = self._count = 0
 
     def add(self, codes: NDArray[np.int64], values: list[str], place: Place) -> None:
         present = np.bincount(codes + 1, minlength=len(values) + 1)
@@ -359,11 +337,9 @@ class _Values:
         self._length += sum(len(value) * count for value, count in used)
         self._count += sum(count for _, count in used)
         self.seen.update(value for value, _ in used)
-        problem = None
+        advice = "Turn it into numbers first, or leave it out with features=."
         if self._length > _LONGEST_MEAN_LENGTH * max(self._count, 1):
-            problem = "it holds long text, which cannot be a feature."
-        elif len(self.seen) > _MOST_VALUES:
+            raise place.error(f"it holds long text, which cannot be a feature. {advice}", column=self.name)
+        if len(self.seen) > _MOST_VALUES:
             problem = f"it holds more than {_MOST_VALUES:,} different texts, too many for a category."
-        if problem:
-            advice = "Turn it into numbers first, or leave it out with features=."
             raise place.error(f"{problem} {advice}", column=self.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,13 +12,12 @@ class DataError(ValueError):
     """A file or stream that cannot be read as it is; the message says where and what to do."""
 
 
-def need_pyarrow(what: str) -> Any:
-    """Return the pyarrow package, or raise one sentence on how to get it."""
+def need_pyarrow(what: str, module: str = "pyarrow") -> Any:
+    """Return the pyarrow package or a module of it, or raise one sentence on how to get it."""
     try:
-        import pyarrow
+        return importlib.import_module(module)
     except ImportError:
         raise ImportError(f'Reading {what} needs pyarrow: pip install "ratewise[files]"') from None
-    return pyarrow
 
 
 def not_whole(kind: str, error: Exception) -> str:
@@ -38,12 +38,8 @@ class Place:
 
     def shifted(self, rows: int) -> Place:
         """Return the place that many rows further on."""
-        find = self.find_first_row
-        return Place(
-            self.file,
-            None if self.first_row is None else self.first_row + rows,
-            None if find is None else lambda: find() + rows,
-        )
+        first, find = self.first_row, self.find_first_row
+        return Place(self.file, None if first is None else first + rows, find and (lambda: find() + rows))
 
     def error(self, problem: str, offset: int | None = None, column: str | None = None) -> DataError:
         """Return an error that names the file, the row (counted from 1) and the column."""

@@ -12,7 +12,7 @@ from .columns import TableReader, make_plan
 from .encode import Encoder
 from .errors import DataError
 from .formats import FORMATS, Opened, Request, few_enough_to_keep_open, format_of
-from .stream import FileStream
+from .stream import Stream
 
 _MOST_BYTES_KEPT = 64 << 20
 
@@ -26,7 +26,7 @@ def open_stream(
     format: str | None = None,
     window_rows: int | None = None,
     encoder: Encoder | None = None,
-) -> FileStream:
+) -> Stream:
     """Return a stream of rows from files, or from batches, that need not fit in memory.
 
     Parameters
@@ -75,15 +75,9 @@ def open_stream(
 
         opened = open_batches(source, request)
     readers = opened.readers
-    if all(reader.rows_of(piece) == 0 for reader in readers for piece in range(reader.pieces)):
+    if all(size == 0 for reader in readers for size in reader.sizes):
         raise DataError(f"{readers[0].name}: there are no rows.")
-    return FileStream(
-        readers,
-        opened.encoder,
-        target=None if opened.target is None else str(opened.target),
-        weight=None if weight is None else str(weight),
-        window_rows=window_rows,
-    )
+    return Stream(opened, None if weight is None else str(weight), window_rows)
 
 
 def _is_path(source: Any) -> bool:
@@ -119,7 +113,11 @@ def find_files(source: Any, format: str | None) -> tuple[list[str], str]:
 def _expanded(path: str, format: str | None) -> list[str]:
     path = os.path.expanduser(path)
     if os.path.isdir(path):
-        found = [file for file in _files_under(path) if format is not None or format_of(file) is not None]
+        found = []
+        for where, folders, files in os.walk(path):  # except for hidden ones and markers such as _SUCCESS
+            folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+            found += [os.path.join(where, name) for name in files if not name.startswith((".", "_"))]
+        found = sorted(file for file in found if format is not None or format_of(file) is not None)
         if not found:
             raise DataError(f"{path}: there are no files in this folder that can be read.")
         return found
@@ -129,15 +127,6 @@ def _expanded(path: str, format: str | None) -> list[str]:
     if not found:
         raise FileNotFoundError(f"There is no file {path!r}.")
     return found
-
-
-def _files_under(folder: str) -> list[str]:
-    """Return all files in a folder and its subfolders, except hidden ones and markers such as _SUCCESS."""
-    found = []
-    for where, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        found += [os.path.join(where, name) for name in files if not name.startswith((".", "_"))]
-    return sorted(found)
 
 
 def open_tables(readers: Sequence[TableReader], request: Request) -> Opened:

@@ -51,8 +51,7 @@ class _Queue:
         self._ahead = ahead
         self._ready: deque[Any] = deque()
         self._change = threading.Condition()
-        self._stopped = False
-        self._finished = False
+        self._stopped = self._finished = False
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
 
@@ -73,7 +72,12 @@ class _Queue:
     def _work(self) -> None:
         error: BaseException | None = None
         try:
-            self._make_items()
+            items, end = iter(self._source or ()), object()
+            while self._has_room() and (item := next(items, end)) is not end:
+                with self._change:
+                    self._ready.append(item)
+                    self._change.notify_all()
+                del item
         except BaseException as raised:
             error = raised
         with self._change:
@@ -81,18 +85,6 @@ class _Queue:
             self._source = None
             self._error = error
             self._change.notify_all()
-
-    def _make_items(self) -> None:
-        items = iter(self._source or ())
-        while self._has_room():
-            try:
-                item = next(items)
-            except StopIteration:
-                return
-            with self._change:
-                self._ready.append(item)
-                self._change.notify_all()
-            del item
 
     def _has_room(self) -> bool:
         """Wait for room for one more item; return False if the queue was stopped."""

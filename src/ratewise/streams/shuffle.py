@@ -21,7 +21,6 @@ from .encode import Encoder, Filler, Learner
 from .formats import Reader, Rows
 
 WINDOW_BYTES = 32 << 20
-_MOST_ROWS, _FEWEST_ROWS = 1 << 18, 1 << 10
 _PLACES_NAMED = 3
 _MOST_LANES = 8
 _LANE_MEMORY = 64 << 20
@@ -33,7 +32,7 @@ Span = tuple[str, int | None, int | None]  # file, first row, row after the last
 
 def piece_order(readers: Sequence[Reader], rng: np.random.Generator | None) -> list[tuple[int, int]]:
     """Return every piece of every reader, as (reader, piece): in order, or in random order."""
-    pieces = [(number, piece) for number, reader in enumerate(readers) for piece in range(reader.pieces)]
+    pieces = [(number, piece) for number, reader in enumerate(readers) for piece in range(len(reader.sizes))]
     return pieces if rng is None else [pieces[i] for i in rng.permutation(len(pieces))]
 
 
@@ -53,7 +52,7 @@ class Lane:
     """One open piece, of which rows are taken in order."""
 
     def __init__(self, reader: Reader, piece: int, batch_rows: int):
-        self._left = reader.rows_of(piece)
+        self._left = reader.sizes[piece]
         self._batches = reader.read(piece, batch_rows)
         self._rest: Rows | None = None
         self._to_skip = 0
@@ -74,15 +73,12 @@ class Lane:
 
     def _next_batch(self) -> Rows | None:
         """Return what is left of the last batch, or the next one, after what was to be skipped."""
-        while True:
-            batch, self._rest = self._rest or next(self._batches, None), None
-            if batch is None or self._to_skip < batch.size:
-                break
-            self._to_skip -= batch.size
-        if batch is None or self._to_skip == 0:
-            return batch
-        start, self._to_skip = self._to_skip, 0
-        return batch.cut(start, batch.size)
+        while batch := self._rest or next(self._batches, None):
+            self._rest, skipped = None, min(self._to_skip, batch.size)
+            self._to_skip -= skipped
+            if skipped < batch.size:
+                return batch.cut(skipped, batch.size)
+        return None
 
     def skip(self, rows: int) -> int:
         """Pass over the rows that ``take`` would give, and return how many they were.
@@ -101,11 +97,9 @@ class Mixer:
     """Rows of many pieces in turn."""
 
     def __init__(self, readers: Sequence[Reader], order: list[tuple[int, int]], lanes: int, take: int):
-        self._readers = readers
-        self._waiting = deque(order)
+        self._readers, self._waiting = readers, deque(order)
         self._lanes: deque[Lane] = deque()
-        self._most_lanes = lanes
-        self._take = take
+        self._most_lanes, self._take = lanes, take
 
     @classmethod
     def over(cls, readers: Sequence[Reader], rng: np.random.Generator | None, window_rows: int) -> Mixer:
@@ -154,14 +148,6 @@ class Window(NamedTuple):
     """Where the rows come from, for messages: "train/a.parquet, rows 1,001 to 2,000"."""
 
 
-def default_window_rows(encoder: Encoder) -> int:
-    """Return how many rows take 32 MB, within bounds."""
-    if encoder.sparse_input:
-        return _MOST_ROWS  # the length of rows is not known: these windows are cut by their entries
-    row_bytes = 8 * encoder.n_columns if encoder.sparse else 4 * encoder.n_features
-    return int(np.clip(WINDOW_BYTES // max(row_bytes, 1), _FEWEST_ROWS, _MOST_ROWS))
-
-
 class WindowMaker:
     """Cuts mixed rows into windows and encodes them.
 
@@ -170,11 +156,8 @@ class WindowMaker:
     """
 
     def __init__(self, mixer: Mixer, encoder: Encoder, window_rows: int, target: str | None, weight: str | None):
-        self._mixer = mixer
-        self._encoder = encoder
-        self._window_rows = window_rows
-        self._target = target or "y"
-        self._weight = weight or "weight"
+        self._mixer, self._encoder, self._window_rows = mixer, encoder, window_rows
+        self._target, self._weight = target or "y", weight or "weight"
         self._learner = None if encoder.fitted else Learner(encoder)
 
     def windows(self, skip: int) -> Iterator[Window]:
@@ -185,13 +168,12 @@ class WindowMaker:
                 skipped = bool(self._learned(self._parts()))
             if not skipped:
                 return
-        while window := self._next_window():
-            yield window
+        yield from iter(self._next_window, None)
 
     def _next_window(self) -> Window | None:
         # Rows are encoded as they are read, unless the encoder has to learn from them first.
-        parts = self._parts() if self._learner is None else iter(self._learned(self._parts()))
-        first = next(parts, None)
+        rows = self._parts() if self._learner is None else iter(self._learned(self._parts()))
+        first = next(rows, None)
         if first is None:
             return None
         filler = Filler(self._encoder)
@@ -199,7 +181,7 @@ class WindowMaker:
         if not self._encoder.sparse:
             dense = np.empty((self._window_rows, filler.n_features), dtype=np.float32)
         csr, targets, weights, spans, size = [], [], [], [], 0
-        for part in itertools.chain([first], parts):
+        for part in itertools.chain([first], rows):
             if part.target is not None:
                 targets.append(labels(part.target, self._target, part.place))
             if part.weights is not None:
@@ -215,12 +197,8 @@ class WindowMaker:
             X = csr[0] if len(csr) == 1 else sparse.vstack(csr, format="csr")
         else:
             X = dense[:size] if 2 * size > dense.shape[0] else dense[:size].copy()
-        return Window(
-            X,
-            np.concatenate(targets) if targets else None,
-            np.concatenate(weights) if weights else None,
-            where(spans),
-        )
+        y, w = (np.concatenate(parts) if parts else None for parts in (targets, weights))
+        return Window(X, y, w, where(spans))
 
     def _parts(self) -> Iterator[Rows]:
         """Yield the raw rows of one window, as they are read."""

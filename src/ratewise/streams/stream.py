@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from .columns import labels, sample_weights
-from .encode import Encoder, Learner
+from .encode import Learner
 from .errors import DataError, Place, need_pyarrow
-from .formats import Reader, Rows
+from .formats import Opened, Rows
 from .prefetch import Prefetched
-from .shuffle import WINDOW_BYTES, Mixer, Window, WindowMaker, default_window_rows, take_size
+from .shuffle import WINDOW_BYTES, Mixer, Window, WindowMaker, take_size
 
 _SORTED_SHARE = 0.1  # of the changes that mixed labels would show
 _FEWEST_CHANGES = 10.0  # fewer may be chance
 _SORTED_VARIANCE = 0.25  # of the labels, if blocks of rows account for so much of it
 _BLOCK_ROWS = 1024
+_MOST_RAW_COLUMNS = 4096
+_MOST_ROWS, _FEWEST_ROWS = 1 << 18, 1 << 10  # of a window
 
 Progress = Callable[[dict[str, Any]], object]
 
@@ -39,67 +40,19 @@ class Survey(NamedTuple):
     """Columns with more values than the vocabulary holds, and how many buckets they were hashed into."""
 
 
-class RawWindow(NamedTuple):
-    """Some thousand rows as an Arrow table, and the file that the first of them come from."""
+class Stream:
+    """Rows of files or batches that need not fit in memory, read window by window. Made by ``open_stream``.
 
-    table: Any
-    where: str
-
-
-class Stream(Protocol):
-    """Rows that need not fit in memory."""
-
-    @property
-    def repeatable(self) -> bool: ...
-
-    @property
-    def n_rows(self) -> int | None: ...
-
-    @property
-    def sparse(self) -> bool: ...
-
-    @property
-    def encoder(self) -> Encoder: ...
-
-    @property
-    def feature_names(self) -> tuple[str, ...]: ...
-
-    def windows(self, rng: np.random.Generator | None = None, skip: int = 0) -> Iterator[Window]: ...
-
-    def passes(
-        self, orders: Iterable[tuple[np.random.Generator | None, int]]
-    ) -> AbstractContextManager[Iterator[Window | None]]: ...
-
-    def survey(self, progress: Progress | None = None) -> Survey: ...
-
-
-class FileStream:
-    """Rows of files or batches, read window by window. Made by ``open_stream``.
-
-    Parameters
-    ----------
-    readers : list of Reader
-    encoder : Encoder
-    target, weight : str or None
-        What the target and the weights are called in messages.
-    window_rows : int or None
+    ``target`` and ``weight`` are what the target and the weights are called in messages.
     """
 
-    def __init__(
-        self,
-        readers: Sequence[Reader],
-        encoder: Encoder,
-        *,
-        target: str | None = None,
-        weight: str | None = None,
-        window_rows: int | None = None,
-    ):
+    def __init__(self, opened: Opened, weight: str | None, window_rows: int | None):
         if window_rows is not None and window_rows < 1:
             raise ValueError(f"window_rows must be at least 1; it is {window_rows}.")
-        self.encoder = encoder
-        self.target = target
+        self.encoder = opened.encoder
+        self.target = None if opened.target is None else str(opened.target)
         self.weight = weight
-        self._readers = readers
+        self._readers = opened.readers
         self._window_rows = window_rows
         self._rows_counted: int | None = None
         self._used_up = False
@@ -114,8 +67,8 @@ class FileStream:
         """The number of rows, where it is known without reading or has been counted."""
         if self._rows_counted is not None:
             return self._rows_counted
-        sizes = [reader.rows_of(piece) for reader in self._readers for piece in range(reader.pieces)]
-        return None if None in sizes else sum(size for size in sizes if size is not None)
+        sizes = [size for reader in self._readers for size in reader.sizes]
+        return None if None in sizes else sum(filter(None, sizes))
 
     @property
     def sparse(self) -> bool:
@@ -129,8 +82,13 @@ class FileStream:
 
     @property
     def window_rows(self) -> int:
-        """How many rows a window holds, the last of a pass excepted."""
-        return default_window_rows(self.encoder) if self._window_rows is None else self._window_rows
+        """How many rows a window holds, the last of a pass excepted; about 32 MB of them if not given."""
+        if self._window_rows is not None:
+            return self._window_rows
+        if self.encoder.sparse_input:
+            return _MOST_ROWS  # the length of rows is not known: these windows are cut by their entries
+        row_bytes = 8 * self.encoder.n_columns if self.encoder.sparse else 4 * self.encoder.n_features
+        return int(np.clip(WINDOW_BYTES // max(row_bytes, 1), _FEWEST_ROWS, _MOST_ROWS))
 
     def windows(self, rng: np.random.Generator | None = None, skip: int = 0) -> Iterator[Window]:
         """Return one pass over the rows, read ahead in a thread.
@@ -173,12 +131,8 @@ class FileStream:
         self._use_up()
         learner, counter, n_rows = Learner(self.encoder), _LabelCounter(self.target or "y"), self.n_rows
         batch_rows = take_size(self.window_rows, 1)
-        in_order = (
-            rows
-            for reader in self._readers
-            for piece in range(reader.pieces)
-            for rows in reader.read(piece, batch_rows)
-        )
+        pieces = [(reader, piece) for reader in self._readers for piece in range(len(reader.sizes))]
+        in_order = chain.from_iterable(reader.read(piece, batch_rows) for reader, piece in pieces)
         with Prefetched(in_order, ahead=4) as parts:
             for part in parts:
                 learner.add(part)
@@ -197,25 +151,23 @@ class FileStream:
         counts = dict(sorted(counter.counts.items()))
         return Survey(learner.rows, counts, learner.missing, counter.sorted_by_label, dict(self.encoder.buckets))
 
-    def raw_windows(
-        self, rng: np.random.Generator | None = None, *, most_columns: int = 4096
-    ) -> Iterator[RawWindow]:
-        """Return one pass over the raw columns and the target, not encoded, as Arrow tables of a window's rows.
+    def raw_windows(self, rng: np.random.Generator | None = None) -> Iterator[tuple[Any, str]]:
+        """Return one pass over the raw columns and the target: an Arrow table per window, and its first file.
 
         With a generator, rows of different places meet in one window and are shuffled within it. Sparse rows
-        become as many columns as they are wide, at most ``most_columns``.
+        become as many columns as they are wide, at most 4096.
         """
         if self.encoder.elastic and not self.encoder.fitted:
             self.survey()  # only the whole of an svmlight file tells its width
         width = self.encoder.n_columns
-        if self.encoder.sparse_input and width > most_columns:
+        if self.encoder.sparse_input and width > _MOST_RAW_COLUMNS:
             raise DataError(
                 f"{self._readers[0].name}: sparse rows of {width:,} columns. A table of them would be mostly "
                 "zeros; leave them as they are."
             )
         return Prefetched(self._raw_pass(rng))
 
-    def _raw_pass(self, rng: np.random.Generator | None) -> Iterator[RawWindow]:
+    def _raw_pass(self, rng: np.random.Generator | None) -> Iterator[tuple[Any, str]]:
         wanted = self.window_rows
         if self.encoder.sparse_input:
             wanted = max(WINDOW_BYTES // (4 * max(self.encoder.n_columns, 1)), 1024)
@@ -225,7 +177,7 @@ class FileStream:
             table = pa.concat_tables([self._arrow_table(part) for part in rows], promote_options="permissive")
             if rng is not None:
                 table = table.take(pa.array(rng.permutation(table.num_rows)))
-            yield RawWindow(table, rows[0].place.file)
+            yield table, rows[0].place.file
 
     def _arrow_table(self, rows: Rows) -> Any:
         if isinstance(rows.features, dict):
@@ -264,8 +216,7 @@ class _LabelCounter:
         self.name = name
         self.counts: dict[Any, int] = {}
         self._file = "the stream"
-        self._rows = 0
-        self._changes = 0
+        self._rows = self._changes = 0
         self._last: bool | None = None
         self._block_rows = self._block_first = 0  # rows of the block so far, and those with the first label
         self._blocked_rows = 0

@@ -43,8 +43,8 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "parquet": Format("parquet", (".parquet", ".pq")),
-    "feather": Format("feather", (".feather", ".arrow", ".arrows", ".ipc")),
+    "parquet": Format("arrow_files", (".parquet", ".pq")),
+    "feather": Format("arrow_files", (".feather", ".arrow", ".arrows", ".ipc")),
     "csv": Format("csv", (".csv", ".tsv"), text="CSV"),
     "svmlight": Format("svmlight", (".svm", ".svmlight", ".libsvm", ".txt"), "counted", text="svmlight"),
     "npy": Format("numpy_files", (".npy",), "numbered"),
@@ -122,14 +122,8 @@ class Rows:
                 return {name: column[start:stop] for name, column in values.items()}
             return None if values is None else values[start:stop]
 
-        return replace(
-            self,
-            size=stop - start,
-            features=part(self.features),
-            target=part(self.target),
-            weights=part(self.weights),
-            place=self.place.shifted(start),
-        )
+        features, target, weights = map(part, (self.features, self.target, self.weights))
+        return Rows(stop - start, features, target, weights, self.place.shifted(start))
 
 
 class Reader:
@@ -142,27 +136,16 @@ class Reader:
     lane_bytes = 0
     """About how much memory an open piece takes."""
     sizes: list[int | None]
-    """The number of rows of each piece, where it is known without reading it."""
+    """The number of rows of each piece; None where it is not known without reading it."""
 
     def __init__(self, name: str, sizes: Sequence[int | None] = (None,)):
         self.name = name
         self.sizes = list(sizes)
 
-    @property
-    def pieces(self) -> int:
-        return len(self.sizes)
-
-    def rows_of(self, piece: int) -> int | None:
-        return self.sizes[piece]
-
     def place(self, piece: int) -> Place:
         """Return where a piece begins; its row number is known if the sizes of all pieces before it are."""
-        rows = 0
-        for size in self.sizes[:piece]:
-            if size is None:
-                return Place(self.name)
-            rows += size
-        return Place(self.name, rows)
+        known = [size for size in self.sizes[:piece] if size is not None]
+        return Place(self.name, sum(known) if len(known) == piece else None)
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         """Yield the rows of a piece in order, a few at a time."""
@@ -179,6 +162,7 @@ class TextReader(Reader):
 
     lane_bytes = 3 * PIECE_BYTES
     is_cut = False
+    _begin = _piece_bytes = 0
 
     def cut_into_pieces(self, begin: int = 0, comment: bytes | None = None) -> None:
         size = os.path.getsize(self.name)
@@ -190,11 +174,9 @@ class TextReader(Reader):
         start = self._begin + piece * self._piece_bytes
         stop = min(start + self._piece_bytes, self._end)
         with open(self.name, "rb") as file:
-            if piece > 0:
+            if start > 0:  # from the newline before it on, so that the line that begins here is not skipped
                 file.seek(start - 1)
                 start += len(file.readline()) - 1
-            else:
-                file.seek(start)
             if start >= stop:
                 return b""
             text = file.read(stop - start)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..columns import Schema, TablePlan, make_plan
+from ..columns import TablePlan, make_plan
 from ..encode import Encoder
 from ..errors import DataError, Place, need_pyarrow
 from . import Opened, Reader, Request, Rows, matrix_encoder
@@ -26,20 +27,21 @@ def open_batches(source: Any, request: Request) -> Opened:
     first = reader.first()
     table = first[0] if isinstance(first, tuple) else first
     if not _is_table(table):
-        return Opened([reader], _encoder_of_matrix(table, request), None)
+        if request.target is not None or request.features is not None or request.weight is not None:
+            raise ValueError("Batches of arrays have no names: give (X, y) or (X, y, weights), and no columns.")
+        if getattr(table, "ndim", 0) != 2:
+            raise TypeError(
+                "A batch must be a pair (X, y) with a matrix X, or a table of pandas, polars or Arrow."
+            )
+        is_sparse = hasattr(table, "tocsr")
+        return Opened([reader], matrix_encoder(int(table.shape[1]), "batch 1", request, is_sparse=is_sparse), None)
     if isinstance(first, tuple) and request.target is not None:
         raise ValueError("Batches that are pairs (X, y) bring their labels: leave out target=.")
-    reader.plan = make_plan(_schema_of(table, "batch 1"), "batch 1", request)
+    columns = next(_as_columns(table, "batch 1"), {}).items()
+    schema = {name: column.dtype if isinstance(column, np.ndarray) else column.type for name, column in columns}
+    reader.plan = make_plan(schema, "batch 1", request)
     encoder = request.encoder or Encoder(list(reader.plan.kinds), reader.plan.kinds)
     return Opened([reader], encoder, request.target)
-
-
-def _encoder_of_matrix(X: Any, request: Request) -> Encoder:
-    if request.target is not None or request.features is not None or request.weight is not None:
-        raise ValueError("Batches of arrays have no names: give (X, y) or (X, y, weights), and no columns.")
-    if getattr(X, "ndim", 0) != 2:
-        raise TypeError("A batch must be a pair (X, y) with a matrix X, or a table of pandas, polars or Arrow.")
-    return matrix_encoder(int(X.shape[1]), "batch 1", request, is_sparse=hasattr(X, "tocsr"))
 
 
 def _library_of(item: Any) -> str:
@@ -88,13 +90,6 @@ def _as_column(values: Any) -> Any:
     return array.reshape(-1) if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def _schema_of(table: Any, name: str) -> Schema:
-    columns = next(_as_columns(table, name), {})
-    return {
-        key: column.dtype if isinstance(column, np.ndarray) else column.type for key, column in columns.items()
-    }
-
-
 def batch_rows(item: Any, name: str, plan: TablePlan | None = None) -> Iterator[Rows]:
     """Yield the rows of one batch: a matrix, a table, or one of them with labels and perhaps weights."""
     features, y, w = (*item, None)[:3] if isinstance(item, tuple) else (item, None, None)
@@ -129,12 +124,6 @@ def _checked(rows: Rows) -> Rows:
     return rows
 
 
-def _size_of(item: Any) -> int | None:
-    features = item[0] if isinstance(item, tuple) else item
-    shape = getattr(features, "shape", None)
-    return int(shape[0]) if shape else None
-
-
 class BatchReader(Reader):
     """Batches from a list, a function that returns an iterator, or an iterator, which can be read once only.
 
@@ -145,7 +134,9 @@ class BatchReader(Reader):
         self.repeatable = not isinstance(source, Iterator)
         self._source = source
         self._list = list(source) if isinstance(source, list | tuple) else None
-        sizes = [None] if self._list is None else [_size_of(item) for item in self._list]
+        tables = [item[0] if isinstance(item, tuple) else item for item in self._list or ()]
+        shapes = [getattr(table, "shape", None) for table in tables]
+        sizes = [None] if self._list is None else [int(shape[0]) if shape else None for shape in shapes]
         super().__init__("The batches" if self.repeatable else "The iterator", sizes)
         self._peeked: list[Any] = []
         self.plan: TablePlan | None = None
@@ -167,8 +158,5 @@ class BatchReader(Reader):
             yield from batch_rows(self._list[piece], f"batch {piece + 1:,}", self.plan)
             return
         peeked, self._peeked = self._peeked, []
-        number = 0
-        for items in (peeked, self._batches()):
-            for item in items:
-                number += 1
-                yield from batch_rows(item, f"batch {number:,}", self.plan)
+        for number, item in enumerate(itertools.chain(peeked, self._batches()), start=1):
+            yield from batch_rows(item, f"batch {number:,}", self.plan)

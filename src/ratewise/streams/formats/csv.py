@@ -13,6 +13,9 @@ from ..errors import DataError, Place, need_pyarrow
 from ..open import open_tables
 from . import Opened, Request, Rows, TextReader
 
+pa = need_pyarrow("CSV")
+arrow_csv = need_pyarrow("CSV", "pyarrow.csv")
+
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _HEAD_BYTES = 4 << 20
 _BLOCK_BYTES = 1 << 20
@@ -35,18 +38,14 @@ class CsvReader(TextReader, TableReader):
     """
 
     def __init__(self, path: str, stream: BinaryIO | None = None):
-        need_pyarrow("CSV")
         super().__init__(path)
         self.repeatable = stream is None
         self._stream = None if stream is None else _Replay(stream)
         self._read_layout()
-        plain = stream is None and not path.endswith(_COMPRESSED)
-        if plain and not self._breaks_in_values:
+        if stream is None and not path.endswith(_COMPRESSED) and not self._breaks_in_values:
             self.cut_into_pieces(self._header_bytes)
 
     def _read_layout(self) -> None:
-        import pyarrow as pa
-
         with self._opened() as file:
             try:
                 head = file.read(_HEAD_BYTES)
@@ -55,7 +54,7 @@ class CsvReader(TextReader, TableReader):
                     f"{self.name}: it cannot be unpacked; it may have been cut off. ({error})"
                 ) from error
         if self._stream is not None:
-            self._stream.rewind(head)
+            self._stream.head = head
         body = head.lstrip(b"\r\n")
         if not body.strip():
             raise DataError(f"{self.name}: the file is empty.")
@@ -87,9 +86,6 @@ class CsvReader(TextReader, TableReader):
 
         The texts in such a column are then faults, which are to be found.
         """
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
         try:
             table = arrow_csv.read_csv(pa.BufferReader(lines), **self._options(block_bytes=max(len(lines), 1)))
         except ValueError as error:
@@ -103,18 +99,12 @@ class CsvReader(TextReader, TableReader):
         return types
 
     def _opened(self) -> Any:
-        import pyarrow as pa
-
         return pa.input_stream(self.name) if self._stream is None else pa.PythonFile(self._stream, mode="r")
 
     def forget_types(self) -> None:
-        import pyarrow as pa
-
         self.schema = dict.fromkeys(self.schema, pa.null())
 
     def find_types(self, columns: list[str]) -> None:
-        import pyarrow as pa
-
         unknown = {name for name in columns if self.has_rows and pa.types.is_null(self.schema[name])}
         if not unknown or self._stream is not None:
             return
@@ -134,9 +124,6 @@ class CsvReader(TextReader, TableReader):
             place = place.shifted(batch.num_rows)
 
     def _batches_of(self, piece: int) -> Iterator[Any]:
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
         text, batches = self.text_of(piece), []
         if text.strip():
             try:
@@ -149,8 +136,6 @@ class CsvReader(TextReader, TableReader):
         yield from batches
 
     def _tables_in_order(self, columns: list[str], types: Schema) -> Iterator[Any]:
-        from pyarrow import csv as arrow_csv
-
         with self._opened() as file:
             file.read(self._header_bytes)
             if not self.has_rows:
@@ -163,8 +148,6 @@ class CsvReader(TextReader, TableReader):
     def _options(
         self, columns: list[str] | None = None, types: Schema | None = None, block_bytes: int = _BLOCK_BYTES
     ) -> dict[str, Any]:
-        from pyarrow import csv as arrow_csv
-
         return {
             "read_options": arrow_csv.ReadOptions(column_names=list(self.schema), block_size=block_bytes),
             "parse_options": arrow_csv.ParseOptions(
@@ -177,8 +160,6 @@ class CsvReader(TextReader, TableReader):
 
     def _types(self) -> Schema:
         """Return the types to read the columns as: numbers as floats, since an int may be followed by one."""
-        import pyarrow as pa
-
         arrow = {NUMBER: pa.float64(), BOOLEAN: pa.bool_(), CATEGORY: pa.dictionary(pa.int32(), pa.string())}
         return {name: arrow.get(kind, pa.string()) for name, kind in self._kinds().items()}
 
@@ -193,8 +174,6 @@ class CsvReader(TextReader, TableReader):
         return kinds
 
     def _rows(self, batch: Any, place: Place) -> Rows:
-        import pyarrow as pa
-
         rows = self.plan.rows(batch, place)
         if self.plan.target is None or not pa.types.is_integer(self.plan.target_type):
             return rows
@@ -272,17 +251,14 @@ class _Replay(io.RawIOBase):
 
     def __init__(self, stream: BinaryIO):
         self._stream = stream
-        self._head = b""
-
-    def rewind(self, head: bytes) -> None:
-        self._head = head + self._head
+        self.head = b""  # what is read again
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        part = self._head[: len(buffer)] or self._stream.read(len(buffer))
-        self._head = self._head[len(part) :]
+        part = self.head[: len(buffer)] or self._stream.read(len(buffer))
+        self.head = self.head[len(part) :]
         buffer[: len(part)] = part
         return len(part)
 

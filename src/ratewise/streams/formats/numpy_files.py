@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, BinaryIO, NamedTuple
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -22,15 +23,6 @@ _LOCAL_HEADER = 30  # bytes of a zip member's header, before its name
 _CSR = ["data", "indices", "indptr"]
 
 
-class _Matrix(NamedTuple):
-    """A reader of a matrix, and what is to be known of it."""
-
-    reader: Reader
-    n_features: int
-    is_sparse: bool = False
-    names: list[str] | None = None
-
-
 def open_files(paths: list[str], request: Request) -> Opened:
     if isinstance(request.features, int | str):
         raise TypeError("features= takes a list of column numbers.")
@@ -39,20 +31,20 @@ def open_files(paths: list[str], request: Request) -> Opened:
         request = request._replace(target=paths[1])  # X.npy, y.npy
         paths = paths[:1]
     keep_open = few_enough_to_keep_open(len(paths))
-    first, *others = matrices = [opener(path, request, keep_open) for path in paths]
-    for other in others:
-        if other.n_features != first.n_features or other.is_sparse != first.is_sparse:
+    readers = [opener(path, request, keep_open) for path in paths]
+    name, plan = readers[0].name, readers[0].plan
+    for reader in readers[1:]:
+        other = reader.plan
+        if (other.n_features, other.is_sparse) != (plan.n_features, plan.is_sparse):
             raise DataError(
-                f"{other.reader.name}: {other.n_features:,} columns, and {first.n_features:,} in "
-                f"{first.reader.name}. Files that are read together must have the same columns."
+                f"{reader.name}: {other.n_features:,} columns, and {plan.n_features:,} in {name}. "
+                "Files that are read together must have the same columns."
             )
-    encoder = matrix_encoder(
-        first.n_features, first.reader.name, request, is_sparse=first.is_sparse, names=first.names
-    )
-    return Opened([matrix.reader for matrix in matrices], encoder, request.target)
+    encoder = matrix_encoder(plan.n_features, name, request, is_sparse=plan.is_sparse, names=plan.names)
+    return Opened(readers, encoder, request.target)
 
 
-def _open_npy(path: str, request: Request, keep_open: bool) -> _Matrix:
+def _open_npy(path: str, request: Request, keep_open: bool) -> MappedReader:
     """Open a matrix in an npy file. Target and weight are column numbers, or other npy files."""
     X = _map_npy(path)[1]
     if X.ndim != 2:
@@ -66,7 +58,7 @@ def _open_npy(path: str, request: Request, keep_open: bool) -> _Matrix:
         weight_file, weights = _other_array(request.weight)
         return _Arrays(matrix, labels, weights, [file, *target_file, *weight_file])
 
-    return _Matrix(MappedReader(path, opened, plan, keep_open), plan.n_features)
+    return MappedReader(path, opened, plan, keep_open)
 
 
 def _column_number(value: Any) -> int | None:
@@ -89,7 +81,7 @@ def _other_array(path: Any) -> tuple[list[MappedFile], Any]:
     return [file], array.reshape(-1)
 
 
-def _open_npz(path: str, request: Request, keep_open: bool) -> _Matrix:
+def _open_npz(path: str, request: Request, keep_open: bool) -> MappedReader | CompressedReader:
     """Open a matrix in an npz file: X, or data, indices, indptr and shape. Target and weight name other arrays."""
     file = _NpzFile(path)
     roles = file.roles(request.target, request.weight)
@@ -100,17 +92,13 @@ def _open_npz(path: str, request: Request, keep_open: bool) -> _Matrix:
     for role in ("target", "weight"):
         if role in roles and (found := file.headers[roles[role]].shape) != (shape[0],):
             raise DataError(f"{path}: {shape[0]:,} rows, and the shape of the {role} is {found}.")
-    plan = plan_matrix(shape[1], path, None, request.features, None)
-    names = None
-    if "feature_names" in file.headers and len(loaded := file.load("feature_names")) == shape[1]:
-        names = [str(title) for title in loaded[plan.features]]
+    plan = replace(plan_matrix(shape[1], path, None, request.features, None), is_sparse=is_sparse)
+    if "feature_names" in file.headers and len(names := file.load("feature_names")) == shape[1]:
+        plan = replace(plan, names=[str(name) for name in names[plan.features]])
     by_column = not is_sparse and file.headers["X"].fortran
-    reader: Reader
     if file.can_be_mapped(roles) or by_column:
-        reader = MappedReader(path, lambda: file.arrays(roles, shape[1]), plan, keep_open or by_column)
-    else:
-        reader = CompressedReader(path, roles, shape, plan)
-    return _Matrix(reader, plan.n_features, is_sparse, names)
+        return MappedReader(path, lambda: file.arrays(roles, shape[1]), plan, keep_open or by_column)
+    return CompressedReader(path, roles, shape, plan)
 
 
 @dataclass(frozen=True)
@@ -122,32 +110,34 @@ class MatrixPlan:
     n_features: int
     target: int | None
     weight: int | None
+    is_sparse: bool = False
+    names: list[str] | None = None
 
     def rows(self, X: Any, target: Any, weights: Any, place: Place) -> Rows:
         """Return rows of the matrix, with target and weights where they are not columns of it."""
-        return Rows(
-            X.shape[0],
-            X[:, self.features],
-            target if self.target is None else X[:, self.target],
-            weights if self.weight is None else X[:, self.weight],
-            place,
-        )
+        target = target if self.target is None else X[:, self.target]
+        weights = weights if self.weight is None else X[:, self.weight]
+        return Rows(X.shape[0], X[:, self.features], target, weights, place)
 
 
 def plan_matrix(
     n_columns: int, file: str, target: int | None, features: Sequence[int] | None, weight: int | None
 ) -> MatrixPlan:
     """Return the plan for a matrix with so many columns."""
-    for name, number in (("target", target), ("weight", weight)):
-        if number is not None and not -n_columns <= number < n_columns:
-            raise DataError(
-                f"{file}: there is no column {number} for the {name}; there are {n_columns:,} columns."
-            )
-    taken = [number % n_columns for number in (target, weight) if number is not None]
+
+    def checked(j: Any, use: str = "") -> int:
+        if not isinstance(j, (int, np.integer)):
+            raise TypeError(f"The columns of {file} have no names: features= takes column numbers, not {j!r}.")
+        if not -n_columns <= j < n_columns:
+            raise DataError(f"{file}: there is no column {j}{use}; there are {n_columns:,} columns.")
+        return int(j) % n_columns
+
+    roles = {" for the target": target, " for the weight": weight}
+    taken = [checked(number, use) for use, number in roles.items() if number is not None]
     if features is None:
         chosen = [j for j in range(n_columns) if j not in taken]
     else:
-        chosen = [_checked_column(j, n_columns, file) for j in features]
+        chosen = [checked(j) for j in features]
         if set(chosen) & set(taken):
             raise ValueError("A column cannot be a feature and the target or the weight too.")
     if not chosen:
@@ -157,16 +147,8 @@ def plan_matrix(
     return MatrixPlan(columns, len(chosen), target, weight)
 
 
-def _checked_column(j: Any, n_columns: int, file: str) -> int:
-    if not isinstance(j, (int, np.integer)):
-        raise TypeError(f"The columns of {file} have no names: features= takes column numbers, not {j!r}.")
-    if not -n_columns <= j < n_columns:
-        raise DataError(f"{file}: there is no column {j}; there are {n_columns:,} columns.")
-    return int(j) % n_columns
-
-
 class _ArrayHeader:
-    """The shape and type of an array in a file, and where its numbers begin."""
+    """The shape and type of an array in an open file, and where its numbers begin."""
 
     def __init__(self, file: Any, name: str):
         try:
@@ -187,6 +169,18 @@ class _ArrayHeader:
             raise DataError(f"{self.name}: the file is cut off; {self.shape} numbers do not fit into it.")
         flat = np.frombuffer(file.bytes, self.dtype, size, begin)
         return flat.reshape(self.shape, order="F" if self.fortran else "C")
+
+    def take(self, file: Any, rows: int) -> NDArray[Any]:
+        """Return the next rows, or entries, of the file of the array, which is decompressed from its beginning."""
+        shape = (rows, *self.shape[1:])
+        wanted = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
+        try:
+            text = file.read(wanted)
+        except (zipfile.BadZipFile, OSError, EOFError) as error:
+            raise DataError(f"{self.name}: it cannot be unpacked. ({error})") from error
+        if len(text) < wanted:
+            raise DataError(f"{self.name}: the file is cut off.")
+        return np.frombuffer(text, self.dtype).reshape(shape)
 
 
 def _map_npy(path: str) -> tuple[MappedFile, NDArray[Any]]:
@@ -239,8 +233,7 @@ class _NpzFile:
         """Map the arrays, or load them: compressed column by column, rows cannot be had without all of it."""
         files, found = [], {}
         if self.can_be_mapped(roles):
-            mapped = MappedFile(self._path)
-            files = [mapped]
+            files = [mapped := MappedFile(self._path)]
             for role, key in roles.items():
                 offset = self._members[key].header_offset
                 local = mapped.bytes[offset : offset + _LOCAL_HEADER]
@@ -285,8 +278,7 @@ class MappedReader(Reader):
     """Rows of arrays with random access. Pieces are runs of rows of about a megabyte."""
 
     def __init__(self, path: str, opened: Callable[[], _Arrays], plan: MatrixPlan, keep_open: bool):
-        self._opened = opened
-        self._plan = plan
+        self._opened, self.plan = opened, plan
         arrays = opened()
         self._kept = arrays if keep_open else None
         rows = int(arrays.X.shape[0])
@@ -301,9 +293,8 @@ class MappedReader(Reader):
         arrays = self._kept or self._opened()
         start = piece * self._step
         stop = start + (self.sizes[piece] or 0)
-        target = None if arrays.target is None else arrays.target[start:stop]
-        weights = None if arrays.weights is None else arrays.weights[start:stop]
-        yield self._plan.rows(arrays.X[start:stop], target, weights, Place(self.name, start))
+        target, weights = (None if part is None else part[start:stop] for part in (arrays.target, arrays.weights))
+        yield self.plan.rows(arrays.X[start:stop], target, weights, Place(self.name, start))
         for file in arrays.files:
             file.used((stop - start) * self._row_bytes)
 
@@ -315,52 +306,28 @@ class CompressedReader(Reader):
 
     def __init__(self, path: str, roles: dict[str, str], shape: tuple[int, ...], plan: MatrixPlan):
         super().__init__(path, shape[:1])
-        self._roles = roles
-        self._shape = shape
-        self._plan = plan
+        self._roles, self._shape, self.plan = roles, shape, plan
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         with contextlib.ExitStack() as stack:
             archive = stack.enter_context(zipfile.ZipFile(self.name))
-            members = {}
+            take = {}
             for role, key in self._roles.items():
                 file = stack.enter_context(archive.open(f"{key}.npy"))
-                members[role] = _Member(file, f"{self.name}, array {key!r}")
-            if "indptr" in members:
-                members["indptr"].take(1)
+                take[role] = partial(_ArrayHeader(file, f"{self.name}, array {key!r}").take, file)
+            if "indptr" in take:
+                take["indptr"](1)
             first, entries = 0, 0
             while first < self._shape[0]:
                 rows = min(batch_rows, self._shape[0] - first)
-                if "X" in members:
-                    X: Any = members["X"].take(rows)
+                if "X" in take:
+                    X: Any = take["X"](rows)
                 else:
-                    indptr = np.concatenate([[entries], members["indptr"].take(rows)]).astype(np.int64)
+                    indptr = np.concatenate([[entries], take["indptr"](rows)]).astype(np.int64)
                     count = int(indptr[-1]) - entries
-                    parts = (members["data"].take(count), members["indices"].take(count), indptr - entries)
+                    parts = (take["data"](count), take["indices"](count), indptr - entries)
                     X = sparse.csr_array(parts, shape=(rows, self._shape[1]))
                     entries += count
-                target = members["target"].take(rows) if "target" in members else None
-                weights = members["weight"].take(rows) if "weight" in members else None
-                yield self._plan.rows(X, target, weights, Place(self.name, first))
+                target, weights = (take[role](rows) if role in take else None for role in ("target", "weight"))
+                yield self.plan.rows(X, target, weights, Place(self.name, first))
                 first += rows
-
-
-class _Member:
-    """An array in a zip file, decompressed from its beginning, a run at a time."""
-
-    def __init__(self, file: Any, name: str):
-        self._file: BinaryIO = file
-        self._header = _ArrayHeader(file, name)
-
-    def take(self, rows: int) -> NDArray[Any]:
-        """Return the next rows, or entries."""
-        header = self._header
-        shape = (rows, *header.shape[1:])
-        wanted = int(np.prod(shape, dtype=np.int64)) * header.dtype.itemsize
-        try:
-            text = self._file.read(wanted)
-        except (zipfile.BadZipFile, OSError, EOFError) as error:
-            raise DataError(f"{header.name}: it cannot be unpacked. ({error})") from error
-        if len(text) < wanted:
-            raise DataError(f"{header.name}: the file is cut off.")
-        return np.frombuffer(text, header.dtype).reshape(shape)

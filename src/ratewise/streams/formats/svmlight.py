@@ -73,7 +73,7 @@ class SvmlightReader(TextReader):
         super().__init__(path)
         self.repeatable = stream is None
         self._n_features = n_features
-        parser = _Parser(path, n_features, zero_based)
+        parser = _Parser(path, n_features, zero_based, lambda: 0)
         chunks = self._chunks_of_all(parser, stream)
         first = next(chunks, None)
         self.zero_based = bool(parser.zero_based)
@@ -99,10 +99,9 @@ class SvmlightReader(TextReader):
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         chunks, place, rows = self._chunks_left, self.place(piece), 0
         if self.repeatable:
-            before = (lambda: self.before(piece)[1]) if self.is_cut else (lambda: 0)
-            parser = _Parser(self.name, self._n_features, self.zero_based, before)
-            whole = not self.is_cut
-            chunks = self._chunks_of_all(parser) if whole else parser.chunks(io.BytesIO(self.text_of(piece)))
+            parser = _Parser(self.name, self._n_features, self.zero_based, lambda: self.before(piece)[1])
+            text = io.BytesIO(self.text_of(piece)) if self.is_cut else None
+            chunks = self._chunks_of_all(parser) if text is None else parser.chunks(text)
         for X, y in chunks:
             yield Rows(y.size, X, y, None, place.shifted(rows))
             rows += y.size
@@ -114,19 +113,14 @@ class _Parser:
     """Parses text block by block, in arrays that are used again for the next block.
 
     If ``zero_based`` is None, the first block with rows decides: columns count from 1 unless it has an index 0.
+    ``line_offset`` counts the lines of the file before the text; it is called for messages only.
     """
 
-    def __init__(
-        self,
-        name: str,
-        n_features: int | None,
-        zero_based: bool | None,
-        lines_before: Callable[[], int] = lambda: 0,  # the text; asked for in messages only
-    ):
+    def __init__(self, name: str, n_features: int | None, zero_based: bool | None, line_offset: Callable[[], int]):
         self.zero_based = zero_based
         self._name = name
         self._n_features = n_features
-        self._lines_before = lines_before
+        self._line_offset = line_offset
         self._lines = 0  # of all earlier blocks
         self._text = b""
         self._arrays: tuple[NDArray[Any], ...] = ()
@@ -237,5 +231,5 @@ class _Parser:
         return self._error(message.format(quoted), at)
 
     def _error(self, message: str, at: int) -> DataError:
-        line = self._lines_before() + self._lines + self._text.count(b"\n", 0, at) + 1
+        line = self._line_offset() + self._lines + self._text.count(b"\n", 0, at) + 1
         return DataError(f"{self._name}, line {line:,}: {message}")
