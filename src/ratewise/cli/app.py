@@ -11,13 +11,11 @@ import click
 
 from .. import __version__
 from ._output import INTERRUPTED, sentence
-from .convert import convert
+from .convert import convert, export
 from .demo import demo
 from .evaluate import evaluate
-from .export import export
 from .fit import fit
-from .inspect import inspect
-from .measures import measures
+from .inspect import inspect, measures
 from .predict import predict
 from .warmup import warmup
 
@@ -32,19 +30,18 @@ class Commands(click.Group):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()  # a full disk shows here, not after the last line of ours
+            return result
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
             click.echo("Stopped.", err=True)
             ctx.exit(INTERRUPTED)
         except Exception as error:
-            if isinstance(error, OSError) and error.errno == errno.EPIPE:
-                raise  # click ends quietly when nobody reads on, as in `| head`
-            if os.environ.get("RATEWISE_DEBUG"):
+            # click ends quietly when nobody reads on, as in `| head`
+            if os.environ.get("RATEWISE_DEBUG") or (isinstance(error, OSError) and error.errno == errno.EPIPE):
                 raise
             _drop_unwritten_output()
             raise click.ClickException(sentence(error)) from error
-        return result
 
 
 def _drop_unwritten_output() -> None:

@@ -1,4 +1,4 @@
-"""`ratewise convert`: any format to Feather, which reads fastest, for many passes."""
+"""`ratewise convert` and `ratewise export`: rows as Feather, which reads fastest, and models as ONNX graphs."""
 
 from __future__ import annotations
 
@@ -24,17 +24,9 @@ _MOST_COLUMNS = 4096
 @json_option
 @quiet_option
 def convert(
-    sources: tuple[str, ...],
-    output: str,
-    target: str | None,
-    features: list[str] | None,
-    shuffle: bool,
-    compression: str,
-    seed: int,
-    file_format: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+    sources: tuple[str, ...], output: str, target: str | None, features: list[str] | None, shuffle: bool,
+    compression: str, seed: int, file_format: str | None, as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
     """Rewrite files as one Feather file, with the rows mixed.
 
     Rows are read a window at a time from many places at once and shuffled within the window, so that memory stays
@@ -63,11 +55,16 @@ def _write(stream: Any, rng: Any, file: Any, compression: str, meter: Meter) -> 
     options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
     writer, schema, done = None, None, 0
     for window in stream.raw_windows(rng, most_columns=_MOST_COLUMNS):
-        table = window.table
         if writer is None:
-            schema = table.schema
+            schema = window.table.schema
             writer = pa.ipc.new_file(file, schema, options=options)
-        writer.write_table(_as_first(table, schema, window.where), max_chunksize=1 << 16)
+        try:
+            table = window.table.cast(schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            raise ValueError(
+                f"{window.where}: the columns are not of the types of the first rows ({error})."
+            ) from error
+        writer.write_table(table, max_chunksize=1 << 16)
         done += table.num_rows
         meter({"stage": "converting", "done_rows": done, "total_rows": stream.n_rows})
     if writer is None:
@@ -76,10 +73,20 @@ def _write(stream: Any, rng: Any, file: Any, compression: str, meter: Meter) -> 
     return done
 
 
-def _as_first(table: Any, schema: Any, where: str) -> Any:
-    import pyarrow as pa
+@click.command()
+@click.argument("model")
+@click.argument("output", type=NewFile())
+def export(model: str, output: str) -> None:
+    """Write MODEL as an ONNX graph to OUTPUT: rows of doubles in, labels and scores out."""
+    from ..onnx import export_onnx
+    from ._data import load, written
 
-    try:
-        return table.cast(schema)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-        raise ValueError(f"{where}: the columns are not of the types of the first rows ({error}).") from error
+    classifier = load(model)
+    with written(output) as file:
+        export_onnx(classifier, file)
+    if output != "-":
+        click.echo(f"{output}: takes X, {classifier.n_features_in_:,} columns of doubles; gives label and score.")
+    encoder = getattr(classifier, "encoder_", None)
+    if encoder is not None and encoder.categories:
+        note = "The model was learned from text columns; the graph takes them encoded, as its metadata name them."
+        click.echo(note, err=True)
