@@ -26,10 +26,6 @@ def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bi
 
     For a pipeline that ends in a ``MeasureClassifier``, call :func:`register_converter` and then skl2onnx itself.
     """
-    write_bytes(path, _graph_of(classifier).SerializeToString())
-
-
-def _graph_of(classifier: MeasureClassifier) -> Any:
     from sklearn.utils.validation import check_is_fitted
 
     from . import __version__
@@ -48,7 +44,7 @@ def _graph_of(classifier: MeasureClassifier) -> Any:
     }
     for key, value in metadata.items():
         graph.metadata_props.add(key=key, value=value)
-    return graph
+    write_bytes(path, graph.SerializeToString())
 
 
 @functools.cache
@@ -116,16 +112,12 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 def _label_kind(classifier: MeasureClassifier) -> tuple[str, str, list[Any]]:
     """Return skl2onnx's and ONNX's name of the type of the labels, and the labels as ONNX stores them."""
     labels = np.array(classifier.classes_.tolist())
-    match labels.dtype.kind:
-        case "b":
-            return "Boolean", "BOOL", labels.tolist()
-        case "i" | "u":
-            return "Int64", "INT64", labels.tolist()
-        case "f":
-            return "Double", "DOUBLE", labels.tolist()
-        case "U":
-            return "String", "STRING", [label.encode() for label in labels.tolist()]
-    raise ValueError(f"ONNX has no type for the labels {classifier.classes_.tolist()}: use numbers or texts.")
+    names = {"b": "Boolean", "i": "Int64", "u": "Int64", "f": "Double", "U": "String"}
+    if labels.dtype.kind not in names:
+        raise ValueError(f"ONNX has no type for the labels {classifier.classes_.tolist()}: use numbers or texts.")
+    name = names[labels.dtype.kind]
+    stored = [label.encode() for label in labels.tolist()] if name == "String" else labels.tolist()
+    return name, "BOOL" if name == "Boolean" else name.upper(), stored
 
 
 def _numbered(classifier: MeasureClassifier) -> Any:

@@ -85,7 +85,14 @@ def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bin
     path : path or binary file
         By convention it ends in .skops. The file is written completely or not at all.
     """
-    write_bytes(path, _dumps(_content_of(classifier)))
+    content = _content_of(classifier)
+    try:
+        data = require_skops().dumps(content, compression=zipfile.ZIP_DEFLATED)
+    except ModuleNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"The model holds something that skops cannot save: {error}") from error
+    write_bytes(path, data)
 
 
 def load_model(
@@ -130,7 +137,11 @@ def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
         parameters["random_state"] = None  # a generator has been used: it would not give the same model again
     fitted = {name: getattr(classifier, name) for name in (*_FITTED, *_OPTIONAL) if hasattr(classifier, name)}
     names = getattr(classifier, "feature_names_in_", None)
-    survey = getattr(classifier, "survey_", None)
+    survey = None
+    if hasattr(classifier, "survey_"):
+        survey = classifier.survey_._asdict()
+        counts = survey.pop("label_counts")  # two lists, because keys of a dict in a file are strings
+        survey |= {"labels": list(counts), "counts": [int(count) for count in counts.values()]}
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -139,15 +150,8 @@ def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
         "fitted": fitted,
         # One array of strings: as objects, each of a million names would take some lines of the file.
         "feature_names": None if names is None else np.asarray(names, dtype=str),
-        "survey": None if survey is None else _plain_survey(survey),
+        "survey": survey,
     }
-
-
-def _plain_survey(survey: Any) -> dict[str, Any]:
-    """Return the survey as a dict; labels become a list, because keys of a dict in a file are strings."""
-    plain = survey._asdict()
-    counts = plain.pop("label_counts")
-    return {**plain, "labels": list(counts), "counts": [int(count) for count in counts.values()]}
 
 
 def _classifier_from(content: Any, name: str) -> MeasureClassifier:
@@ -208,16 +212,6 @@ def _require_sound(classifier: MeasureClassifier, name: str) -> None:
 def _is_array(value: Any, shape: tuple[int, ...]) -> bool:
     right = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape
     return right and bool(np.isfinite(value).all())
-
-
-def _dumps(content: dict[str, Any]) -> bytes:
-    try:
-        data: bytes = require_skops().dumps(content, compression=zipfile.ZIP_DEFLATED)
-    except ModuleNotFoundError:
-        raise
-    except Exception as error:
-        raise ValueError(f"The model holds something that skops cannot save: {error}") from error
-    return data
 
 
 def require_skops() -> Any:

@@ -29,6 +29,10 @@ class ThresholdedModel(NamedTuple):
     """The measure on the validation rows, where it was computed."""
 
 
+Finish = Callable[[LinearModel], ThresholdedModel]
+"""Returns what the fit would end with if it stopped at this model."""
+
+
 class FitContext(NamedTuple):
     """What the fit of a baseline works with."""
 

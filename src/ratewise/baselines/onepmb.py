@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..solvers import LinearModel
 from ..training.storage import kernel_rows
 from ._checkpoints import OnCheckpoint
 from .labelling import learn_batches, table_loss_of
-from .linear import FitContext, LinearBaseline, ThresholdedModel, candidates, require_number
+from .linear import Finish, FitContext, LinearBaseline, ThresholdedModel, candidates, require_number
 
 STEP_GRID = (1.0, 1e1, 1e2, 1e3)
 """What ``step="tune"`` chooses from."""
@@ -108,9 +108,7 @@ class OnePMB(LinearBaseline):
         assert best is not None  # there is at least one step to try
         return best
 
-    def _run(
-        self, context: FitContext, step: float, at_checkpoint: Callable[[LinearModel], ThresholdedModel]
-    ) -> LinearModel:
+    def _run(self, context: FitContext, step: float, at_checkpoint: Finish) -> LinearModel:
         """Return the mean model of the last pass over the training rows."""
         stream = context.learning
         loss = table_loss_of(context.measure, stream.summary.prevalence)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..rewards import Logistic
 from ..solvers import LinearModel
 from ..training.rows import ArrayRows, WeightedReward
 from ._checkpoints import OnCheckpoint
-from .linear import FitContext, LinearBaseline, ThresholdedModel, linear_model, require_number
+from .linear import Finish, FitContext, LinearBaseline, ThresholdedModel, linear_model, require_number
 
 
 class LogisticBaseline(LinearBaseline):
@@ -78,11 +77,7 @@ class LogisticBaseline(LinearBaseline):
         return ThresholdedModel(self._minimise(context.stream, context, ThresholdedModel))
 
     def _minimise(
-        self,
-        stream: ArrayRows,
-        context: FitContext,
-        at_checkpoint: Callable[[LinearModel], ThresholdedModel],
-        start: LinearModel | None = None,
+        self, stream: ArrayRows, context: FitContext, at_checkpoint: Finish, start: LinearModel | None = None
     ) -> LinearModel:
         """Return the minimiser of log loss and L2 penalty, by scipy's L-BFGS; ``C`` as in scikit-learn."""
         seen = stream.summary
@@ -157,14 +152,9 @@ class PlugIn(LogisticBaseline):
         on_checkpoint: OnCheckpoint | None = None,
     ):
         super().__init__(
-            measure,
-            C=C,
-            tol=tol,
-            max_iter=max_iter,
-            pos_label=pos_label,
-            random_state=random_state,
+            measure, C=C, tol=tol, max_iter=max_iter, pos_label=pos_label, random_state=random_state,
             on_checkpoint=on_checkpoint,
-        )
+        )  # fmt: skip
         self.validation_fraction = validation_fraction
         self.refit = refit
 

@@ -13,7 +13,7 @@ from ..solvers import LinearModel
 from ..training.rows import ArrayRows
 from ._checkpoints import OnCheckpoint
 from .labelling import most_violated_table, table_loss, table_loss_of
-from .linear import FitContext, LinearBaseline, ThresholdedModel, candidates, linear_model, require_number
+from .linear import Finish, FitContext, LinearBaseline, ThresholdedModel, candidates, linear_model, require_number
 
 C_GRID = (1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5)
 """What ``C="tune"`` chooses from."""
@@ -140,21 +140,14 @@ class SVMPerf(LinearBaseline):
         return best
 
     def _solve(
-        self,
-        context: FitContext,
-        planes: CuttingPlanes,
-        C: float,
-        share: float,
-        at_checkpoint: Callable[[LinearModel], ThresholdedModel],
+        self, context: FitContext, planes: CuttingPlanes, C: float, share: float, at_checkpoint: Finish
     ) -> PlanesSolution:
         deadline = np.inf if self.max_seconds is None else share * self.max_seconds
         solution = planes.solve(
-            C,
-            epsilon=self.epsilon,
-            max_planes=self.max_planes,
+            C, epsilon=self.epsilon, max_planes=self.max_planes,
             out_of_time=lambda: context.clock.seconds > deadline,
             on_round=lambda model: context.report(lambda: at_checkpoint(model)),
-        )
+        )  # fmt: skip
         self.tables_ = np.array([(plane.true_positives, plane.true_negatives) for plane in planes.found])
         return solution
 
@@ -197,14 +190,9 @@ class CuttingPlanes:
         self._idle = np.empty(0, dtype=np.int64)
 
     def solve(
-        self,
-        C: float,
-        *,
-        epsilon: float,
-        max_planes: int,
-        out_of_time: Callable[[], bool],
-        on_round: Callable[[LinearModel], None],
-    ) -> PlanesSolution:
+        self, C: float, *, epsilon: float, max_planes: int,
+        out_of_time: Callable[[], bool], on_round: Callable[[LinearModel], None],
+    ) -> PlanesSolution:  # fmt: skip
         """Return the model whose slack no labelling exceeds by ``epsilon``, or the best one when out of time.
 
         ``on_round`` is called with the best model so far in every round.
@@ -244,12 +232,8 @@ class CuttingPlanes:
         busy = self._idle < _IDLE_ROUNDS
         self._kept = [kept for kept, is_busy in zip(self._kept, busy, strict=True) if is_busy]
         products = np.array([kept.direction @ plane.direction for kept in self._kept])
-        self._gram = np.block(
-            [
-                [self._gram[np.ix_(busy, busy)], products[:, np.newaxis]],
-                [products[np.newaxis, :], np.array([[plane.direction @ plane.direction]])],
-            ]
-        )
+        above = [self._gram[np.ix_(busy, busy)], products[:, np.newaxis]]
+        self._gram = np.block([above, [products, plane.direction @ plane.direction]])
         self._idle = np.append(self._idle[busy], 0)
         self._kept.append(plane)
         self.found.append(plane)
@@ -290,13 +274,13 @@ def plane_shares(gram: NDArray[np.float64], losses: NDArray[np.float64], C: floa
             if gap < least:
                 best, least = shares, gap
         if least <= _SMALL_GAP:
-            return best
-    if least < np.inf:
-        return best
-    raise RuntimeError(
-        f"The quadratic program over {n} cutting planes was not solved (daqp's exit flag is {flag}). "
-        "Try a smaller C."
-    )
+            break
+    if least == np.inf:
+        raise RuntimeError(
+            f"The quadratic program over {n} cutting planes was not solved (daqp's exit flag is {flag}). "
+            "Try a smaller C."
+        )
+    return best
 
 
 def _gap(shares: NDArray[np.float64], gram: NDArray[np.float64], losses: NDArray[np.float64], C: float) -> float:

@@ -16,8 +16,6 @@ from .._atomic import atomic_write
 from ..measures import Measure, Rates
 from ._output import Meter, sentence
 
-_DRAWS = 2000
-
 
 def open_sources(sources: tuple[str, ...], file_format: str | None, **columns: Any) -> Any:
     """Open a stream over these files. What is seen to be wrong without reading them is bad usage."""
@@ -27,24 +25,19 @@ def open_sources(sources: tuple[str, ...], file_format: str | None, **columns: A
         raise click.UsageError("Standard input (-) cannot be mixed with files.")
     source = sources[0] if len(sources) == 1 else list(sources)
     try:
-        return open_stream(source, format=file_format, **_typed(_columns_are(sources, file_format), columns))
+        return open_stream(source, format=file_format, **_typed(columns_are(sources, file_format), columns))
     except DataError:
         raise
     except (TypeError, ValueError) as error:
         raise click.UsageError(sentence(ValueError(str(error)))) from error
 
 
-def _columns_are(sources: tuple[str, ...], file_format: str | None) -> str | None:
-    """Return how the columns of these files are given to open_stream, as far as names tell."""
+def columns_are(sources: tuple[str, ...], file_format: str | None) -> str | None:
+    """Return how open_stream takes the columns of these files, as far as names tell: "named", for instance."""
     from ..streams.formats import FORMATS, format_of
 
     name = file_format or format_of(sources[0])
     return None if name is None else FORMATS[name].columns
-
-
-def is_table(sources: tuple[str, ...], file_format: str | None) -> bool:
-    """Return whether columns surely have names, so that the target has to be named."""
-    return _columns_are(sources, file_format) == "named"
 
 
 def _typed(how: str | None, columns: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +65,7 @@ def stream_for(
     encoder = getattr(model, "encoder_", None)
     names = getattr(model, "feature_names_in_", None)
     known: dict[str, Any] = {"encoder": encoder} if encoder is not None else {}
-    if encoder is None and names is not None and is_table(sources, file_format):
+    if encoder is None and names is not None and columns_are(sources, file_format) == "named":
         known = {"features": names.tolist()}
     return open_sources(sources, file_format, target=target, weight=weight, **known)
 
@@ -124,12 +117,12 @@ def positive_class(model: Any) -> Any:
 @contextlib.contextmanager
 def written(path: str) -> Iterator[BinaryIO]:
     """Open a file that is there whole or not at all, or standard output."""
-    if path != "-":
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
         with atomic_write(path) as file:
             yield file
-        return
-    yield sys.stdout.buffer
-    sys.stdout.buffer.flush()
 
 
 class Confusion(NamedTuple):
@@ -146,10 +139,6 @@ class Confusion(NamedTuple):
         """Return these counts with some more rows in them."""
         more = np.bincount(2 * ~positive + ~predicted, weights, minlength=4).tolist()
         return Confusion(*(mine + new for mine, new in zip(self, more, strict=True)))
-
-    @property
-    def total(self) -> float:
-        return sum(self)
 
     @property
     def rates(self) -> Rates:
@@ -174,7 +163,7 @@ class Tally:
             self.squares = self.squares.plus(positive, predicted, weights**2)
 
 
-def resampled(confusion: Confusion, seed: int, squares: Confusion | None = None, draws: int = _DRAWS) -> Any:
+def resampled(confusion: Confusion, seed: int, squares: Confusion | None = None, draws: int = 2000) -> Any:
     """Return the Rates, as arrays, of that many bootstrap samples of the rows.
 
     For a fixed classifier, drawing rows with replacement draws the four counts from a multinomial distribution:
@@ -185,7 +174,7 @@ def resampled(confusion: Confusion, seed: int, squares: Confusion | None = None,
     rng = np.random.default_rng(seed)
     counts = np.array(confusion, dtype=np.float64)
     if squares is None:
-        return _rates(rng.multinomial(int(confusion.total), counts / counts.sum(), size=draws))
+        return _rates(rng.multinomial(int(sum(confusion)), counts / counts.sum(), size=draws))
     row_weight = np.array(squares) / np.maximum(counts, 1e-300)
     effective_rows = counts / np.maximum(row_weight, 1e-300)
     return _rates(rng.poisson(effective_rows, size=(draws, 4)) * row_weight)

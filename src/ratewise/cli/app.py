@@ -32,19 +32,18 @@ class Commands(click.Group):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()  # a full disk shows here, not after the last line of ours
+            return result
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
             click.echo("Stopped.", err=True)
             ctx.exit(INTERRUPTED)
         except Exception as error:
-            if isinstance(error, OSError) and error.errno == errno.EPIPE:
-                raise  # click ends quietly when nobody reads on, as in `| head`
-            if os.environ.get("RATEWISE_DEBUG"):
+            # click ends quietly when nobody reads on, as in `| head`
+            if os.environ.get("RATEWISE_DEBUG") or (isinstance(error, OSError) and error.errno == errno.EPIPE):
                 raise
             _drop_unwritten_output()
             raise click.ClickException(sentence(error)) from error
-        return result
 
 
 def _drop_unwritten_output() -> None:

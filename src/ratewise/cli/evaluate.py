@@ -20,15 +20,9 @@ from ._output import Meter, print_json, print_table
 @json_option
 @quiet_option
 def evaluate(
-    model: str,
-    sources: tuple[str, ...],
-    target: str | None,
-    weight: str | None,
-    seed: int,
-    file_format: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+    model: str, sources: tuple[str, ...], target: str | None, weight: str | None, seed: int,
+    file_format: str | None, as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
     """Print the confusion table, TPR, TNR and every measure, with 95% bootstrap intervals.
 
     MODEL is a file that `ratewise fit` wrote; DATA are rows with labels. Either may be - for standard input.
@@ -38,7 +32,9 @@ def evaluate(
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
     classifier = load_two_class(model)
-    target = _labels_column(classifier, target)
+    encoder = getattr(classifier, "encoder_", None)
+    if target is None and encoder is not None and encoder.named:  # files without names carry their own labels
+        target = getattr(classifier, "target_", None)
     stream = stream_for(classifier, sources, target=target, file_format=file_format, weight=weight)
     with Meter(quiet=quiet) as meter:
         tally = _count(classifier, stream, meter, weighted=weight is not None)
@@ -47,14 +43,6 @@ def evaluate(
         print_json(report)
     else:
         _print(classifier, report)
-
-
-def _labels_column(classifier: Any, given: str | None) -> str | None:
-    """Return the target as the user or the model names it; files without names carry their own labels."""
-    encoder = getattr(classifier, "encoder_", None)
-    if given is not None or encoder is None or not encoder.named:
-        return given
-    return getattr(classifier, "target_", None)
 
 
 def _count(classifier: Any, stream: Any, meter: Meter, *, weighted: bool) -> Any:
@@ -136,13 +124,9 @@ def _print(classifier: Any, report: dict[str, Any]) -> None:
     counts = report["confusion"]
     positive = positive_class(classifier)
     negative = next(label for label in classifier.classes_ if label != positive)
-    print_table(
-        ("", f"called {positive}", f"called {negative}"),
-        [
-            (f"is {positive}", counts["true_positives"], counts["false_negatives"]),
-            (f"is {negative}", counts["false_positives"], counts["true_negatives"]),
-        ],
-    )
+    positives = (f"is {positive}", counts["true_positives"], counts["false_negatives"])
+    negatives = (f"is {negative}", counts["false_positives"], counts["true_negatives"])
+    print_table(("", f"called {positive}", f"called {negative}"), [positives, negatives])
     entries = {"TPR": report["tpr"], "TNR": report["tnr"], **report["measures"]}
     rows = [
         (f"{name} *" if name == report["trained_for"] else name, one["value"], one["low"], one["high"])

@@ -54,24 +54,11 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
 @json_option
 @quiet_option
 def fit(
-    sources: tuple[str, ...],
-    target: str | None,
-    features: list[str] | None,
-    weight: str | None,
-    measure: str,
-    positive: str | None,
-    passes: int | str,
-    solver: str,
-    sharpen: bool,
-    checkpoint: str | None,
-    checkpoint_every: int | None,
-    resume: bool,
-    seed: int,
-    file_format: str | None,
-    output: str,
-    as_json: bool,
+    sources: tuple[str, ...], target: str | None, features: list[str] | None, weight: str | None, measure: str,
+    positive: str | None, passes: int | str, solver: str, sharpen: bool, checkpoint: str | None,
+    checkpoint_every: int | None, resume: bool, seed: int, file_format: str | None, output: str, as_json: bool,
     quiet: bool,
-) -> None:
+) -> None:  # fmt: skip
     """Learn a model from files of rows, and save it.
 
     DATA are files, folders or globs: Parquet, Feather, CSV, svmlight, npy or npz; - is standard input.
@@ -80,12 +67,12 @@ def fit(
     """
     from ..persistence import require_skops, save_model
     from ..training.checkpoint import remove_checkpoint
-    from ._data import is_table, open_sources
+    from ._data import columns_are, open_sources
 
     if as_json and output == "-":
         raise click.UsageError("--json and -o - both want standard output.")
     require_skops()
-    if target is None and is_table(sources, file_format):
+    if target is None and columns_are(sources, file_format) == "named":
         raise click.UsageError("Which column is to be predicted? Name it with --target.")
     columns = {"target": target, "features": features, "weight": weight}
     stream = open_sources(sources, file_format, **columns)
@@ -127,7 +114,8 @@ def _classifier(measure: str, solver: str, sharpen: bool, seed: int, positive: A
 
 def _typed(text: str | None, rows: Any) -> Any:
     """Return the label of this text. Only the labels themselves show whether a 1 is a number or a text."""
-    if text is None or (rows is not None and _label_kind(rows) in ("U", "O")):
+    first = None if text is None or rows is None else next(iter(rows.windows()), None)
+    if text is None or (first is not None and first.labels is not None and first.labels.dtype.kind in "UO"):
         return text
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
@@ -135,11 +123,6 @@ def _typed(text: str | None, rows: Any) -> Any:
         with contextlib.suppress(ValueError):
             return number(text)
     return text
-
-
-def _label_kind(rows: Any) -> str | None:
-    window = next(iter(rows.windows()), None)
-    return None if window is None or window.labels is None else str(window.labels.dtype.kind)
 
 
 def _checkpoint_place(checkpoint: str | None, output: str, stream: Any) -> Path | None:
@@ -155,13 +138,11 @@ def _checkpoint_place(checkpoint: str | None, output: str, stream: Any) -> Path 
 
 
 def _say_how_to_resume(place: Path | None) -> None:
-    if place is None or not place.exists():
-        click.echo("Stopped before anything could be kept; no model was written.", err=True)
-        return
-    command = shlex.join(["ratewise", *sys.argv[1:]])
-    click.echo(
-        f"Stopped. What was learned is kept in {place}. To go on, run the same command:\n  {command}", err=True
-    )
+    message = "Stopped before anything could be kept; no model was written."
+    if place is not None and place.exists():
+        command = shlex.join(["ratewise", *sys.argv[1:]])
+        message = f"Stopped. What was learned is kept in {place}. To go on, run the same command:\n  {command}"
+    click.echo(message, err=True)
 
 
 def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None:

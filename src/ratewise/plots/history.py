@@ -103,10 +103,13 @@ class HistoryDisplay:
         across = _seconds_in_run(self.history, drawn) if against == "seconds" else self.history[against]
         ax = axes_for(ax, (6.4, 4.6))
         self.median_line_: Line2D | None = None
-        if len(drawn) <= FEW_RUNS:
-            self._draw_each(ax, across, drawn)
-        else:
+        self.lines_ = []
+        if len(drawn) > FEW_RUNS:
             self._draw_many(ax, across, drawn)
+        else:
+            for colour, marker, (number, rows) in zip(LINES, _MARKERS, drawn.items(), strict=False):
+                style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.6}
+                self.lines_ += ax.plot(across[rows], self.history["value"][rows], label=f"run {number}", **style)
         name = "value" if self.measure is None else measure_name(self.measure)
         whose = "the fit" if len(drawn) == 1 else "a run"
         ax.set(xlabel=f"{_AXIS_LABELS[against]} {whose}", ylabel=f"{name} on the training rows", title=self.name)
@@ -118,12 +121,6 @@ class HistoryDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _draw_each(self, ax: Axes, across: NDArray[np.float64], runs: Runs) -> None:
-        self.lines_ = []
-        for colour, marker, (number, rows) in zip(LINES, _MARKERS, runs.items(), strict=False):
-            style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.6}
-            self.lines_ += ax.plot(across[rows], self.history["value"][rows], label=f"run {number}", **style)
-
     def _draw_many(self, ax: Axes, across: NDArray[np.float64], runs: Runs) -> None:
         """Draw every run faintly, and their median."""
         value, longer = self.history["value"], long_runs(runs)
@@ -132,7 +129,6 @@ class HistoryDisplay:
             "line": {"alpha": 0.35, "linewidth": 0.8},
             "cross": {"marker": "x", "markersize": 4, "linestyle": "none"},
         }
-        self.lines_ = []
         for rows in runs.values():
             kind = "line" if rows.size > 1 else "cross"
             self.lines_ += ax.plot(

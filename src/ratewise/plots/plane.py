@@ -162,14 +162,9 @@ class RatesPlaneDisplay:
         rows = scores_from_predictions(y_true, scores, sample_weight, pos_label)
         measure = get_measure(measure)
         cuts = Cuts(*rows, measure)
-        best = best_threshold(*rows, measure)
-        display = cls(
-            measure=measure,
-            prevalence=cuts.prevalence,
-            frontier=Frontier(cuts.tpr, cuts.tnr),
-            chosen=best.rates if threshold is None else rates_at(*rows, threshold),
-            name=name,
-        )
+        frontier = Frontier(cuts.tpr, cuts.tnr)
+        chosen = best_threshold(*rows, measure).rates if threshold is None else rates_at(*rows, threshold)
+        display = cls(measure=measure, prevalence=cuts.prevalence, frontier=frontier, chosen=chosen, name=name)
         return display.plot(ax, zoom=zoom)
 
     def plot(
@@ -192,12 +187,22 @@ class RatesPlaneDisplay:
         window = self._window(paths) if zoom else PlaneWindow(0.0, 1.0, 0.0, 1.0)
         ax.set_xlim(window.low_tpr, window.high_tpr + _beyond(window.low_tpr, window.high_tpr))
         ax.set_ylim(window.low_tnr, window.high_tnr + _beyond(window.low_tnr, window.high_tnr))
+        crossing = None
+        if self.frontier is not None:
+            crossing = float(np.max(self.frontier.tpr[self.frontier.tnr >= window.low_tnr], initial=0.0))
         self.level_curves_ = draw_level_curves(
-            ax, self.measure, self.prevalence, window, number=levels, avoid=self._frontier_at(window.low_tnr)
+            ax, self.measure, self.prevalence, window, number=levels, avoid=crossing
         )
-        self._draw_frontier(ax)
+        self.frontier_line_ = self.chosen_mark_ = None
+        if self.frontier is not None:
+            self.frontier_line_ = ax.plot(*self.frontier, color=BLACK, linewidth=1.8, label="ROC frontier")[0]
         self._draw_paths(ax, paths)
-        self._draw_chosen(ax)
+        if self.chosen is not None:
+            label = f"chosen: {measure_name(self.measure)} {float(self.measure.value(*self.chosen)):.3f}"
+            self.chosen_mark_ = ax.plot(
+                [self.chosen.tpr], [self.chosen.tnr], color=VERMILLION, marker="*", markersize=16,
+                markeredgecolor="white", linestyle="none", zorder=5, label=label,
+            )[0]  # fmt: skip
         ax.set_box_aspect(1)
         ax.set(xlabel="TPR", ylabel="TNR", title=self.name)
         labelled = labelled_lines(ax)
@@ -216,19 +221,6 @@ class RatesPlaneDisplay:
         if not tpr:
             return PlaneWindow(0.0, 1.0, 0.0, 1.0)
         return PlaneWindow(*_widened(min(tpr), max(tpr)), *_widened(min(tnr), max(tnr)))
-
-    def _frontier_at(self, tnr: float) -> float | None:
-        """Return the highest TPR that the frontier has at this TNR."""
-        if self.frontier is None:
-            return None
-        return float(np.max(self.frontier.tpr[self.frontier.tnr >= tnr], initial=0.0))
-
-    def _draw_frontier(self, ax: Axes) -> None:
-        self.frontier_line_ = None
-        if self.frontier is not None:
-            self.frontier_line_ = ax.plot(
-                self.frontier.tpr, self.frontier.tnr, color=BLACK, linewidth=1.8, label="ROC frontier"
-            )[0]
 
     def _draw_paths(self, ax: Axes, paths: Runs) -> None:
         """Draw the path of each run; where there are many, faintly, with their median."""
@@ -252,16 +244,6 @@ class RatesPlaneDisplay:
         for line in strong_paths:
             first = np.asarray(line.get_xydata())[0]
             ax.plot(*first, marker="o", markersize=9, color=BLUE, markerfacecolor="white", zorder=3)
-
-    def _draw_chosen(self, ax: Axes) -> None:
-        self.chosen_mark_ = None
-        if self.chosen is not None:
-            value = float(self.measure.value(*self.chosen))
-            self.chosen_mark_ = ax.plot(
-                [self.chosen.tpr], [self.chosen.tnr], color=VERMILLION, marker="*", markersize=16,
-                markeredgecolor="white", linestyle="none", zorder=5,
-                label=f"chosen: {measure_name(self.measure)} {value:.3f}",
-            )[0]  # fmt: skip
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:

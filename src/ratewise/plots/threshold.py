@@ -137,16 +137,11 @@ class ThresholdDisplay:
         if threshold is not None:
             at = rates_at(*rows, threshold)
             chosen = BestThreshold(float(threshold), float(measure.value(*at)), at)
+        best, thresholds = best_threshold(*rows, measure), np.concatenate([[-np.inf], np.unique(rows.scores)])
         return cls(
-            measure=measure,
-            thresholds=np.concatenate([[-np.inf], np.unique(rows.scores)]),
-            values=cuts.values[::-1],
-            tpr=cuts.tpr[::-1],
-            tnr=cuts.tnr[::-1],
-            best=best_threshold(*rows, measure),
-            chosen=chosen,
-            name=name,
-        )
+            measure=measure, thresholds=thresholds, values=cuts.values[::-1], tpr=cuts.tpr[::-1],
+            tnr=cuts.tnr[::-1], best=best, chosen=chosen, name=name,
+        )  # fmt: skip
 
     def plot(self, ax: Axes | None = None, *, rates: bool = True) -> Self:
         """Draw on these axes, or on new ones; ``rates`` adds the TPR and the TNR."""
