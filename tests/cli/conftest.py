@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from ratewise.cli.app import app
+
+# Before click 8.2 a runner kept standard error apart only when asked to; since then it always does.
+APART = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
 
 
 def table(rows, seed):
@@ -25,7 +30,7 @@ def run():
     """Run a command line in this process; the result has exit_code, stdout and stderr."""
 
     def invoke(*words, **kwargs):
-        return CliRunner().invoke(app, [str(word) for word in words], **kwargs)
+        return CliRunner(**APART).invoke(app, [str(word) for word in words], **kwargs)
 
     return invoke
 

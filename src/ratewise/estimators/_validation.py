@@ -192,6 +192,8 @@ def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     negative = int((weights < 0).sum())
     if negative:
         raise ValueError(f"sample_weight has {negative} negative value(s); weights must be 0 or more.")
+    if not weights.any():  # scikit-learn 1.6 lets them pass
+        raise ValueError("sample_weight is 0 everywhere: there is nothing to learn from.")
     return weights
 
 
