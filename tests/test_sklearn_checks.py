@@ -36,9 +36,7 @@ BASELINES = [
 def expected_failures(estimator: object) -> dict[str, str]:
     match estimator:
         case MeasureClassifier():
-            reason = (
-                "a weight of 2 is not a row twice to a method that visits points in random order"
-            )
+            reason = "a weight of 2 is not a row twice to a method that visits points in random order"
         case MeasureMaximizer(estimator=LinearSVC() | HistGradientBoostingClassifier()):
             reason = "a weight of 2 is one row of one fold, a row twice may be in two"
         case LogisticBaseline():  # and PlugIn, which is one

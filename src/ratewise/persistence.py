@@ -70,8 +70,16 @@ _PLAIN_TYPES = {
 }
 
 _FITTED = (
-    "coef_", "intercept_", "classes_", "n_features_in_", "measure_", "solver_", "rates_", "stages_", "history_"
-)  # fmt: skip
+    "coef_",
+    "intercept_",
+    "classes_",
+    "n_features_in_",
+    "measure_",
+    "solver_",
+    "rates_",
+    "stages_",
+    "history_",
+)
 _OPTIONAL = ("constraints_met_", "encoder_", "target_", "feature_spread_", "multilabel_")
 
 

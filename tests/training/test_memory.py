@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from ratewise import MeasureClassifier
-from ratewise.training import rows as rows_module
+from ratewise.training import storage as rows_module
 
 
 @pytest.fixture

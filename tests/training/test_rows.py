@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ratewise.solvers.state import NOTHING_SEEN, Summary
-from ratewise.training import rows as rows_module
+from ratewise.training import storage as rows_module
 from ratewise.training.rows import ArrayRows, summarize
 from ratewise.training.storage import ShuffledBlocks
 from ratewise.transforms import Standardizer, Whitener

@@ -210,9 +210,17 @@ def most_violated_table(loss: Any, positives: Any, negatives: Any) -> tuple[int,
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def learn_batches(
-    rows: Any, signed_weights: Any, starts: Any, stops: Any, model: Any, total: Any, steps: Any, radius: float,
-    loss: Any, kernels: Any,
-) -> None:  # fmt: skip
+    rows: Any,
+    signed_weights: Any,
+    starts: Any,
+    stops: Any,
+    model: Any,
+    total: Any,
+    steps: Any,
+    radius: float,
+    loss: Any,
+    kernels: Any,
+) -> None:
     """Take one step of 1PMB for each range of rows, along the gradient of the structural SVM of the range.
 
     ``model`` (laid out for the rows, intercept last) and ``total``, the sum of the models after each step, change.

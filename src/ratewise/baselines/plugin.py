@@ -152,9 +152,14 @@ class PlugIn(LogisticBaseline):
         on_checkpoint: OnCheckpoint | None = None,
     ):
         super().__init__(
-            measure, C=C, tol=tol, max_iter=max_iter, pos_label=pos_label, random_state=random_state,
+            measure,
+            C=C,
+            tol=tol,
+            max_iter=max_iter,
+            pos_label=pos_label,
+            random_state=random_state,
             on_checkpoint=on_checkpoint,
-        )  # fmt: skip
+        )
         self.validation_fraction = validation_fraction
         self.refit = refit
 

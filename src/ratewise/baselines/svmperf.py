@@ -144,10 +144,12 @@ class SVMPerf(LinearBaseline):
     ) -> PlanesSolution:
         deadline = np.inf if self.max_seconds is None else share * self.max_seconds
         solution = planes.solve(
-            C, epsilon=self.epsilon, max_planes=self.max_planes,
+            C,
+            epsilon=self.epsilon,
+            max_planes=self.max_planes,
             out_of_time=lambda: context.clock.seconds > deadline,
             on_round=lambda model: context.report(lambda: at_checkpoint(model)),
-        )  # fmt: skip
+        )
         self.tables_ = np.array([(plane.true_positives, plane.true_negatives) for plane in planes.found])
         return solution
 
@@ -190,9 +192,14 @@ class CuttingPlanes:
         self._idle = np.empty(0, dtype=np.int64)
 
     def solve(
-        self, C: float, *, epsilon: float, max_planes: int,
-        out_of_time: Callable[[], bool], on_round: Callable[[LinearModel], None],
-    ) -> PlanesSolution:  # fmt: skip
+        self,
+        C: float,
+        *,
+        epsilon: float,
+        max_planes: int,
+        out_of_time: Callable[[], bool],
+        on_round: Callable[[LinearModel], None],
+    ) -> PlanesSolution:
         """Return the model whose slack no labelling exceeds by ``epsilon``, or the best one when out of time.
 
         ``on_round`` is called with the best model so far in every round.

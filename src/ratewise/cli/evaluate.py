@@ -20,9 +20,15 @@ from ._output import Meter, print_json, print_table
 @json_option
 @quiet_option
 def evaluate(
-    model: str, sources: tuple[str, ...], target: str | None, weight: str | None, seed: int,
-    file_format: str | None, as_json: bool, quiet: bool,
-) -> None:  # fmt: skip
+    model: str,
+    sources: tuple[str, ...],
+    target: str | None,
+    weight: str | None,
+    seed: int,
+    file_format: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Print the confusion table, TPR, TNR and every measure, with 95% bootstrap intervals.
 
     MODEL is a file that `ratewise fit` wrote; DATA are rows with labels. Either may be - for standard input.

@@ -54,11 +54,24 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
 @json_option
 @quiet_option
 def fit(
-    sources: tuple[str, ...], target: str | None, features: list[str] | None, weight: str | None, measure: str,
-    positive: str | None, passes: int | str, solver: str, sharpen: bool, checkpoint: str | None,
-    checkpoint_every: int | None, resume: bool, seed: int, file_format: str | None, output: str, as_json: bool,
+    sources: tuple[str, ...],
+    target: str | None,
+    features: list[str] | None,
+    weight: str | None,
+    measure: str,
+    positive: str | None,
+    passes: int | str,
+    solver: str,
+    sharpen: bool,
+    checkpoint: str | None,
+    checkpoint_every: int | None,
+    resume: bool,
+    seed: int,
+    file_format: str | None,
+    output: str,
+    as_json: bool,
     quiet: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Learn a model from files of rows, and save it.
 
     DATA are files, folders or globs: Parquet, Feather, CSV, svmlight, npy or npz; - is standard input.

@@ -20,9 +20,12 @@ _SUFFIXES = {".csv": "csv", ".feather": "feather", ".arrow": "feather", ".parque
 @click.argument("model")
 @sources_argument
 @click.option(
-    "-o", "--output", type=NewFile(), default="-",
+    "-o",
+    "--output",
+    type=NewFile(),
+    default="-",
     help=".csv, .feather or .parquet; CSV to standard output if not given.",
-)  # fmt: skip
+)
 @format_option
 @quiet_option
 def predict(model: str, sources: tuple[str, ...], output: str, file_format: str | None, quiet: bool) -> None:

@@ -281,9 +281,15 @@ def weight_keyword(estimator: Any) -> str | None:
 
 
 def fit_base_estimator(
-    estimator: Any, X: Any, y: Any, weights: NDArray[np.float64] | None, params: dict[str, Any], *,
-    previous: Any = None, warm_start: bool | str = False,
-) -> Any:  # fmt: skip
+    estimator: Any,
+    X: Any,
+    y: Any,
+    weights: NDArray[np.float64] | None,
+    params: dict[str, Any],
+    *,
+    previous: Any = None,
+    warm_start: bool | str = False,
+) -> Any:
     """Fit a copy of the base estimator to weighted rows; continue from the previous model where that pays."""
     model, more = _model_to_fit(estimator, previous, warm_start)
     arguments = params | more

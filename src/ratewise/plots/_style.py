@@ -61,9 +61,15 @@ def legend_below(ax: Axes, *rows: Sequence[Line2D]) -> None:
         drop = font_size * (_LEGEND_DROP + place * _LEGEND_ROW)
         below = ax.transAxes + ScaledTranslation(0.0, -drop / 72.0, figure.dpi_scale_trans)
         legend = ax.legend(
-            handles=row, ncols=len(row), loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below,
-            frameon=False, borderpad=0.0, borderaxespad=0.0,
-        )  # fmt: skip
+            handles=row,
+            ncols=len(row),
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            bbox_transform=below,
+            frameon=False,
+            borderpad=0.0,
+            borderaxespad=0.0,
+        )
         for handle in legend.legend_handles:
             if handle is not None:
                 handle.set_alpha(1.0)  # lines that are faint in the plot must be readable here
@@ -149,10 +155,16 @@ def _write_levels(
         crossed = avoid is not None and place - width < avoid < place + point_across * _LABEL_GAP
         if place - width > tpr[0] and not crossed:
             ax.annotate(
-                text, (place, 0.0), xycoords=ax.get_xaxis_transform(), xytext=(-3, 4),
-                textcoords="offset points", ha="right", color=DARK_GREY, fontsize="small",
+                text,
+                (place, 0.0),
+                xycoords=ax.get_xaxis_transform(),
+                xytext=(-3, 4),
+                textcoords="offset points",
+                ha="right",
+                color=DARK_GREY,
+                fontsize="small",
                 path_effects=[withStroke(linewidth=3, foreground="white")],
-            )  # fmt: skip
+            )
 
 
 def _point_size(ax: Axes, tpr: NDArray[np.float64], tnr: NDArray[np.float64]) -> tuple[float, float]:

@@ -124,9 +124,14 @@ class ComparisonDisplay:
             )[0]
             for number, height in zip(numbers, heights, strict=True):
                 ax.annotate(
-                    f"{number:.3f}", (number, height), xytext=(8, 0), textcoords="offset points", va="center",
-                    fontsize="small", fontweight="bold" if key == "measure" else "normal",
-                )  # fmt: skip
+                    f"{number:.3f}",
+                    (number, height),
+                    xytext=(8, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize="small",
+                    fontweight="bold" if key == "measure" else "normal",
+                )
         self._frame(ax, min(float(numbers.min()) for numbers, *_ in columns.values()))
         legend_below(ax, list(self.marks_.values()))
         self.ax_, self.figure_ = ax, ax.figure

@@ -200,9 +200,16 @@ class RatesPlaneDisplay:
         if self.chosen is not None:
             label = f"chosen: {measure_name(self.measure)} {float(self.measure.value(*self.chosen)):.3f}"
             self.chosen_mark_ = ax.plot(
-                [self.chosen.tpr], [self.chosen.tnr], color=VERMILLION, marker="*", markersize=16,
-                markeredgecolor="white", linestyle="none", zorder=5, label=label,
-            )[0]  # fmt: skip
+                [self.chosen.tpr],
+                [self.chosen.tnr],
+                color=VERMILLION,
+                marker="*",
+                markersize=16,
+                markeredgecolor="white",
+                linestyle="none",
+                zorder=5,
+                label=label,
+            )[0]
         ax.set_box_aspect(1)
         ax.set(xlabel="TPR", ylabel="TNR", title=self.name)
         labelled = labelled_lines(ax)

@@ -139,9 +139,15 @@ class ThresholdDisplay:
             chosen = BestThreshold(float(threshold), float(measure.value(*at)), at)
         best, thresholds = best_threshold(*rows, measure), np.concatenate([[-np.inf], np.unique(rows.scores)])
         return cls(
-            measure=measure, thresholds=thresholds, values=cuts.values[::-1], tpr=cuts.tpr[::-1],
-            tnr=cuts.tnr[::-1], best=best, chosen=chosen, name=name,
-        )  # fmt: skip
+            measure=measure,
+            thresholds=thresholds,
+            values=cuts.values[::-1],
+            tpr=cuts.tpr[::-1],
+            tnr=cuts.tnr[::-1],
+            best=best,
+            chosen=chosen,
+            name=name,
+        )
 
     def plot(self, ax: Axes | None = None, *, rates: bool = True) -> Self:
         """Draw on these axes, or on new ones; ``rates`` adds the TPR and the TNR."""
@@ -169,15 +175,25 @@ class ThresholdDisplay:
         ax.axvline(self.chosen.threshold, color=VERMILLION, linewidth=1.2, linestyle=":")
         is_best = self.chosen.value >= self.best.value - 1e-12
         self.chosen_mark_ = _mark(
-            ax, self.chosen, "chosen, the best here" if is_best else "chosen", color=VERMILLION, marker="o",
+            ax,
+            self.chosen,
+            "chosen, the best here" if is_best else "chosen",
+            color=VERMILLION,
+            marker="o",
             markersize=8,
-        )  # fmt: skip
+        )
         self.best_mark_ = None
         if not is_best:
             self.best_mark_ = _mark(
-                ax, self.best, "best here", color=GREEN, marker="D", markersize=9, markerfacecolor="none",
+                ax,
+                self.best,
+                "best here",
+                color=GREEN,
+                marker="D",
+                markersize=9,
+                markerfacecolor="none",
                 markeredgewidth=1.8,
-            )  # fmt: skip
+            )
 
     def _steps(self, ax: Axes, values: NDArray[Any], shown: NDArray[np.intp], **style: Any) -> Any:
         """Draw a line that is flat from each threshold to the next, and beyond the last."""
