@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ratewise.solvers.state import NOTHING_SEEN, Summary
-from ratewise.training import storage as rows_module
+from ratewise.training import rows as rows_module
+from ratewise.training import storage as storage_module
 from ratewise.training.rows import ArrayRows, summarize
 from ratewise.training.storage import ShuffledBlocks
 from ratewise.transforms import Standardizer, Whitener
@@ -247,7 +248,7 @@ def rows_and_transform(kind, n=3000, d=6, seed=0):
 @pytest.fixture
 def small_cache(monkeypatch):
     """So few rows at a time that a pass takes several chunks."""
-    monkeypatch.setattr(rows_module, "_CACHED_BYTES", 1 << 13)
+    monkeypatch.setattr(storage_module, "_CACHED_BYTES", 1 << 13)
 
 
 def both_storages(kind):

@@ -19,7 +19,7 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar
 seed_option = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 
 
-class Columns(click.ParamType):  # type: ignore[type-arg]
+class ColumnNames(click.ParamType):  # type: ignore[type-arg]
     """Names with commas between them."""
 
     name = "a,b,..."

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ._options import Columns, NewFile, format_option, json_option, quiet_option, seed_option, sources_argument
+from ._options import ColumnNames, NewFile, format_option, json_option, quiet_option, seed_option, sources_argument
 from ._output import Meter, print_json
 
 
@@ -14,7 +14,7 @@ from ._output import Meter, print_json
 @sources_argument
 @click.option("-o", "--output", type=NewFile(), required=True, help="A .feather file.")
 @click.option("--target", metavar="COLUMN", help="A column to keep besides --features.")
-@click.option("--features", type=Columns(), help="The columns to keep; all unless given.")
+@click.option("--features", type=ColumnNames(), help="The columns to keep; all unless given.")
 @click.option("--shuffle/--in-order", default=True, help="Mix the rows (default), or leave them as they are.")
 @click.option("--compression", type=click.Choice(["lz4", "zstd", "none"]), default="lz4", show_default=True)
 @seed_option

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ._options import (
-    Columns,
+    ColumnNames,
     MeasureName,
     NewFile,
     format_option,
@@ -38,7 +38,7 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
 @click.command()
 @sources_argument
 @click.option("--target", metavar="COLUMN", help="The column to predict (svmlight and npz carry their own).")
-@click.option("--features", type=Columns(), help="The columns to learn from; all others unless given.")
+@click.option("--features", type=ColumnNames(), help="The columns to learn from; all others unless given.")
 @click.option("--weight", metavar="COLUMN", help="A column of sample weights.")
 @click.option("--measure", type=MeasureName(), default="f1", show_default=True, help="See `ratewise measures`.")
 @click.option("--positive", metavar="LABEL", help="The positive class; the last in sorted order unless given.")

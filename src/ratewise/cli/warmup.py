@@ -17,7 +17,7 @@ from ._output import Meter
 _FEW_ROWS = 60
 
 
-class Rows(NamedTuple):
+class MadeUpRows(NamedTuple):
     """Made-up rows, dense or CSR."""
 
     X: Any
@@ -69,7 +69,7 @@ def jobs() -> Iterator[Job]:
     yield Job("the reader of svmlight", _read_svmlight)
 
 
-def made_up_rows(number: int, dtype: Any) -> Iterator[Rows]:
+def made_up_rows(number: int, dtype: Any) -> Iterator[MadeUpRows]:
     """Yield the same rows, dense and as CSR."""
     import numpy as np
     from scipy import sparse
@@ -77,11 +77,11 @@ def made_up_rows(number: int, dtype: Any) -> Iterator[Rows]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(number, 3)).astype(dtype)
     y = X[:, 0] + rng.normal(size=number) > 0
-    yield Rows(X, y)
-    yield Rows(sparse.csr_matrix(X), y)
+    yield MadeUpRows(X, y)
+    yield MadeUpRows(sparse.csr_matrix(X), y)
 
 
-def _fit(name: str, rows: Rows, *, sharpen: bool | str = "auto", weighted: bool = False) -> None:
+def _fit(name: str, rows: MadeUpRows, *, sharpen: bool | str = "auto", weighted: bool = False) -> None:
     import numpy as np
 
     from .. import MeasureClassifier
@@ -92,7 +92,7 @@ def _fit(name: str, rows: Rows, *, sharpen: bool | str = "auto", weighted: bool 
     classifier.fit(rows.X, rows.y, sample_weight=weights)
 
 
-def _fit_in_windows(rows: Rows) -> None:
+def _fit_in_windows(rows: MadeUpRows) -> None:
     from .. import MeasureClassifier, open_stream
 
     for fraction in ("auto", 0.5):  # many rows have one fold unless told
@@ -101,7 +101,7 @@ def _fit_in_windows(rows: Rows) -> None:
             classifier.fit_stream(open_stream([tuple(rows)]), 2, checkpoint=Path(folder) / "checkpoint")
 
 
-def _fit_in_batches(rows: Rows) -> None:
+def _fit_in_batches(rows: MadeUpRows) -> None:
     from .. import MeasureClassifier
 
     classifier = MeasureClassifier(random_state=0)

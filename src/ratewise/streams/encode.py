@@ -244,7 +244,7 @@ def _finite_csr(matrix: Any, width: int, place: Place) -> Any:
     return out
 
 
-class Learner:
+class EncoderFit:
     """Learns an encoder from rows: means, vocabularies, widths, and which columns cannot be used."""
 
     def __init__(self, encoder: Encoder):

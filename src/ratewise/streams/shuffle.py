@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .columns import labels, sample_weights
-from .encode import Encoder, Filler, Learner
+from .encode import Encoder, EncoderFit, Filler
 from .formats import Reader, Rows
 
 WINDOW_BYTES = 32 << 20
@@ -158,7 +158,7 @@ class WindowMaker:
     def __init__(self, mixer: Mixer, encoder: Encoder, window_rows: int, target: str | None, weight: str | None):
         self._mixer, self._encoder, self._window_rows = mixer, encoder, window_rows
         self._target, self._weight = target or "y", weight or "weight"
-        self._learner = None if encoder.fitted else Learner(encoder)
+        self._learner = None if encoder.fitted else EncoderFit(encoder)
 
     def windows(self, skip: int) -> Iterator[Window]:
         for _ in range(skip):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .columns import labels, sample_weights
-from .encode import Learner
+from .encode import EncoderFit
 from .errors import DataError, Place, need_pyarrow
 from .formats import Opened, Rows
 from .prefetch import Prefetched
@@ -129,7 +129,7 @@ class Stream:
         ``progress`` is called with a dict of stage, done_rows and total_rows.
         """
         self._use_up()
-        learner, counter, n_rows = Learner(self.encoder), _LabelCounter(self.target or "y"), self.n_rows
+        learner, counter, n_rows = EncoderFit(self.encoder), _LabelCounter(self.target or "y"), self.n_rows
         batch_rows = take_size(self.window_rows, 1)
         pieces = [(reader, piece) for reader in self._readers for piece in range(len(reader.sizes))]
         in_order = chain.from_iterable(reader.read(piece, batch_rows) for reader, piece in pieces)

@@ -97,7 +97,7 @@ def learn_jointly(
     path = _Path(measure, start, initial, passes or passes_over(rows))
     seeds = rng.spawn(len(folds) * len(penalties) + len(penalties))
     jobs = [
-        _Job(k * len(folds) + number, fold, penalty, seeds[k * len(folds) + number])
+        _FoldJob(k * len(folds) + number, fold, penalty, seeds[k * len(folds) + number])
         for k, penalty in enumerate(penalties)
         for number, fold in enumerate(folds)
     ]
@@ -125,7 +125,7 @@ class _Stage(NamedTuple):
     penalty: float
 
 
-class _Job(NamedTuple):
+class _FoldJob(NamedTuple):
     """One penalty on the rows that one fold leaves."""
 
     number: int
@@ -169,7 +169,7 @@ class _Path(NamedTuple):
 
 
 def _predictions_of(
-    job: _Job, path: _Path, rows: LabelledRows, history: History
+    job: _FoldJob, path: _Path, rows: LabelledRows, history: History
 ) -> dict[_Stage, NDArray[np.intp]]:
     """What the models of each stage call the validation rows."""
     start, stop = job.held_out
@@ -192,7 +192,7 @@ def _predictions_of(
 
 
 def _best_stages(
-    found: list[dict[_Stage, NDArray[np.intp]]], jobs: list[_Job], rows: LabelledRows, measure: Measure
+    found: list[dict[_Stage, NDArray[np.intp]]], jobs: list[_FoldJob], rows: LabelledRows, measure: Measure
 ) -> tuple[list[_Stage], ClassRates]:
     """The stages that do best on the validation rows, as far as these can tell, and the rates of the very best."""
     pooled: dict[_Stage, ClassRates] = {}
