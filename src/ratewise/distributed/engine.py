@@ -2,7 +2,7 @@
 
 The fit is a sequence of rounds. In each, the client puts one :class:`Question` to all shards; each answers from
 its own rows; the :class:`Answer` of all is the merger of theirs, in the order of the shards. Now and then a
-:class:`Setup` changes what a shard holds: rows read become a matrix, a matrix becomes a stream in common units.
+:class:`Setup` changes what a shard holds: rows read become a matrix, a matrix becomes transformed rows.
 
 Everything a shard does depends on its rows, on its number and on what it was asked, and on nothing else. So a lost
 shard is made anew on any machine by loading it and applying the setups again, and a failed round is put again.

@@ -45,32 +45,34 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
     """A linear classifier trained for the measure you report.
 
     Of two classes, of more (then for the macro average of the measure, each class against the rest, the highest
-    score wins), or of several labels that a row may have (an indicator matrix; a model a label).
+    score wins), or of several labels that a row may have (an indicator matrix; one model per label).
 
     Parameters
     ----------
     measure : str or Measure, default="f1"
         What to maximise: a name from :func:`ratewise.measures.measure_names` or a measure of your own.
     solver : {"auto", "spade", "stamp", "amp"} or solver object, default="auto"
-        "auto" takes SPADE for concave measures and STAMP for pseudo-linear ones.
+        "auto" takes SPADE for concave measures and STAMP for pseudo-linear ones; with sharpening it starts from
+        logistic regression, whose class weights suit the measure.
     sharpen : {"auto"}, bool or Sharpen, default="auto"
-        Whether to go on from the solver's model with a bounded reward, on the measure itself, and let rows held
-        out choose between the stages. "auto" does so unless ``threshold="zero"``; False leaves the paper's plain
+        Whether to go on from the solver's model with a bounded reward, on the measure itself, and let validation
+        rows choose between the stages. "auto" does so unless ``threshold="zero"``; False leaves the paper's plain
         algorithm. A :class:`~ratewise.solvers.Sharpen` sets its details. ``partial_fit`` never sharpens. With
         more than two classes sharpening is of all classes at once, from multinomial logistic regression or from
         the solver you name; without it, each class has a run of the solver, and the highest log odds win.
     threshold : {"tune", "zero"}, default="tune"
         "tune" moves the intercept to the best threshold; "zero" leaves the model where the solver put it.
     alpha : float, default=0.0
-        L2 strength, on standardised columns, in each step of the solver and of sharpening. With the default, rows
-        held out choose the number of passes, which does the same work, and on small data among penalised models
-        too.
+        L2 strength, on standardised columns, in each step of the solver and of sharpening. With the default,
+        validation rows choose the number of passes, which does the same work, and on small data among penalized
+        models too.
     validation_fraction : float or "auto", default="auto"
-        With sharpening: the share of rows that each fold holds out, between 0 and 1/2. "auto" takes 1/5 on small
-        data and 1/2 on large; where the rarer class has 50 points or more a column, all rows teach and choose.
+        With sharpening: the share of rows that validate each fold, between 0 and 1/2. "auto" takes 1/5 on small
+        data and 1/2 on large; there, if the rarer class has 50 points or more per column, all rows both train and
+        choose.
     standardize : bool, default=True
-        Bring columns to one scale before learning (and, with sharpening on many dense rows, turn them so that
-        they do not repeat one another); ``coef_`` and ``intercept_`` are in your units all the same.
+        Bring columns to one scale before learning (and, with sharpening on many dense rows, whiten them);
+        ``coef_`` and ``intercept_`` are of your columns all the same.
     pos_label : label, default=None
         The class whose rate is the TPR; ``classes_[1]`` unless given. For two classes.
     random_state : int, RandomState or None
@@ -96,17 +98,17 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
     feature_spread_ : array of shape (n_features,)
         What each column was divided by: a coefficient times it tells how much the column moves scores.
     rates_ : Rates
-        (tpr, tnr, prevalence): with sharpening, of rows scored by models that have not seen them where rows are
-        held out; otherwise of the training rows. With more than two classes or with labels, a list of them.
+        (tpr, tnr, prevalence): with sharpening, of out-of-fold scores where there are folds; otherwise of the
+        training rows. With more than two classes or with labels, a list of them.
     constraints_met_ : bool
         Whether ``rates_`` keep the measure's constraints, if it has any, by their margins. ``fit`` warns where
         they do not (:class:`~ratewise.ConstraintWarning`).
     stages_ : tuple of str
         With sharpening: the stages whose mean the model is.
     history_ : dict of arrays
-        One row a checkpoint: pass, points, seconds, tpr, tnr, value, and the dual pair or the challenge level;
+        One row per checkpoint: pass, points, seconds, tpr, tnr, value, and the dual pair or the challenge level;
         with sharpening also the run, one for each fold and start. With many classes the rates are their means,
-        and the value the macro average, of rows held out; without sharpening a column names the class.
+        and the value the macro average, of validation rows; without sharpening a column names the class.
     measure_ : Measure
         What the name stood for.
     solver_ : Solver

@@ -87,7 +87,7 @@ class FitConfig:
     """Move the threshold."""
     l2: float = 0.0
     validation_fraction: float | None = None
-    """The share of rows each fold holds out; None lets the number of rows decide."""
+    """The share of rows that validate each fold; None lets the number of rows decide."""
     standardize: bool = True
     passes: int | None = None
     """Over the rows, to learn from them; None lets their number decide."""

@@ -129,7 +129,7 @@ class _FoldJob(NamedTuple):
     """One penalty on the rows that one fold leaves."""
 
     number: int
-    held_out: tuple[int, int]
+    validation: tuple[int, int]
     penalty: float
     rng: np.random.Generator
 
@@ -172,12 +172,12 @@ def _predictions_of(
     job: _FoldJob, path: _Path, rows: LabelledRows, history: History
 ) -> dict[_Stage, NDArray[np.intp]]:
     """What the models of each stage call the validation rows."""
-    start, stop = job.held_out
-    learned, held_out = rows.part((0, start), (stop, rows.n_points)), rows.part((start, stop))
-    codes, weights = held_out.codes, held_out.weights
+    start, stop = job.validation
+    learned, validation = rows.part((0, start), (stop, rows.n_points)), rows.part((start, stop))
+    codes, weights = validation.codes, validation.weights
     calls = {}
     for name, passes, model in path.models(learned, job.penalty, job.rng):
-        called = predicted_classes(model, held_out)
+        called = predicted_classes(model, validation)
         rates = ClassRates.of_predictions(codes, called, weights, rows.n_classes)
         history.record(
             run=job.number,
@@ -198,8 +198,8 @@ def _best_stages(
     pooled: dict[_Stage, ClassRates] = {}
     for penalty in dict.fromkeys(job.penalty for job in jobs):
         mine = [(job, calls) for job, calls in zip(jobs, found, strict=True) if job.penalty == penalty]
-        held_out = rows.part(*(job.held_out for job, _ in mine))
-        codes, weights = held_out.codes, held_out.weights
+        validation = rows.part(*(job.validation for job, _ in mine))
+        codes, weights = validation.codes, validation.weights
         for stage in mine[0][1]:
             called = np.concatenate([calls[stage] for _, calls in mine])
             pooled[stage] = ClassRates.of_predictions(codes, called, weights, rows.n_classes)
@@ -243,7 +243,7 @@ def _mean(models: list[MulticlassModel]) -> MulticlassModel:
 def _folds(
     rows: LabelledRows, validation_fraction: float | None, rng: np.random.Generator
 ) -> tuple[LabelledRows, list[tuple[int, int]]]:
-    """The ranges held out: one fifth of many rows, and each fifth of few in turn."""
+    """The ranges of validation rows: one fifth of many rows, and each fifth of few in turn."""
     folds = 5 if validation_fraction is None else max(round(1.0 / validation_fraction), 2)
     folds = min(folds, rows.n_points, rows.n_groups or folds)
     rows, ranges = rows.in_folds(folds, rng)

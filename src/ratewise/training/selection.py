@@ -104,10 +104,10 @@ def starts_for(
     if plan.starts >= len(everything):
         return everything
     near = sorted(stochastic, key=lambda start: abs(start.exponent - natural))
-    alike = sorted(penalized, key=lambda start: (abs(start.exponent - natural), -start.C))
-    by_worth = [near[0], alike[0], near[1], alike[1], near[2], *alike[2:]]
+    similar = sorted(penalized, key=lambda start: (abs(start.exponent - natural), -start.C))
+    by_worth = [near[0], similar[0], near[1], similar[1], near[2], *similar[2:]]
     if measure.constraints(0.5):
-        by_worth = [*stochastic, *alike]
+        by_worth = [*stochastic, *similar]
     return list(by_worth[: plan.starts])
 
 
