@@ -47,8 +47,10 @@ def hash_csr_rows(bits: Any, indices: Any, indptr: Any, hashes: Any) -> None:
 def fold_of_each_row(X: Any, folds: int) -> NDArray[np.uint64]:
     """Return the number of the fold that each row, dense or of a CSR matrix, belongs to.
 
-    It is told by the row's own entries, as float32: equal rows are in one fold, in any window and on any machine.
+    The row's own entries, as float32, decide: equal rows are in one fold, in any window and on any machine.
     """
+    if folds == 1:
+        return np.zeros(X.shape[0], dtype=np.uint64)
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     if sparse.issparse(X):
         hash_csr_rows(np.asarray(X.data, dtype=np.float32).view(np.uint32), X.indices, X.indptr, hashes)
