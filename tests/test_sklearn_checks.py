@@ -18,8 +18,8 @@ CLASSIFIERS = [
     MeasureClassifier("qmean", solver=Spade(passes=10)),
     MeasureClassifier("jaccard", solver=Stamp(level="fresh")),
     MeasureClassifier("f2", solver=Amp(passes=5)),
-    MeasureClassifier("min", threshold="zero", sharpen=False),
 ]
+PLAIN = MeasureClassifier("min", threshold="zero", sharpen=False)
 META_ESTIMATORS = [
     MeasureMaximizer(LogisticRegression(), cv=3),
     MeasureMaximizer(LinearSVC(), measure="gmean", cv=2, ensemble=False),
@@ -47,13 +47,23 @@ def expected_failures(estimator: object) -> dict[str, str]:
 
 
 @pytest.mark.filterwarnings("default")  # the checks themselves provoke warnings
-@parametrize_with_checks([*CLASSIFIERS, *META_ESTIMATORS, *BASELINES], expected_failed_checks=expected_failures)
+@parametrize_with_checks([PLAIN, BASELINES[0]], expected_failed_checks=expected_failures)
+def test_scikit_learn_check_of_a_plain_fit(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # hundreds of fits with the choice between models
+@pytest.mark.filterwarnings("default")
+@parametrize_with_checks(
+    [*CLASSIFIERS, *META_ESTIMATORS, *BASELINES[1:]], expected_failed_checks=expected_failures
+)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda one: one.measure)
+@pytest.mark.parametrize("estimator", [*CLASSIFIERS, PLAIN], ids=lambda one: one.measure)
 def test_scikit_learns_check_of_several_outputs(estimator):
     """Asked for by hand: our tags promise several labels, not several outputs of many classes each."""
     check_classifier_multioutput("MeasureClassifier", estimator)

@@ -172,6 +172,7 @@ def test_any_two_labels_will_do(labels, data):
     assert classifier.score(X_test, np.array(labels)[y_test]) == pytest.approx(plain.score(X_test, y_test))
 
 
+@pytest.mark.slow
 def test_pos_label_changes_the_measure_but_not_what_the_decision_function_stands_for(data):
     X_train, X_test, y_train, y_test = data
     flipped = MeasureClassifier("f1", pos_label=1, random_state=0).fit(X_train, 1 - y_train)
@@ -188,9 +189,11 @@ def test_pos_label_changes_the_measure_but_not_what_the_decision_function_stands
 def test_feature_names_are_kept_and_checked_for_pandas_and_polars(data):
     X_train, X_test, y_train, _ = data
     names = [f"column {i}" for i in range(8)]
-    plain = MeasureClassifier("gmean", random_state=0).fit(X_train, y_train)
+    plain = MeasureClassifier("gmean", sharpen=False, random_state=0).fit(X_train, y_train)
     for frame in (pd.DataFrame, lambda X, columns: pl.DataFrame(X, schema=columns)):
-        classifier = MeasureClassifier("gmean", random_state=0).fit(frame(X_train, columns=names), y_train)
+        classifier = MeasureClassifier("gmean", sharpen=False, random_state=0).fit(
+            frame(X_train, columns=names), y_train
+        )
         assert classifier.feature_names_in_.tolist() == names
         np.testing.assert_array_equal(classifier.coef_, plain.coef_)
         np.testing.assert_array_equal(classifier.predict(frame(X_test, columns=names)), plain.predict(X_test))
@@ -293,6 +296,7 @@ def test_verbose_reports_progress_on_stderr_only(data, capsys):
     assert written.out == ""
 
 
+@pytest.mark.slow
 def test_it_is_at_home_in_pipelines_and_searches():
     X, y = load_digits(return_X_y=True)
     model = make_pipeline(StandardScaler(), MeasureClassifier("f1", random_state=0))

@@ -51,7 +51,9 @@ def far_outliers(rng):
 
 
 @pytest.mark.parametrize("name", ["f1", "gmean", "min"])
-@pytest.mark.parametrize("make", [raw_columns, one_in_a_thousand, one_hot, text, far_outliers])
+@pytest.mark.parametrize(
+    "make", [raw_columns, one_in_a_thousand, one_hot, pytest.param(text, marks=pytest.mark.slow), far_outliers]
+)
 def test_the_default_fit_holds_its_own_against_logistic_regression(make, name):
     X, y = make(np.random.default_rng(0))
     X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
@@ -68,6 +70,7 @@ def test_the_default_fit_holds_its_own_against_logistic_regression(make, name):
     assert classifier.score(X_test, y_test) > rival_value - 0.03
 
 
+@pytest.mark.slow
 def test_a_plain_function_of_the_rates_is_a_measure():
     X, y = one_hot(np.random.default_rng(0))
 

@@ -255,9 +255,9 @@ def test_weights_of_a_small_stream_count_too():
 
 
 def test_sparse_rows_are_learned_from():
-    X, y = rows(8000)
+    X, y = rows(4000)
     X = sparse.csr_matrix(np.where(np.random.default_rng(1).random(X.shape) < 0.7, X, 0.0).astype(np.float32))
-    stream = open_stream([(X[:5000], y[:5000]), (X[5000:], y[5000:])], window_rows=2000)
+    stream = open_stream([(X[:2500], y[:2500]), (X[2500:], y[2500:])], window_rows=1000)
     assert stream.sparse
     from_stream = MeasureClassifier("gmean", random_state=0).fit_stream(stream)
     in_memory = MeasureClassifier("gmean", random_state=0, validation_fraction=0.5).fit(X, y)

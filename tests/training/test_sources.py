@@ -57,7 +57,8 @@ def value_on_new_rows(kind, name, solver=None):
     return measure.score(y, X @ result.coef[0] + result.intercept[0] > 0)
 
 
-@pytest.mark.parametrize("kind", [*SOURCES[:2], pytest.param(SOURCES[2], marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SOURCES)
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_default_fit_reaches_the_value_of_a_fit_in_memory(kind, name):
     expected = value_on_new_rows("memory", name)
