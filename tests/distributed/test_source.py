@@ -259,8 +259,8 @@ def signed(y, weights=None):
     return np.where(y, 1.0, -1.0).astype(np.float32) * (1.0 if weights is None else weights)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(MONOTONE), st.integers(1, 4), st.sampled_from([60, 1 << 16]))
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(MONOTONE), st.integers(1, 4), st.sampled_from([4, 1 << 16]))
 def test_the_threshold_is_the_best_of_all_cuts(seed, name, digits, fetched):
     rng = np.random.default_rng(seed)
     measure, n = get_measure(name), int(rng.integers(4, 400))
@@ -274,7 +274,7 @@ def test_the_threshold_is_the_best_of_all_cuts(seed, name, digits, fetched):
     assert measure.value(*rates_at(scores, signed(y), found.threshold)) == pytest.approx(best.value, abs=1e-12)
 
 
-@pytest.mark.parametrize("fetched", [1 << 16, 200])
+@pytest.mark.parametrize("fetched", [1 << 16, 10])
 def test_the_threshold_is_exact_among_a_hundred_thousand_scores_of_uneven_weight(fetched, monkeypatch):
     monkeypatch.setattr(rows_module, "_FETCHED_SCORES", fetched)
     rng = np.random.default_rng(1)
@@ -288,12 +288,16 @@ def test_the_threshold_is_exact_among_a_hundred_thousand_scores_of_uneven_weight
     assert found.threshold == best.threshold
 
 
-def test_outliers_do_not_blur_the_threshold():
+@pytest.mark.parametrize("name", ["f1", "gmean"])
+@pytest.mark.parametrize("fetched", [1 << 16, 500])
+def test_scores_far_away_do_not_blur_the_threshold(name, fetched, monkeypatch):
+    monkeypatch.setattr(rows_module, "_FETCHED_SCORES", fetched)
     rng = np.random.default_rng(5)
     y = rng.random(20_000) < 0.1
     scores = (rng.normal(size=y.size) + 2.0 * y).astype(np.float32)
-    scores[:3] = 1e6, -1e7, 1e8  # all others fall into one bin
-    measure = get_measure("gmean")
+    scores[:10_000][~y[:10_000]] -= 1e6
+    scores[10_000:12_000][y[10_000:12_000]] += 1e6  # all others fall into one bin
+    measure = get_measure(name)
     found, best = best_of_shards(scores, y, measure), best_threshold(scores, signed(y), measure)
     assert (found.threshold, found.value) == (best.threshold, pytest.approx(best.value, abs=1e-12))
 

@@ -210,15 +210,18 @@ class Spread(Answer):
 
 @dataclass(frozen=True)
 class TakeSpread(Question[Spread]):
+    """Of all scores; only of those inside ``within`` if it is given."""
+
     scored: tuple[Scored, ...]
     training: bool
+    within: tuple[float, float] | None = None
 
     name: ClassVar[str] = "spread"
 
     def answer(self, rows: ReadyRows, shard: int) -> Spread:
         found = Spread()
         for fold, model in self.scored:
-            scores, signed = rows.scores(fold, model, training=self.training)
+            scores, signed = _inside(rows.scores(fold, model, training=self.training), self.within)
             if scores.size:
                 weights, wide = np.abs(signed, dtype=np.float64), scores.astype(np.float64)
                 mean = float(np.average(wide, weights=weights))
@@ -279,10 +282,7 @@ class CountScores(Question[BinCounts]):
     def answer(self, rows: ReadyRows, shard: int) -> BinCounts:
         weights = self.bins.empty()
         for fold, model in self.scored:
-            scores, signed = rows.scores(fold, model, training=self.training)
-            if self.within is not None:
-                inside = _inside(scores, self.within)
-                scores, signed = scores[inside], signed[inside]
+            scores, signed = _inside(rows.scores(fold, model, training=self.training), self.within)
             if scores.size:
                 self.bins.add(scores, signed, weights)
         places = np.flatnonzero(weights.any(axis=0))
@@ -313,13 +313,16 @@ class FetchScores(Question[ExactScores]):
     name: ClassVar[str] = "threshold"
 
     def answer(self, rows: ReadyRows, shard: int) -> ExactScores:
-        parts = [rows.scores(fold, model, training=False) for fold, model in self.scored]
-        kept = [(scores, signed, _inside(scores, self.within)) for scores, signed in parts]
-        return ExactScores(
-            np.concatenate([scores[inside] for scores, _, inside in kept]),
-            np.concatenate([signed[inside] for _, signed, inside in kept]),
-        )
+        parts = [_inside(rows.scores(fold, model, training=False), self.within) for fold, model in self.scored]
+        return ExactScores(*(np.concatenate([part[k] for part in parts]) for k in (0, 1)))
 
 
-def _inside(scores: NDArray[Any], within: tuple[float, float]) -> NDArray[np.intp]:
-    return np.flatnonzero((scores >= np.float64(within[0])) & (scores < np.float64(within[1])))
+def _inside(
+    scored: tuple[NDArray[Any], NDArray[Any]], within: tuple[float, float] | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the scores in a stretch with their weights; None for all."""
+    if within is None:
+        return scored
+    scores, signed = scored
+    inside = np.flatnonzero((scores >= np.float64(within[0])) & (scores < np.float64(within[1])))
+    return scores[inside], signed[inside]

@@ -225,50 +225,69 @@ class ShardTrainingRows:
         beyond: NDArray[np.float64],
         finer: int = 4,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the scores of a stretch, where the best threshold may lie one by one. ``beyond`` are the weights
+        """Return the scores of a stretch, one by one where the best threshold may lie. ``beyond`` are the weights
         of both classes below it and above it.
         """
         counts = self._engine.ask(CountScores(scored, bins, training=False, within=within)).all_bins(bins)
-        values, weights = bins.as_scores(counts)
-        counts[:, [0, -1]] += beyond.T
-        histogram = ScoreHistogram(bins, counts)
-        edges = histogram.edges[:-1]
-        stretches = _near_the_best(histogram, measure, self._points)
-        together = stretches[0][0], stretches[-1][1]
-        if np.abs(weights[(values >= together[0]) & (values < together[1])]).sum() <= _FETCHED_SCORES:
-            stretches = [together]  # a round less for each
-        for low, high in stretches:
-            inside = (values >= low) & (values < high)
-            stretch = max(low, within[0]), min(high, within[1])
-            width = (stretch[1] - stretch[0]) / _FINER_BINS
-            if np.abs(weights[inside]).sum() <= _FETCHED_SCORES:
-                found = self._engine.ask(FetchScores(scored, stretch))
-                exact = found.scores, found.signed_weights
-            elif finer and width > 1e-9 * max(abs(stretch[0]), abs(stretch[1])):
-                around = np.array([counts[:, edges < low].sum(axis=1), counts[:, edges >= high].sum(axis=1)])
+        everywhere = counts.copy()
+        everywhere[:, [0, -1]] += beyond.T
+        histogram = ScoreHistogram(bins, everywhere)
+        occupied = np.flatnonzero(counts.any(axis=0))
+        near = np.flatnonzero(_near_the_best(histogram, measure, self._points)[occupied])
+        if near.size == 0:  # no cut inside is better than none
+            return bins.as_scores(counts)
+        parts = []
+
+        def stretch(first: int, last: int) -> tuple[float, float]:
+            low, high = histogram.edges[first], histogram.edges[last + 1]
+            return max(float(low), within[0]), min(float(high), within[1])
+
+        def fetch(first: int, last: int) -> None:
+            found = self._engine.ask(FetchScores(scored, stretch(first, last)))
+            parts.append((found.scores, found.signed_weights))
+            counts[:, first : last + 1] = 0.0
+
+        # With their neighbours, whose scores the cuts at their ends lie next to.
+        beside = np.setdiff1d(np.concatenate([near - 1, near + 1]), near)
+        beside = beside[(beside >= 0) & (beside < occupied.size)]
+        first, last = occupied[max(near[0] - 1, 0)], occupied[min(near[-1] + 1, occupied.size - 1)]
+        if counts[:, first : last + 1].sum() <= _FETCHED_SCORES:
+            fetch(first, last)
+            near = beside = near[:0]
+        for run in np.split(near, np.flatnonzero(np.diff(near) > 1) + 1) if near.size else ():
+            first, last = occupied[run[0]], occupied[run[-1]]
+            low, high = stretch(first, last)
+            width = (high - low) / _FINER_BINS
+            if counts[:, first : last + 1].sum() <= _FETCHED_SCORES:
+                fetch(first, last)
+            elif finer and width > 1e-9 * max(abs(low), abs(high)):
+                around = np.array([everywhere[:, :first].sum(axis=1), everywhere[:, last + 1 :].sum(axis=1)])
                 # One bin more on each side, for what lies beyond.
-                fine = ScoreBins(stretch[0] - width, width, _FINER_BINS + 2)
-                exact = self._scores_within(scored, measure, fine, stretch, around, finer - 1)
-            else:  # equal scores, or a measure that is the same everywhere
-                continue
-            values = np.concatenate([values[~inside], exact[0]])
-            weights = np.concatenate([weights[~inside], exact[1]])
-        return values, weights
+                fine = ScoreBins(low - width, width, _FINER_BINS + 2)
+                parts.append(self._scores_within(scored, measure, fine, (low, high), around, finer - 1))
+                counts[:, first : last + 1] = 0.0
+            # Else scores are equal, or the measure is the same everywhere.
+        places = occupied[beside].tolist()
+        asked = tuple(TakeSpread(scored, False, stretch(place, place)) for place in places)
+        for place, spread in zip(places, self._engine.ask(Together(asked)).answers if asked else (), strict=True):
+            # No cut inside is near the best: that its highest and its lowest score are right is enough.
+            halves = 0.5 * np.array([-1.0, 1.0]) * counts[:, place]
+            parts.append((np.repeat([spread.lowest, spread.highest], 2), np.tile(halves, 2)))
+            counts[:, place] = 0.0
+        parts.append(bins.as_scores(counts))
+        values, weights = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+        return values[weights != 0], weights[weights != 0]
 
 
-def _near_the_best(
-    histogram: ScoreHistogram, measure: Measure, points: tuple[float, float]
-) -> list[tuple[float, float]]:
-    """Return the stretches of scores that may hold the best threshold; if no rate bounds the measure, that around
-    the best edge.
-    """
+def _near_the_best(histogram: ScoreHistogram, measure: Measure, points: tuple[float, float]) -> NDArray[np.bool_]:
+    """Return which bins may hold the best threshold; if no rate bounds the measure, those around the best edge."""
     if measure.monotone and not measure.constraints(0.5):
-        return [(one.low, one.high) for one in histogram.where_the_best_may_lie(measure, _TIE)]
+        return histogram.bins_of_the_best(measure, _TIE)
     ranks = constrained_ranks(
         histogram.values(measure), measure, histogram.tpr, histogram.tnr, histogram.prevalence, points
     )
-    best, last = int(np.argmax(ranks)), histogram.edges.size - 1
-    return [(float(histogram.edges[max(best - 2, 0)]), float(histogram.edges[min(best + 2, last)]))]
+    found: NDArray[np.bool_] = np.abs(np.arange(ranks.size - 1) + 0.5 - np.argmax(ranks)) < 2
+    return found
 
 
 def _dual_step(request: Learn, objective: ShardReward, passes: float) -> tuple[float, float]:

@@ -247,15 +247,20 @@ class ScoreHistogram:
         values[[0, -1]] = -np.inf
         return values
 
-    def where_the_best_may_lie(self, measure: Measure, tolerance: float) -> list[Stretch]:
-        """The stretches of scores that can hold the best cuts of a measure that neither rate's rise lowers.
+    def bins_of_the_best(self, measure: Measure, tolerance: float) -> NDArray[np.bool_]:
+        """The bins that can hold the best cuts of a measure that neither rate's rise lowers.
 
         A cut inside a bin finds no more positives than one at its low edge and passes no more negatives than one
         at its high edge. A bin that even so stays more than the tolerance below the best edge is left out.
         """
         within = _finite_values(measure, self.tpr[:-1], self.tnr[1:], self.prevalence)
         at_edges = _finite_values(measure, self.tpr, self.tnr, self.prevalence)
-        possible = self._occupied & (within >= at_edges.max() - tolerance)
+        found: NDArray[np.bool_] = self._occupied & (within >= at_edges.max() - tolerance)
+        return found
+
+    def where_the_best_may_lie(self, measure: Measure, tolerance: float) -> list[Stretch]:
+        """The same as stretches of scores."""
+        possible = self.bins_of_the_best(measure, tolerance)
         occupied = np.flatnonzero(self._occupied)
         runs: list[tuple[int, int]] = []
         for k in np.flatnonzero(possible[occupied]):
