@@ -537,7 +537,8 @@ def test_memory_does_not_grow_with_the_file():
         return most
 
     peak(1)  # compiles
-    assert peak(300) < 1.2 * peak(10)
+    # Threads of other tests may be at work: the smallest of three counts.
+    assert min(peak(300) for _ in range(3)) < 1.2 * peak(10)
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
