@@ -40,7 +40,8 @@ def main() -> None:
     parser.add_argument("--measures", nargs="*", default=["f1", "gmean"])
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    report: dict[str, dict[str, list[float]]] = {}
+    target = HERE / "results" / "sizes.json"
+    report = json.loads(target.read_text()) if target.exists() else {}
     for name in options.only:
         problem = datasets.load(name, options.data)
         train, test = next(problem.splits(2))
@@ -66,7 +67,6 @@ def main() -> None:
             print(f"{name} {measure}: largest jump {np.exp(jumps.max()):.2f} (asked {LARGEST_JUMP})")
             for size, second, value in zip(SIZES, seconds, values, strict=False):
                 print(f"  {size:8d} {second:8.3f} s {value:.4f}", flush=True)
-    target = HERE / "results" / "sizes.json"
     temporary = target.with_suffix(".tmp")
     temporary.write_text(json.dumps(report, indent=0) + "\n")
     temporary.replace(target)

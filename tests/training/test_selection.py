@@ -62,7 +62,7 @@ def test_an_explicit_solver_is_the_start_and_made_the_model():
         (20_000, 5, 0.1, (5, 1, 7, True)),
         (30_000, 5, 0.1, (4, 1, 3, True)),
         (60_000, 5, 0.001, (2, 1, 2, True)),  # many rows, few positives: a two-fold split
-        (60_000, 5, 0.1, (2, 1, 1, False)),
+        (60_000, 5, 0.1, (3, 1, 1, False)),
         (100_000, 5, 0.001, (2, 1, 1, False)),
         (100_000, 5, 0.1, (1, 1, 1, False)),  # points in plenty: all rows train and choose
         (12, 2, 0.25, (3, 3, 7, True)),  # no more folds than points of a class

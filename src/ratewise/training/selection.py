@@ -71,7 +71,7 @@ def _within_budget(effort: float, least_folds: int, least_starts: int) -> tuple[
     budget = least * (most / least) ** effort + 1e-9
     ladder = [
         *((config.FOLDS, starts) for starts in range(all_starts, 2, -1)),
-        *((folds, starts) for folds, starts in ((4, 3), (3, 3), (3, 2), (2, 3), (2, 2), (2, 1), (1, 1))),
+        *((folds, starts) for folds, starts in ((4, 3), (3, 3), (3, 2), (2, 3), (2, 2), (3, 1), (2, 1), (1, 1))),
     ]
     return next(
         (
