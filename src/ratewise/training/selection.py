@@ -64,23 +64,25 @@ def _effort(statistics: Statistics) -> float:
     return min(max(left, 0.0), 1.0)
 
 
+# Folds and starts to choose from, the dearest first: no two neighbours differ by more than a factor of two.
+_LADDER = (
+    *((config.FOLDS, starts) for starts in (7, 6, 5, 4, 3)),
+    *((4, 3), (3, 3), (2, 3), (3, 2), (2, 2), (3, 1), (2, 1), (1, 1)),
+)
+_STOCHASTIC_STARTS = (0, 1, 2, 2, 3, 3, 3, 3)  # among so many starts; the others are penalized
+
+
 def _within_budget(effort: float, least_folds: int, least_starts: int) -> tuple[int, int]:
-    """Return folds and starts whose number of runs falls from all to the least in proportion, on a log scale."""
-    all_starts = len(config.CLASS_WEIGHT_EXPONENTS) + len(config.PENALIZED_EXPONENTS) * len(config.PENALIZED_C)
-    least, most = least_folds * least_starts, config.FOLDS * all_starts
+    """Return folds and starts whose cost falls from all to the least in proportion, on a log scale."""
+
+    def cost(folds: int, starts: int) -> float:
+        stochastic = _STOCHASTIC_STARTS[starts]
+        return folds * (stochastic + config.PENALIZED_COST * (starts - stochastic))
+
+    least, most = cost(least_folds, least_starts), cost(*_LADDER[0])
     budget = least * (most / least) ** effort + 1e-9
-    ladder = [
-        *((config.FOLDS, starts) for starts in range(all_starts, 2, -1)),
-        *((folds, starts) for folds, starts in ((4, 3), (3, 3), (3, 2), (2, 3), (2, 2), (3, 1), (2, 1), (1, 1))),
-    ]
-    return next(
-        (
-            (folds, starts)
-            for folds, starts in ladder
-            if folds >= least_folds and starts >= least_starts and folds * starts <= budget
-        ),
-        (least_folds, least_starts),
-    )
+    enough = (one for one in _LADDER if one[0] >= least_folds and one[1] >= least_starts and cost(*one) <= budget)
+    return next(enough, (least_folds, least_starts))
 
 
 def starts_for(
@@ -105,7 +107,7 @@ def starts_for(
         return everything
     near = sorted(stochastic, key=lambda start: abs(start.exponent - natural))
     similar = sorted(penalized, key=lambda start: (abs(start.exponent - natural), -start.C))
-    by_worth = [near[0], similar[0], near[1], similar[1], near[2], *similar[2:]]
+    by_worth = [near[0], near[1], similar[0], near[2], *similar[1:]]
     if measure.constraints(0.5):
         by_worth = [*stochastic, *similar]
     return list(by_worth[: plan.starts])
