@@ -61,7 +61,8 @@ def test_an_explicit_solver_is_the_start_and_made_the_model():
         (1_000, 5, 0.1, (5, 3, 7, True)),  # few rows, few positives: five folds drawn three times, seven starts
         (20_000, 5, 0.1, (5, 1, 7, True)),
         (30_000, 5, 0.1, (5, 1, 3, True)),
-        (60_000, 5, 0.001, (3, 1, 2, True)),
+        (35_000, 5, 0.001, (5, 1, 7, True)),  # few positives: the whole choice up to 35,000 rows
+        (60_000, 5, 0.001, (2, 1, 3, True)),
         (60_000, 5, 0.1, (3, 1, 1, False)),
         (100_000, 5, 0.001, (2, 1, 1, False)),  # many rows, few positives: a two-fold split
         (100_000, 5, 0.1, (1, 1, 1, False)),  # points in plenty: all rows train and choose

@@ -45,7 +45,7 @@ class SelectionPlan(NamedTuple):
         # A bound is a matter of level, so the folds' models must be about as good as the whole.
         few = config.FOLDS if constrained else 2
         least = (1 if plenty else few, 3 if constrained else 1)
-        folds, starts = _within_budget(_effort(statistics), *least)
+        folds, starts = _within_budget(_effort(statistics, plenty), *least)
         small = starts > least[1]
         if validation_fraction is not None:
             folds = round(1.0 / validation_fraction)
@@ -57,10 +57,11 @@ class SelectionPlan(NamedTuple):
         return cls(max(min(folds, rarer), 1), repeats, starts, small)
 
 
-def _effort(statistics: Statistics) -> float:
+def _effort(statistics: Statistics, plenty: bool) -> float:
     """Return how much of the whole choice is made: 1 up to few rows, 0 from many on."""
     size = max(statistics.rows, statistics.n_values / config.VALUES_PER_ROW)
-    left = math.log(config.MANY_ROWS / size) / math.log(config.MANY_ROWS / config.FEW_ROWS)
+    few = config.FEW_ROWS if plenty else config.FEW_ROWS_OF_SCARCE_POINTS
+    left = math.log(config.MANY_ROWS / size) / math.log(config.MANY_ROWS / few)
     return min(max(left, 0.0), 1.0)
 
 
