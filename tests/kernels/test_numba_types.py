@@ -57,6 +57,7 @@ print(hits, misses, *[float(c).hex() for c in classifier.coef_[0]])
 """
 
 
+@pytest.mark.slow
 @pytest.fixture
 def run(tmp_path):
     """Run SCRIPT in a process of its own, with a measure in a module of the user's and a fresh cache."""

@@ -200,6 +200,7 @@ def run(script, environment):
     return chosen, int(hits), int(misses), [float(c) for c in coefficients]
 
 
+@pytest.mark.slow
 def test_plain_kernels_fit_the_same_model_and_keep_loops_of_their_own_on_disk(tmp_path):
     cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
     chosen, hits, misses, by_llvm = run(SCRIPT, cache)

@@ -14,8 +14,8 @@ FEW_ROWS = 20_000
 """Up to so many rows the whole choice is made: seven starts, five folds."""
 
 FEW_ROWS_OF_SCARCE_POINTS = 35_000
-"""The same where the rarer class has fewer than PLENTY_PER_COLUMN points. (w8a, 34,800 rows: F1 +0.005, recall at a
-precision of 0.8 +0.05.)"""
+"""The same where the rarer class has fewer than PLENTY_PER_COLUMN points. (w8a, 34,800 rows: F1 +0.005, recall at
+a precision of 0.8 +0.05.)"""
 
 MANY_ROWS = 100_000
 """From so many rows on the least choice is made; in between it shrinks step by step, and CPU time never jumps."""

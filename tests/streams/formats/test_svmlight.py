@@ -193,6 +193,7 @@ def good_files(values):
     return st.lists(st.one_of(good_lines(values), good_lines(values), other_lines), max_size=8).map("\n".join)
 
 
+@pytest.mark.slow
 @quick
 @given(text=good_files(numbers.filter(lambda text: np.isfinite(float32(text)))), ending=endings)
 def test_a_stream_is_what_scikit_learn_reads_bit_for_bit(text, ending):
