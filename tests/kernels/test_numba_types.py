@@ -57,7 +57,6 @@ print(hits, misses, *[float(c).hex() for c in classifier.coef_[0]])
 """
 
 
-@pytest.mark.slow
 @pytest.fixture
 def run(tmp_path):
     """Run SCRIPT in a process of its own, with a measure in a module of the user's and a fresh cache."""
@@ -80,6 +79,7 @@ def run(tmp_path):
     return run_with
 
 
+@pytest.mark.slow
 def test_a_users_measure_is_cached_between_processes_and_never_stale(run):
     hits, misses, first = run(MEASURE)
     assert (hits, misses) == (0, 1)
