@@ -66,7 +66,7 @@ def rows():
     return X, y
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def the_choice_of_many_rows():
     """Spend as little on the choice between models as for the many rows that shards are meant for."""
     with pytest.MonkeyPatch.context() as patch:

@@ -60,7 +60,7 @@ class SelectionPlan(NamedTuple):
 def _effort(statistics: Statistics, plenty: bool) -> float:
     """Return how much of the whole choice is made: 1 up to few rows, 0 from many on."""
     size = max(statistics.rows, statistics.n_values / config.VALUES_PER_ROW)
-    few = config.FEW_ROWS if plenty else config.FEW_ROWS_OF_SCARCE_POINTS
+    few = min(config.FEW_ROWS if plenty else config.FEW_ROWS_OF_SCARCE_POINTS, config.MANY_ROWS / 2)
     left = math.log(config.MANY_ROWS / size) / math.log(config.MANY_ROWS / few)
     return min(max(left, 0.0), 1.0)
 

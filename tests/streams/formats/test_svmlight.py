@@ -538,8 +538,8 @@ def test_memory_does_not_grow_with_the_file():
         return most
 
     peak(1)  # compiles
-    # Threads of other tests may be at work: the smallest of three counts.
-    assert min(peak(300) for _ in range(3)) < 1.2 * peak(10)
+    # Chunks that wait for the garbage collector may add up to a few percent of the text.
+    assert peak(300) - peak(10) < 0.1 * 300 * len(Repeated(1).lines.getvalue())
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
