@@ -271,6 +271,7 @@ def test_the_threshold_is_the_best_of_all_cuts(seed, name, digits, fetched):
         found = best_of_shards(scores, y, measure)
     best = best_threshold(scores, signed(y), measure)
     assert found.value == pytest.approx(best.value, abs=1e-12)
+    assert found.threshold == pytest.approx(best.threshold, abs=1e-6)
     assert measure.value(*rates_at(scores, signed(y), found.threshold)) == pytest.approx(best.value, abs=1e-12)
 
 

@@ -39,6 +39,7 @@ _GRADIENT_ROWS = 4_000_000
 _GRADIENT_POINTS_PER_COLUMN = 4 * config.PLENTY_PER_COLUMN  # of the rarer class
 _FETCHED_SCORES = _FINER_BINS = 1 << 16
 _TIE = 1e-12
+_APART = 1e-8  # of their size: no two scores of float32 are as close
 
 Asking = Generator[Question[Any], Any, Any]
 
@@ -260,13 +261,13 @@ class ShardTrainingRows:
             width = (high - low) / _FINER_BINS
             if counts[:, first : last + 1].sum() <= _FETCHED_SCORES:
                 fetch(first, last)
-            elif finer and width > 1e-9 * max(abs(low), abs(high)):
+            elif finer and high - low > _APART * max(abs(low), abs(high)):
                 around = np.array([everywhere[:, :first].sum(axis=1), everywhere[:, last + 1 :].sum(axis=1)])
                 # One bin more on each side, for what lies beyond.
                 fine = ScoreBins(low - width, width, _FINER_BINS + 2)
                 parts.append(self._scores_within(scored, measure, fine, (low, high), around, finer - 1))
                 counts[:, first : last + 1] = 0.0
-            # Else scores are equal, or the measure is the same everywhere.
+            # Else the scores are equal, or the measure is the same everywhere.
         places = occupied[beside].tolist()
         asked = tuple(TakeSpread(scored, False, stretch(place, place)) for place in places)
         for place, spread in zip(places, self._engine.ask(Together(asked)).answers if asked else (), strict=True):
