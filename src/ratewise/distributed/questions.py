@@ -210,18 +210,15 @@ class Spread(Answer):
 
 @dataclass(frozen=True)
 class TakeSpread(Question[Spread]):
-    """Of all scores; only of those inside ``within`` if it is given."""
-
     scored: tuple[Scored, ...]
     training: bool
-    within: tuple[float, float] | None = None
 
     name: ClassVar[str] = "spread"
 
     def answer(self, rows: ReadyRows, shard: int) -> Spread:
         found = Spread()
         for fold, model in self.scored:
-            scores, signed = _inside(rows.scores(fold, model, training=self.training), self.within)
+            scores, signed = rows.scores(fold, model, training=self.training)
             if scores.size:
                 weights, wide = np.abs(signed, dtype=np.float64), scores.astype(np.float64)
                 mean = float(np.average(wide, weights=weights))

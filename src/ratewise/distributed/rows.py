@@ -39,6 +39,7 @@ _GRADIENT_ROWS = 4_000_000
 _GRADIENT_POINTS_PER_COLUMN = 4 * config.PLENTY_PER_COLUMN  # of the rarer class
 _FETCHED_SCORES = _FINER_BINS = 1 << 16
 _TIE = 1e-12
+_APART = 1e-8  # of their size: no two scores of float32 are as close
 
 Asking = Generator[Question[Any], Any, Any]
 
@@ -233,61 +234,47 @@ class ShardTrainingRows:
         everywhere[:, [0, -1]] += beyond.T
         histogram = ScoreHistogram(bins, everywhere)
         occupied = np.flatnonzero(counts.any(axis=0))
-        near = np.flatnonzero(_near_the_best(histogram, measure, self._points)[occupied])
+        near = _near_the_best(histogram, occupied, measure, self._points)
         if near.size == 0:  # no cut inside is better than none
             return bins.as_scores(counts)
+        if counts[:, occupied[near[0]] : occupied[near[-1]] + 1].sum() <= _FETCHED_SCORES:
+            runs = [near]  # one round for all
+        else:
+            runs = np.split(near, np.flatnonzero(np.diff(near) > 1) + 1)
         parts = []
-
-        def stretch(first: int, last: int) -> tuple[float, float]:
-            low, high = histogram.edges[first], histogram.edges[last + 1]
-            return max(float(low), within[0]), min(float(high), within[1])
-
-        def fetch(first: int, last: int) -> None:
-            found = self._engine.ask(FetchScores(scored, stretch(first, last)))
-            parts.append((found.scores, found.signed_weights))
-            counts[:, first : last + 1] = 0.0
-
-        # With their neighbours, whose scores the cuts at their ends lie next to.
-        beside = np.setdiff1d(np.concatenate([near - 1, near + 1]), near)
-        beside = beside[(beside >= 0) & (beside < occupied.size)]
-        first, last = occupied[max(near[0] - 1, 0)], occupied[min(near[-1] + 1, occupied.size - 1)]
-        if counts[:, first : last + 1].sum() <= _FETCHED_SCORES:
-            fetch(first, last)
-            near = beside = near[:0]
-        for run in np.split(near, np.flatnonzero(np.diff(near) > 1) + 1) if near.size else ():
+        for run in runs:
             first, last = occupied[run[0]], occupied[run[-1]]
-            low, high = stretch(first, last)
-            width = (high - low) / _FINER_BINS
+            low = max(float(histogram.edges[first]), within[0])
+            high = min(float(histogram.edges[last + 1]), within[1])
             if counts[:, first : last + 1].sum() <= _FETCHED_SCORES:
-                fetch(first, last)
-            elif finer and width > 1e-9 * max(abs(low), abs(high)):
+                found = self._engine.ask(FetchScores(scored, (low, high)))
+                parts.append((found.scores, found.signed_weights))
+            elif finer and high - low > _APART * max(abs(low), abs(high)):
                 around = np.array([everywhere[:, :first].sum(axis=1), everywhere[:, last + 1 :].sum(axis=1)])
                 # One bin more on each side, for what lies beyond.
+                width = (high - low) / _FINER_BINS
                 fine = ScoreBins(low - width, width, _FINER_BINS + 2)
                 parts.append(self._scores_within(scored, measure, fine, (low, high), around, finer - 1))
-                counts[:, first : last + 1] = 0.0
-            # Else scores are equal, or the measure is the same everywhere.
-        places = occupied[beside].tolist()
-        asked = tuple(TakeSpread(scored, False, stretch(place, place)) for place in places)
-        for place, spread in zip(places, self._engine.ask(Together(asked)).answers if asked else (), strict=True):
-            # No cut inside is near the best: that its highest and its lowest score are right is enough.
-            halves = 0.5 * np.array([-1.0, 1.0]) * counts[:, place]
-            parts.append((np.repeat([spread.lowest, spread.highest], 2), np.tile(halves, 2)))
-            counts[:, place] = 0.0
+            else:  # the scores are equal, or the measure is the same everywhere
+                continue
+            counts[:, first : last + 1] = 0.0
         parts.append(bins.as_scores(counts))
-        values, weights = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-        return values[weights != 0], weights[weights != 0]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def _near_the_best(histogram: ScoreHistogram, measure: Measure, points: tuple[float, float]) -> NDArray[np.bool_]:
-    """Return which bins may hold the best threshold; if no rate bounds the measure, those around the best edge."""
+def _near_the_best(
+    histogram: ScoreHistogram, occupied: NDArray[np.intp], measure: Measure, points: tuple[float, float]
+) -> NDArray[np.intp]:
+    """Return which of the occupied bins may hold the best threshold, or have it at an edge; if no rate bounds the
+    measure, those around the best edge.
+    """
     if measure.monotone and not measure.constraints(0.5):
-        return histogram.bins_of_the_best(measure, _TIE)
+        return np.flatnonzero(histogram.bins_of_the_best(measure, _TIE)[occupied])
     ranks = constrained_ranks(
         histogram.values(measure), measure, histogram.tpr, histogram.tnr, histogram.prevalence, points
     )
-    found: NDArray[np.bool_] = np.abs(np.arange(ranks.size - 1) + 0.5 - np.argmax(ranks)) < 2
-    return found
+    above = int(np.searchsorted(occupied, np.argmax(ranks)))
+    return np.arange(max(above - 2, 0), min(above + 2, occupied.size))
 
 
 def _dual_step(request: Learn, objective: ShardReward, passes: float) -> tuple[float, float]:
