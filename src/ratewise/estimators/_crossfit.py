@@ -202,7 +202,9 @@ class CrossFitter:
         """Fit one model to all rows, by the iterations that lead to the best candidate."""
         rows, last = self.rows, candidates[best]
         everything = np.arange(rows.y.size)
-        path = {one.iteration: one for one in candidates if one.iteration < last.iteration} | {last.iteration: last}
+        path = {one.iteration: one for one in candidates if one.iteration < last.iteration} | {
+            last.iteration: last
+        }
         first = last.iteration
         while first > 1 and continues_from(path[first - 1].models[0], self.warm_start):
             first -= 1
@@ -235,9 +237,7 @@ class CrossFitter:
             # Log odds need no scaling; other decision functions have any scale.
             scale = 1.0 if hasattr(models[0], "predict_proba") else max(float(scores.std()), 1e-12)
             transform = VoteTransform(response if trees is None else "decision_function", best.threshold, scale)
-            found.append(
-                Candidate(iteration, ratio, cost_weights, models, scores, best, Stage(trees, transform))
-            )
+            found.append(Candidate(iteration, ratio, cost_weights, models, scores, best, Stage(trees, transform)))
         return found
 
     def _stages(self, models: list[Any]) -> list[int] | list[None]:
