@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -14,17 +15,22 @@ from sklearn.pipeline import Pipeline
 
 Scores = NDArray[np.float64]
 
+# From so many rows on the usual 100 trees underfit: half as many again are grown, and stages say how many help.
+MANY_ROWS = 20_000
+_MORE_TREES = 1.5
+
 
 class Booster:
     """What the meta-estimator asks of a boosting library; scores are log odds of ``classes_[1]``."""
 
     library: ClassVar[str]
     classifier: ClassVar[str]
+    trees_parameter: ClassVar[str] = "n_estimators"
     limits: ClassVar[dict[str, float]] = {}
     """Settings that limit the values of leaves, used where the user has set no limit.
 
-    A leaf is a Newton step: gradients over curvatures, which are p(1-p) at the log odds that boosting starts from. A
-    leaf with one positive in twenty rows moves them by 0.05/p, which is 30 where one row in 600 is positive. The
+    A leaf is a Newton step: gradients over curvatures, which are p(1-p) at the log odds that boosting starts from.
+    A leaf with one positive in twenty rows moves them by 0.05/p, which is 30 where one row in 600 is positive. The
     first tree overshoots, and the later trees mend that.
     """
 
@@ -48,7 +54,7 @@ class Booster:
 
 class _LightGBM(Booster):
     library, classifier = "lightgbm", "LGBMClassifier"
-    limits: ClassVar[dict[str, float]] = {"max_delta_step": 1.0}
+    limits: ClassVar[dict[str, float]] = {"max_delta_step": 2.0}
 
     def trees(self, model: Any) -> int:
         return int(model.best_iteration_ or model.booster_.current_iteration())
@@ -59,7 +65,7 @@ class _LightGBM(Booster):
 
 class _XGBoost(Booster):
     library, classifier = "xgboost", "XGBClassifier"
-    limits: ClassVar[dict[str, float]] = {"max_delta_step": 1.0}
+    limits: ClassVar[dict[str, float]] = {"max_delta_step": 2.0}
 
     def trees(self, model: Any) -> int:
         stopped_early = model.get_xgb_params().get("booster") != "gblinear" and model.early_stopping_rounds
@@ -79,7 +85,11 @@ class _XGBoost(Booster):
 
 
 class _CatBoost(Booster):
-    library, classifier = "catboost", "CatBoostClassifier"  # its leaves have an L2 penalty
+    library, classifier = (
+        "catboost",
+        "CatBoostClassifier",
+    )  # its leaves have an L2 penalty, and it grows 1000 trees
+    trees_parameter = ""
 
     def trees(self, model: Any) -> int:
         return int(model.tree_count_)
@@ -90,6 +100,7 @@ class _CatBoost(Booster):
 
 class _HistGradientBoosting(Booster):
     library, classifier = "sklearn.ensemble", "HistGradientBoostingClassifier"
+    trees_parameter = "max_iter"
     limits: ClassVar[dict[str, float]] = {"l2_regularization": 1.0}
 
     def trees(self, model: Any) -> int:
@@ -118,13 +129,15 @@ def booster_of(estimator: Any) -> Booster | None:
     return None
 
 
-def with_limits(estimator: Any, booster: Booster) -> Any:
-    """Return a copy of the estimator whose leaves are limited, as far as the user has not limited them."""
+def prepared(estimator: Any, booster: Booster, rows: int) -> Any:
+    """Return a copy of the estimator: leaves limited if the user has set no limit, more trees if rows are many."""
     last = _last_step(estimator)
     given = last.get_params(deep=False)
+    settings: dict[str, Any] = {name: value for name, value in booster.limits.items() if not given.get(name)}
+    if rows >= MANY_ROWS and booster.trees_parameter:
+        settings[booster.trees_parameter] = math.ceil(_MORE_TREES * (given.get(booster.trees_parameter) or 100))
     prefix = "" if last is estimator else f"{estimator.steps[-1][0]}__"
-    missing = {prefix + name: value for name, value in booster.limits.items() if not given.get(name)}
-    return clone(estimator).set_params(**missing)
+    return clone(estimator).set_params(**{prefix + name: value for name, value in settings.items()})
 
 
 def tree_count(model: Any, booster: Booster) -> int:
@@ -133,7 +146,7 @@ def tree_count(model: Any, booster: Booster) -> int:
 
 
 def staged_scores(model: Any, booster: Booster, X: Any, stages: Sequence[int]) -> list[Scores]:
-    """Return the scores of ``classes_[1]`` after each of these numbers of trees, or after all if there are fewer."""
+    """Return the scores of ``classes_[1]`` after each of these numbers of trees, or at most all."""
     last = _last_step(model)
     if last is not model:
         X = model[:-1].transform(X)
