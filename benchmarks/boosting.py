@@ -10,8 +10,8 @@
 Boosters have their defaults (100 trees), on one thread. Text columns go in as category codes. Splits are 70/30, by
 block where rows of a block belong together. Files of more than 200,000 rows get one split. Of files of more than
 ``--rows`` rows a stratified sample is taken. A value of recall at a precision below 0 counts as 0, which is that
-of a model that predicts nothing positive. A fit that several methods or measures share is made once, and its CPU time
-counts for each.
+of a model that predicts nothing positive. A fit that several methods or measures share is made once, and its CPU
+time counts for each.
 
 Results are kept in benchmarks/results/boosting.json as they come, and what is there is not computed again. From
 nothing it takes hours; ``--only``, ``--boosters``, ``--methods``, ``--seeds`` and ``--rows`` make it less.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
 Scores = NDArray[np.float64]
 
@@ -39,16 +40,21 @@ class Booster:
         raise NotImplementedError
 
     def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> Scores:
-        """Return the scores by some of the trees; those from the first tree on hold the constant."""
+        """Return the scores by some of the trees."""
         raise NotImplementedError
+
+    def constant(self, model: Any, X: Any) -> float:
+        """Return what the scores of some trees hold besides those trees, from the second tree on."""
+        return 0.0
 
     def staged_scores(self, model: Any, X: Any, stages: Sequence[int]) -> Iterator[Scores]:
         """Yield the scores after each of these numbers of trees, which do not fall."""
         scores, begin = np.zeros(0), 0
+        constant = self.constant(model, X) if len(stages) > 1 else 0.0
         for end in stages:
             if end > begin:
                 more = np.asarray(self.scores_of_trees(model, X, begin, end), dtype=np.float64)
-                scores, begin = scores + more if begin else more, end
+                scores, begin = scores + (more - constant) if begin else more, end
             yield scores
 
 
@@ -72,16 +78,14 @@ class _XGBoost(Booster):
         return int(model.best_iteration + 1 if stopped_early else model.get_booster().num_boosted_rounds())
 
     def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> Any:
-        scores = self._margin(model, X, begin, end)
-        if begin == 0:
-            return scores
-        top = X.iloc[:1] if hasattr(X, "iloc") else X[:1]  # every margin holds the constant, so two hold it twice
-        both = self._margin(model, top, 0, begin) + self._margin(model, top, begin, end)
-        return scores - float((both - self._margin(model, top, 0, end))[0])
+        return model.predict(X, output_margin=True, iteration_range=(begin, end))
 
-    @staticmethod
-    def _margin(model: Any, X: Any, begin: int, end: int) -> Scores:
-        return np.asarray(model.predict(X, output_margin=True, iteration_range=(begin, end)), dtype=np.float64)
+    def constant(self, model: Any, X: Any) -> float:
+        if self.trees(model) < 2:
+            return 0.0
+        row = _safe_indexing(X, [0])  # every margin holds the constant, so two of them hold it twice
+        first, second, both = (self.scores_of_trees(model, row, *trees) for trees in ((0, 1), (1, 2), (0, 2)))
+        return float((first.astype(np.float64) + second - both)[0])
 
 
 class _CatBoost(Booster):

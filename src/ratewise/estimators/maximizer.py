@@ -47,8 +47,9 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     :class:`~sklearn.model_selection.TunedThresholdClassifierCV`.
 
     LightGBM, XGBoost, CatBoost and ``HistGradientBoosting``, alone or at the end of a pipeline, are fitted once
-    per fold, with leaves that cannot overshoot where positives are rare. The out-of-fold value of the measure after
-    each tenth of the trees says how many of them are used. From 20,000 rows on half as many trees again are grown.
+    per fold, with leaves that cannot overshoot where positives are rare. The out-of-fold value of the measure
+    after each tenth of the trees says how many of them are used. From 20,000 rows on half as many trees again are
+    grown.
 
     Other classifiers are fitted once per fold and reweighting iteration. The out-of-fold rates give the class
     weights of the next iteration: AMP's weights at the level reached for pseudo-linear measures, the dual pair for
@@ -278,9 +279,9 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         resampling = resampling_step(self.estimator)
         if resampling is not None and (self._rounds() > 1 or sample_weight is not None):
             raise ValueError(
-                f"The step {resampling!r} of the pipeline resamples rows, so that there would be more or fewer rows "
-                "than sample weights. Leave the step out: the class weights and the threshold do its work. Or set "
-                "rounds=1 and give no sample_weight: then only the threshold is chosen."
+                f"The step {resampling!r} of the pipeline resamples rows, so that there would be more or fewer "
+                "rows than sample weights. Leave the step out: the class weights and the threshold do its work. "
+                "Or set rounds=1 and give no sample_weight: then only the threshold is chosen."
             )
         return measure
 
