@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..solvers.base import History
-from ..solvers.multiclass import ClassRates, MulticlassModel, best_offsets
+from ..solvers.multiclass import ClassRates, MulticlassModel, MultinomialLogistic, best_offsets
 from ..training import ArraySource, FitResult
 from ..training.labelled import LabelledRows
 from ..training.multiclass import SelectedMany, learn_jointly, one_against_the_rest, predicted_classes
@@ -61,7 +61,7 @@ class MulticlassFit:
             transform.scale,
             rates,
             selected.stages,
-            settings.solver,
+            (settings.start or MultinomialLogistic(selected.l2)) if sharpens else settings.solver,
             points,
         )
         names = (f"class {label!r}" for label in self.rows.classes.tolist())
@@ -96,7 +96,7 @@ class MulticlassFit:
             offsets = best_offsets(rows.scores(*model), codes, weights, settings.measure)
             model = model._replace(intercepts=model.intercepts + offsets)
         rates = ClassRates.of_predictions(codes, predicted_classes(model, rows), weights, rows.n_classes)
-        return SelectedMany(model, rates, ())
+        return SelectedMany(model, rates, (), settings.l2)
 
     def _jointly(
         self, transform: Transform, initial: MulticlassModel | None, rng: np.random.Generator, history: History

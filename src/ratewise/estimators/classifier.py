@@ -112,7 +112,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
     measure_ : Measure
         What the name stood for.
     solver_ : Solver
-        What made the model: the start of the best stage with sharpening, the solver itself without.
+        What made the model: the start of the best stage with sharpening, the solver itself without. With many
+        classes sharpening starts from a ``MultinomialLogistic`` unless a solver is named.
 
     Examples
     --------

@@ -52,6 +52,8 @@ class SelectedMany(NamedTuple):
     model: MulticlassModel
     rates: ClassRates
     stages: tuple[str, ...]
+    l2: float
+    """The strength of the penalty of the best stage."""
 
 
 def learn_jointly(
@@ -104,12 +106,13 @@ def learn_jointly(
     found = in_threads(lambda job: _predictions_of(job, path, rows, histories[job.number]), jobs, threads)
     for one in histories:
         history.join(one)
-    stages, rates = _best_stages(found, jobs, rows, measure)
+    best, stages, rates = _best_stages(found, jobs, rows, measure)
     last = {penalty: seeds[len(jobs) + k] for k, penalty in enumerate(penalties)}
     wanted = [penalty for penalty in penalties if any(stage.penalty == penalty for stage in stages)]
     refitted = in_threads(lambda penalty: _refitted(rows, path, stages, penalty, last[penalty]), wanted, threads)
     model = _mean([model for several in refitted for model in several])
-    return SelectedMany(model, rates, tuple(f"{stage.name}, L2 {stage.penalty:.2g}" for stage in stages))
+    names = tuple(f"{stage.name}, L2 {stage.penalty:.2g}" for stage in stages)
+    return SelectedMany(model, rates, names, best.penalty)
 
 
 def passes_over(rows: LabelledRows) -> int:
@@ -192,8 +195,8 @@ def _predictions_of(
 
 def _best_stages(
     found: list[dict[_Stage, NDArray[np.intp]]], jobs: list[_FoldJob], rows: LabelledRows, measure: Measure
-) -> tuple[list[_Stage], ClassRates]:
-    """The stages that do best on the validation rows, as far as these can tell, and the rates of the very best."""
+) -> tuple[_Stage, list[_Stage], ClassRates]:
+    """The best stage on the validation rows, all that these cannot tell from it, and the rates of the best."""
     pooled: dict[_Stage, ClassRates] = {}
     for penalty in dict.fromkeys(job.penalty for job in jobs):
         mine = [(job, calls) for job, calls in zip(jobs, found, strict=True) if job.penalty == penalty]
@@ -206,7 +209,8 @@ def _best_stages(
     best = max(values, key=lambda stage: values[stage])
     useless, perfect = np.mean([measure.scale(float(p)) for p in pooled[best].prevalence if p > 0], axis=0)
     tolerance = half_standard_error(values[best], (float(useless), float(perfect)), codes.size)
-    return [stage for stage, value in values.items() if value >= values[best] - tolerance], pooled[best]
+    alike = [stage for stage, value in values.items() if value >= values[best] - tolerance]
+    return best, alike, pooled[best]
 
 
 def _refitted(

@@ -19,6 +19,7 @@ from ..measures import Measure, Rates
 from ..rewards import Reward
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
 from ..solvers.batch import maximize
+from ..solvers.multiclass import MultinomialLogistic
 from ..solvers.state import Chunk, LinearModel, Summary
 from ..solvers.threshold import rates_at
 from ..transforms import Transform
@@ -109,7 +110,7 @@ class FitResult(NamedTuple):
     rates: Any
     """``Rates``; with several models a list of them."""
     stages: Any
-    solver: Solver
+    solver: Solver | MultinomialLogistic
     """What made the model."""
     points: Any
     """Effective points of both classes that the rates were taken on; with several models a list."""
