@@ -65,19 +65,13 @@ def learn_classes(
     rng: np.random.Generator,
     history: History,
 ) -> SelectedMany:
-    """Fit all classes at once or, without sharpening, each against the rest; ``initial`` is where to begin."""
-    fit = _learn_apart if settings.sharpen is None else _learn_jointly
-    return fit(rows, settings, initial, rng, history)
+    """Fit all classes at once or, without sharpening, each against the rest; ``initial`` is where to begin.
 
-
-def _learn_apart(
-    rows: LabelledRows,
-    settings: FitConfig,
-    initial: MulticlassModel | None,
-    rng: np.random.Generator,
-    history: History,
-) -> SelectedMany:
-    """The paper's algorithm for every class; the highest log odds win, moved to the best macro average."""
+    Without sharpening it is the paper's algorithm for every class. The highest log odds win, moved to the best
+    macro average.
+    """
+    if settings.sharpen is not None:
+        return _learn_jointly(rows, settings, initial, rng, history)
     model = one_against_the_rest(
         rows, settings, settings.solver, initial, rng, history, calibrate=settings.tune, threads=settings.threads
     )
