@@ -372,6 +372,15 @@ def require_number(name: str, value: Any, owner: str, *, low: float, whole: bool
         raise ValueError(f"{owner}: {name} must be {what} above {low:g}; got {value!r}.")
 
 
+def check_settings(solver: Any, *above_zero: str) -> None:
+    """Refuse passes, a reward or other settings that no run could use."""
+    owner = type(solver).__name__
+    require_number("passes", solver.passes, owner, low=0, whole=True)
+    for setting in above_zero:
+        require_number(setting, getattr(solver, setting), owner, low=0)
+    checked_reward(solver.reward, owner)
+
+
 def require_pseudo_linear(measure: Measure, solver: str) -> PseudoLinearMeasure:
     if not isinstance(measure, PseudoLinearMeasure):
         raise ValueError(
