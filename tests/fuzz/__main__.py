@@ -45,7 +45,10 @@ def main() -> int:
                 counts[outcome.kind] += 1
                 slowest, largest = max(slowest, outcome.seconds), max(largest, outcome.megabytes)
             shown = ", ".join(f"{kind} {count}" for kind, count in counts.most_common())
-            print(f"{name:13} {sum(counts.values()):6,} mutants: {shown}; {slowest:.1f} s, {largest:.0f} MB", flush=True)
+            print(
+                f"{name:13} {sum(counts.values()):6,} mutants: {shown}; {slowest:.1f} s, {largest:.0f} MB",
+                flush=True,
+            )
             worst += sum(counts[kind] for kind in BAD)
     return min(worst, 1)
 
@@ -60,7 +63,9 @@ def _try(bench: Workbench, name: str, rng: random.Random, keep: Path, number: in
         outcome = bench.try_file(name, content)
     if outcome.kind in BAD:
         last = outcome.output.strip().splitlines()[-1:] or ["no output"]
-        print(f"{name} {number}: {outcome.kind} ({outcome.seconds:.1f} s, {outcome.megabytes:.0f} MB): {last[0][:250]}")
+        print(
+            f"{name} {number}: {outcome.kind} ({outcome.seconds:.1f} s, {outcome.megabytes:.0f} MB): {last[0][:250]}"
+        )
         if len(content) <= LARGEST_KEPT:
             keep.mkdir(exist_ok=True)
             (keep / f"{name}.{number}").write_bytes(content)

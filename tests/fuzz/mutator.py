@@ -13,7 +13,20 @@ from collections.abc import Sequence
 _NUMBERS = [0, 1, -1, 2, 127, 128, 255, 256, 32767, 65535, 65536, 10**6, 10**9, 2**31 - 1, 2**31, 2**32 - 1]
 _NUMBERS += [2**40, 2**53, 2**62, 2**63 - 1, -(2**31), -(2**63), 3, 7, 8, 64]
 _TEXTS = [b"nan", b"inf", b"-inf", b"1e400", b"1e-400", b"", b"0", b"-1", b"99999999999999999999", b"1e9", b"0x10"]
-_TEXTS += [b"\x00", b"\xff\xfe", b'"', b"\n", b"\r", b"\t", b",", b":", b"\xe9", b"\xf0\x9f\x98\x80", b"None", b"True"]
+_TEXTS += [
+    b"\x00",
+    b"\xff\xfe",
+    b'"',
+    b"\n",
+    b"\r",
+    b"\t",
+    b",",
+    b":",
+    b"\xe9",
+    b"\xf0\x9f\x98\x80",
+    b"None",
+    b"True",
+]
 _DIGITS = re.compile(rb"\d+")
 
 

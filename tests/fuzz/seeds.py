@@ -21,7 +21,14 @@ class Seed(NamedTuple):
 
 
 def commands(*options: str) -> tuple[tuple[str, ...], ...]:
-    return ("fit", "{}", *options, "-q", "-o", "made.skops"), ("predict", "model.skops", "{}", "-q", "-o", "out.csv")
+    return ("fit", "{}", *options, "-q", "-o", "made.skops"), (
+        "predict",
+        "model.skops",
+        "{}",
+        "-q",
+        "-o",
+        "out.csv",
+    )
 
 
 def numbers(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -132,9 +139,48 @@ COMMAND_LINES = (
     ("measures", "--json"),
 )
 WORDS = (
-    *("", "-", "--", "-o", "--target", "--features", "--weight", "--json", "--format", "--positive", "--seed", "-q"),
-    *("0", "1", "-1", "1e9", "1000000000", "99999999999999999999", "nan", "0.5", "²", "x" * 100_000, "\x00", "\x1b[31m"),
-    *("f1", "gmean", "recall@precision=2", "f1,f2", "csv", "npz", "svmlight", "label", "a", "a,b", "a,a", "colour"),
+    *(
+        "",
+        "-",
+        "--",
+        "-o",
+        "--target",
+        "--features",
+        "--weight",
+        "--json",
+        "--format",
+        "--positive",
+        "--seed",
+        "-q",
+    ),
+    *(
+        "0",
+        "1",
+        "-1",
+        "1e9",
+        "1000000000",
+        "99999999999999999999",
+        "nan",
+        "0.5",
+        "²",
+        "x" * 100_000,
+        "\x00",
+        "\x1b[31m",
+    ),
+    *(
+        "f1",
+        "gmean",
+        "recall@precision=2",
+        "f1,f2",
+        "csv",
+        "npz",
+        "svmlight",
+        "label",
+        "a",
+        "a,b",
+        "a,a",
+        "colour",
+    ),
     *("good.csv", "good.svm", "model.skops", "none.csv", ".", "*", "[", "~nobody", "/dev/null", "/dev/zero"),
     *("/dev/full", "/dev/stdin", "/proc/self/mem", "no/such/folder", "é", "good.csv/x", "out.parquet", "--resume"),
 )

@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._foreign import canonical_csr, plain_matrix
 from ..solvers import Solver
 from ..training.rows import class_totals
 from ..transforms import Standardizer
@@ -79,15 +80,16 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    return validate_data(
+    checked = validate_data(
         estimator,
-        X,
+        plain_matrix(X),
         reset=reset,
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
         order="C",
         ensure_all_finite=False,
     )
+    return canonical_csr(checked) if sparse.issparse(checked) else checked
 
 
 def _require_finite(X: Any, names: NDArray[Any] | None) -> None:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+_LONGEST_QUOTED = 200
+
+
 class DataError(ValueError):
     """A file or stream that cannot be read as it is; the message says where and what to do."""
 
@@ -22,8 +25,15 @@ def need_pyarrow(what: str, module: str = "pyarrow") -> Any:
 
 def not_whole(kind: str, error: Exception) -> str:
     """Return the message for a file that cannot be read to its end."""
-    first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return f"this is not a whole {kind} file; it may have been cut off. Write or copy it again. ({first_line})"
+    return (
+        f"this is not a whole {kind} file; it may have been cut off. Write or copy it again. ({first_line(error)})"
+    )
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of a message of others, not too long."""
+    line = next(iter(str(error).splitlines()), "") or type(error).__name__
+    return line if len(line) <= _LONGEST_QUOTED else line[:_LONGEST_QUOTED] + " ..."
 
 
 @dataclass(frozen=True)
