@@ -1,7 +1,7 @@
 """Where arrays of others become arrays that compiled loops may trust: nothing is read outside of them.
 
-Compiled loops check no index. So what comes from a caller, from a file or from another machine passes through here
-once: every index of a sparse matrix lies inside of its shape, every offset of an Arrow array inside of its buffers.
+Compiled loops check no index. So what comes from a caller, a file or another machine passes through here once:
+every index of a sparse matrix lies inside of its shape, every offset of an Arrow array inside of its buffers.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def plain_matrix(X: Any, what: str = "X") -> Any:
 
 
 def trusted_csr(X: Any, what: str = "X") -> Any:
-    """Return a sparse matrix as CSR with sorted indices, none twice in a row; its arrays are shared if they can be.
+    """Return a sparse matrix as checked CSR with sorted indices, none twice in a row.
 
-    Entries that are stored twice are added up, as scipy does.
+    Entries that are stored twice are added up, as scipy does. Nothing is copied if nothing has to be changed.
     """
     X = _checked_sparse(X, what)
     return canonical_csr(X if X.format == "csr" else X.tocsr())
@@ -54,7 +54,7 @@ def canonical_csr(X: Any) -> Any:
 
 
 def _checked_sparse(X: Any, what: str) -> Any:
-    """Return the same matrix, made anew: flags that a caller has set may be wrong, and scipy checks what it makes."""
+    """Return the same matrix, made anew of the same arrays: flags that a caller has set may be wrong."""
     try:
         if X.format in ("csr", "csc", "bsr"):
             X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
@@ -69,6 +69,6 @@ def _checked_sparse(X: Any, what: str) -> Any:
 
 
 def trusted_batch(batch: Any) -> Any:
-    """Return an Arrow record batch whose offsets, dictionary indices and texts were checked; ValueError otherwise."""
+    """Return an Arrow record batch, its offsets, dictionary indices and texts checked; ValueError otherwise."""
     batch.validate(full=True)
     return batch

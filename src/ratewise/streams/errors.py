@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-
 _LONGEST_QUOTED = 200
 
 
@@ -32,8 +31,12 @@ def not_whole(kind: str, error: Exception) -> str:
 
 def first_line(error: Exception) -> str:
     """Return the first line of a message of others, not too long."""
-    line = next(iter(str(error).splitlines()), "") or type(error).__name__
-    return line if len(line) <= _LONGEST_QUOTED else line[:_LONGEST_QUOTED] + " ..."
+    return shortened(next(iter(str(error).splitlines()), "") or type(error).__name__)
+
+
+def shortened(text: str) -> str:
+    """Return a name or a value of a file as a message quotes it, not too long."""
+    return text if len(text) <= _LONGEST_QUOTED else text[:_LONGEST_QUOTED] + " ..."
 
 
 @dataclass(frozen=True)
@@ -60,5 +63,5 @@ class Place:
                 first = self.find_first_row()
             where += f", row {first + offset + 1:,}" if first is not None else ""
         if column is not None:
-            where += f", column {column!r}"
+            where += f", column {shortened(column)!r}"
         return DataError(f"{where}: {problem}")

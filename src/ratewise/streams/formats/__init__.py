@@ -89,8 +89,8 @@ class Opened(NamedTuple):
 def too_wide(name: str, n_columns: int) -> str:
     """Return the message for more columns than a model can have."""
     return (
-        f"{name}: {n_columns:,} columns, where at most {MOST_COLUMNS:,} are possible. Hash them into fewer first, for "
-        "instance with sklearn.feature_extraction.FeatureHasher."
+        f"{name}: {n_columns:,} columns, where at most {MOST_COLUMNS:,} are possible. Hash them into fewer first, "
+        "for instance with sklearn.feature_extraction.FeatureHasher."
     )
 
 
