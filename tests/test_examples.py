@@ -11,16 +11,23 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parent.parent
+NEEDS_TORCH = {"torch_loss.py", "torch.md"}
 ARGUMENTS = {"digits.py": ["--splits", "1"], "plots.py": ["figure.png"]}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
 def test_the_example_runs(example, monkeypatch, capsys, tmp_path):
+    skip_without_torch(example)
     monkeypatch.chdir(tmp_path)  # what an example writes must not land among the sources
     monkeypatch.setattr(sys, "argv", [example.name, *ARGUMENTS.get(example.name, [])])
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out.strip()
+
+
+def skip_without_torch(path):
+    if path.name in NEEDS_TORCH:
+        pytest.importorskip("torch")
 
 
 def python_blocks(page):
@@ -29,6 +36,7 @@ def python_blocks(page):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
 def test_the_code_on_the_page_runs(page, monkeypatch, tmp_path):
+    skip_without_torch(page)
     monkeypatch.chdir(tmp_path)
     module = ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)  # checkpoints pickle the classes that a page defines
