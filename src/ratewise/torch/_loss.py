@@ -32,8 +32,8 @@ class MeasureLoss(nn.Module):
     In training mode the module counts the logits of the rows that pass through it, by class, and forgets old rows
     little by little. Every ``refresh`` steps it takes from these counts the best threshold, the two rates at it,
     and the measure's slopes at these rates, which are the class weights of the next steps. The first
-    ``sharpen_after`` steps have weighted cross-entropy; later ones have a sigmoid reward around the threshold, which
-    is bounded as the measure itself is, so that rows the network cannot classify no longer dominate the gradient.
+    ``sharpen_after`` steps have weighted cross-entropy. Later ones have a sigmoid reward around the threshold, which is
+    bounded as the measure itself is: rows that the network cannot classify no longer dominate the gradient.
 
     Choose the threshold on validation rows at the end: :func:`best_threshold`.
 
@@ -41,8 +41,7 @@ class MeasureLoss(nn.Module):
     ----------
     measure : str, Measure or function of (tpr, tnr), default="f1"
     sharpen_after : int or None, default=None
-        Training steps with cross-entropy, before the sigmoid reward begins: about two thirds of all steps is a good
-        choice. None keeps cross-entropy until :meth:`sharpen` is called.
+        Training steps with cross-entropy, before the sigmoid reward begins: half of all steps is a good choice. None keeps cross-entropy until :meth:`sharpen` is called.
     n_labels : int, default=1
         Columns of logits and labels, each a yes or no of its own: their mean loss is returned (for the macro
         average of the measure). 1 for two classes.
@@ -250,8 +249,8 @@ def _in_columns(logits: Tensor, labels: Tensor, n_labels: int) -> tuple[Tensor, 
 def _require_valid(scores: Tensor, truth: Tensor) -> None:
     if not bool(torch.isfinite(scores).all()):
         raise ValueError(
-            "logits hold NaN or infinite values: the training has diverged, or a row has. Try a smaller learning rate, "
-            "clip gradients, or look for NaN in the inputs."
+            "logits hold NaN or infinite values: the training has diverged, or a row holds such a value. Try a "
+            "smaller learning rate, clip the gradients, or look for NaN in the rows."
         )
     if not bool(((truth == 0) | (truth == 1)).all()):
         raise ValueError("labels must be 0 or 1.")
