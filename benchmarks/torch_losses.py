@@ -1,8 +1,8 @@
 """MeasureLoss against other losses for PyTorch: test F1 in the mean of seeds, and CPU time per training step.
 
 Every loss trains the same network with Adam for the same number of epochs. After each epoch the best threshold on
-the validation rows (a fifth of the training rows) is taken; the epoch with the best validation F1 is reported on the
-test rows. Soft F1 is one minus the F1 of a mini-batch's probabilities; AnyLoss the same of probabilities pushed
+the validation rows (a fifth of the training rows) is taken. The epoch with the best F1 there is reported on the
+test rows. Soft F1 is one minus the F1 of a mini-batch's probabilities; AnyLoss is the same of probabilities pushed
 towards 0 and 1, 73 times as steep, as its authors advise.
 
     python benchmarks/torch_losses.py --data DIR [--only reuters_lasvm] [--seeds 5]

@@ -32,8 +32,8 @@ class MeasureLoss(nn.Module):
     In training mode the module counts the logits of the rows that pass through it, by class, and forgets old rows
     little by little. Every ``refresh`` steps it takes from these counts the best threshold, the two rates at it,
     and the measure's slopes at these rates, which are the class weights of the next steps. The first
-    ``sharpen_after`` steps have weighted cross-entropy. Later ones have a sigmoid reward around the threshold, which is
-    bounded as the measure itself is: rows that the network cannot classify no longer dominate the gradient.
+    ``sharpen_after`` steps have weighted cross-entropy. Later ones have a sigmoid reward around the threshold, that
+    is bounded as the measure is: rows that the network cannot classify no longer dominate the gradient.
 
     Choose the threshold on validation rows at the end: :func:`best_threshold`.
 
@@ -41,7 +41,8 @@ class MeasureLoss(nn.Module):
     ----------
     measure : str, Measure or function of (tpr, tnr), default="f1"
     sharpen_after : int or None, default=None
-        Training steps with cross-entropy, before the sigmoid reward begins: half of all steps is a good choice. None keeps cross-entropy until :meth:`sharpen` is called.
+        Training steps with cross-entropy, before the sigmoid reward begins: half of all steps is a good choice.
+        None keeps cross-entropy until :meth:`sharpen` is called.
     n_labels : int, default=1
         Columns of logits and labels, each a yes or no of its own: their mean loss is returned (for the macro
         average of the measure). 1 for two classes.
@@ -95,15 +96,13 @@ class MeasureLoss(nn.Module):
             require_number("sharpen_after", sharpen_after, "MeasureLoss", low=-1, whole=True)
         self.measure = get_measure(measure)
         self.sharpen_after, self.n_labels, self.memory, self.refresh = sharpen_after, n_labels, memory, refresh
-        empty = torch.zeros(n_labels, 2, _BINS.number, dtype=torch.float64)
-        self.register_buffer("counts", empty)  # decayed, of negatives and of positives
-        self.register_buffer("_recent", torch.zeros(n_labels, 2, _BINS.number, dtype=torch.float32))
+        self.register_buffer("counts", torch.zeros(n_labels, 2, _BINS.number))  # of negatives, then of positives
+        self.register_buffer("_recent", torch.zeros(n_labels, 2, _BINS.number))
         self.register_buffer("class_weights", torch.ones(n_labels, 2))  # of a negative and of a positive row
         self.register_buffer("threshold", torch.zeros(n_labels))
         self.register_buffer("width", torch.ones(n_labels))
         # On the host: reading a buffer would wait for the device at every step.
         self._steps = self._recent_rows = 0
-        self._has_width = False
 
     def sharpen(self) -> None:
         """Go over from cross-entropy to the sigmoid reward now."""
@@ -111,11 +110,10 @@ class MeasureLoss(nn.Module):
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return what ``state_dict`` keeps beside the buffers."""
-        return {"steps": self._steps, "recent_rows": self._recent_rows, "has_width": self._has_width}
+        return {"steps": self._steps, "recent_rows": self._recent_rows}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
         self._steps, self._recent_rows = int(state["steps"]), int(state["recent_rows"])
-        self._has_width = bool(state["has_width"])
 
     @property
     def sharpening(self) -> bool:
@@ -137,14 +135,11 @@ class MeasureLoss(nn.Module):
             _require_valid(scores, truth)
         if self.training:
             self._count(scores.detach(), truth, sample_weight)
-        sharpening = self.sharpening
-        if sharpening and not self._has_width:
-            self._set_weights(take_width=True)
         weights = torch.where(truth > 0.5, self.class_weights[:, 1], self.class_weights[:, 0])
         if sample_weight is not None:
             weights = weights * sample_weight.to(weights).reshape(-1, 1)
         signs = 2.0 * truth - 1.0
-        if sharpening:
+        if self.sharpening:
             # Twice the width makes the slope at the threshold that of cross-entropy: the step size stays right.
             margins = signs * (scores - self.threshold) / self.width
             losses = 2.0 * self.width * torch.sigmoid(-margins)
@@ -178,9 +173,9 @@ class MeasureLoss(nn.Module):
         self._recent.zero_()
         self._recent_rows = 0
 
-    def _set_weights(self, *, take_width: bool = False) -> None:
+    def _set_weights(self) -> None:
         """Take class weights and threshold of every label from its counts."""
-        for label, counts in enumerate(self.counts.cpu().numpy()):
+        for label, counts in enumerate(self.counts.double().cpu().numpy()):
             totals = counts.sum(axis=1)
             if totals.min() < _ENOUGH_POINTS:
                 continue
@@ -193,9 +188,8 @@ class MeasureLoss(nn.Module):
             before = self.class_weights[label].cpu()
             self.class_weights[label] = torch.sqrt(asked * before).to(self.class_weights)
             self.threshold[label] = evaluated.best.threshold
-            if take_width:
+            if not self.sharpening:  # a width that followed the logits would let them grow without end
                 self.width[label] = max(width, _NARROWEST)
-        self._has_width = self._has_width or take_width
 
     def _evaluated(self, counts: Any, totals: Any) -> tuple[Evaluation, Evaluated]:
         negatives, positives = totals
