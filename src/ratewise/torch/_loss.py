@@ -31,9 +31,9 @@ class MeasureLoss(nn.Module):
 
     In training mode the module counts the logits of the rows that pass through it, by class, and forgets old rows
     little by little. Every ``refresh`` steps it takes from these counts the best threshold, the two rates at it,
-    and the measure's slopes at these rates, which are the class weights of the next steps. The first
-    ``sharpen_after`` steps have weighted cross-entropy. Later ones have a sigmoid reward around the threshold, that
-    is bounded as the measure is: rows that the network cannot classify no longer dominate the gradient.
+    and the measure's slopes at these rates, the class weights of the next steps. The first
+    ``sharpen_after`` steps have weighted cross-entropy. Later ones have a sigmoid reward around the threshold,
+    bounded as the measure is: rows that the network cannot classify no longer dominate the gradient.
 
     Choose the threshold on validation rows at the end: :func:`best_threshold`.
 
