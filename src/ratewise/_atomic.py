@@ -51,7 +51,7 @@ def write_bytes(path: str | os.PathLike[str] | BinaryIO, content: bytes) -> None
 
 
 def abandoned_parts(path: str | os.PathLike[str]) -> list[Path]:
-    """Return what :func:`atomic_write` left beside a file when its process was killed; not what is being written."""
+    """Return what :func:`atomic_write` left beside a file when its process was killed, not what is in use."""
     target = Path(os.path.realpath(path))
     pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.partial")
     return [one for one in target.parent.glob(".*.partial") if pattern.fullmatch(one.name) and _is_abandoned(one)]

@@ -482,7 +482,9 @@ def test_a_fit_of_a_file_that_has_changed_begins_anew_and_says_so(change, tmp_pa
     ("how", "named"),
     [({"files": ["b.csv", "a.csv"]}, "files"), ({"positive": 0}, "positive class"), ({"weight": "w"}, "weight")],
 )
-def test_a_checkpoint_of_other_files_classes_or_weights_is_refused(how, named, tmp_path, windows_only, monkeypatch):
+def test_a_checkpoint_of_other_files_classes_or_weights_is_refused(
+    how, named, tmp_path, windows_only, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     X, y = rows(2000)
     table = np.column_stack([X, 1.0 + y, y])

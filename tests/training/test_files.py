@@ -17,8 +17,8 @@ from ratewise.solvers import LinearModel, Sharpen, Spade, Stamp, WeightedLogisti
 from ratewise.solvers.base import Learn, Run
 from ratewise.solvers.history import History
 from ratewise.training import FitConfig, Trainer, config
-from ratewise.training.plain_data import Known, Packed, pack, unpack
 from ratewise.training.files import StreamLabels, WindowSource, rows_in_memory
+from ratewise.training.plain_data import Known, Packed, pack, unpack
 from ratewise.transforms import Whitener
 
 F1, GMEAN = get_measure("f1"), get_measure("gmean")

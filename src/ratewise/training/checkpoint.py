@@ -68,7 +68,13 @@ class Checkpoint:
                 "values, lists, dicts and arrays for attributes; or fit without a checkpoint."
             ) from error
         arrays = [[dtype_to_json(one.dtype), one.shape, _order(one)] for one in packed.arrays]
-        header = {"version": __version__, "fit": self._fit, "rows": self._rows, "arrays": arrays, "state": packed.tree}
+        header = {
+            "version": __version__,
+            "fit": self._fit,
+            "rows": self._rows,
+            "arrays": arrays,
+            "state": packed.tree,
+        }
         with atomic_write(self._path) as file:
             if hasattr(os, "fchmod"):
                 os.fchmod(file.fileno(), 0o600)
@@ -182,7 +188,9 @@ def require_checkpoint(path: Path) -> None:
             f"The checkpoint {path} belongs to another user and is not read: remove it, or name another file."
         )
     if about.st_size and not _is_checkpoint(path):
-        raise ValueError(f"{path} is there and is no checkpoint of ratewise: it is left as it is; name another file.")
+        raise ValueError(
+            f"{path} is there and is no checkpoint of ratewise: it is left as it is; name another file."
+        )
 
 
 def _is_checkpoint(path: Path) -> bool:

@@ -146,7 +146,10 @@ class _Packer:
         if isinstance(value, np.dtype):
             return ["dtype", dtype_to_json(value)]
         if isinstance(value, type):
-            return ["type", next((name for name, one in _TYPES.items() if one is value), None) or self._refuse(value)]
+            return [
+                "type",
+                next((name for name, one in _TYPES.items() if one is value), None) or self._refuse(value),
+            ]
         if id(value) in self._seen:
             return ["seen", self._seen[id(value)][0]]
         self._seen[id(value)] = (len(self._seen), value)
