@@ -3,7 +3,7 @@
 Every loss trains the same network with Adam for the same number of epochs, at several learning rates. After each
 epoch the best threshold on the validation rows (a fifth of the training rows) is taken. The learning rate and the
 epoch with the best F1 there are reported on the test rows. Soft F1 is one minus the F1 of a mini-batch's
-probabilities; AnyLoss is the same of probabilities pushed towards 0 and 1, 73 times as steep (its authors advise it).
+probabilities; AnyLoss is the same of probabilities pushed towards 0 and 1, 73 times as steep, as its authors do.
 
     python benchmarks/torch_losses.py --data DIR [--only reuters_lasvm] [--seeds 5]
 

@@ -182,7 +182,7 @@ def learn(request: Learn, rows: ArrayRows, points: int) -> None:
 
 
 class Runner:
-    """A run with the rows it learns from, and how far its present request has come. Can be pickled in between."""
+    """A run with the rows it learns from, and how far its present request has come. Plain data in between."""
 
     def __init__(self, run: Run, fold: int, seen: Summary):
         self.run, self.fold, self.seen = run, fold, seen
