@@ -39,8 +39,10 @@ test-oldest: .venv-oldest/made
 
 # The tests that need PyTorch, which `make test` skips where it is missing. The version is one with a small CPU build.
 TORCH ?= torch==2.13.0
-test-torch: .venv/made
+torch: .venv/made
 	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
+
+test-torch: torch
 	$(ONE_THREAD) $(BIN)/pytest tests/test_torch.py src/ratewise/torch tests/test_examples.py -k torch
 
 # ruff, mypy and import-linter before every commit, from .venv and without a network.
