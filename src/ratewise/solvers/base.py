@@ -180,7 +180,7 @@ class Task:
 
 
 class Run(ABC):
-    """A training run: it can be asked for what comes next, told what came of it, and pickled in between."""
+    """A training run: it can be asked for what comes next, told what came of it, and stored in between."""
 
     finished: bool = False
 
