@@ -61,6 +61,9 @@ def _try(bench: Workbench, name: str, rng: random.Random, keep: Path, number: in
         files = [bench.model_of("csv")] if name == "model" else bench.seeds[name].files
         content = mutated(rng.choice(files), files, rng)
         outcome = bench.try_file(name, content)
+    if outcome.kind == "warning":
+        shown = next(line for line in outcome.output.splitlines() if "Warning: " in line)
+        print(f"{name} {number}: {shown[-200:]}")
     if outcome.kind in BAD:
         last = outcome.output.strip().splitlines()[-1:] or ["no output"]
         print(
