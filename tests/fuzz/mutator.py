@@ -32,7 +32,7 @@ _DIGITS = re.compile(rb"\d+")
 
 
 def mutated(data: bytes, others: Sequence[bytes], rng: random.Random) -> bytes:
-    """Return the bytes damaged in a few ways. The members of a zip or gzip file are damaged too, and packed again."""
+    """Return the bytes damaged in a few ways; what is in a zip or gzip file is damaged too, and packed again."""
     if data[:2] == b"PK" and rng.random() < 0.6:
         return _zip_of_mutated(data, rng)
     if data[:2] == b"\x1f\x8b" and rng.random() < 0.6:
@@ -59,7 +59,7 @@ def _zip_of_mutated(data: bytes, rng: random.Random) -> bytes:
     with zipfile.ZipFile(packed, "w") as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a name that is there twice
         for old, content in members:
-            archive.writestr(old.filename, content, compress_type=info.compress_type)
+            archive.writestr(zipfile.ZipInfo(old.filename), content, compress_type=info.compress_type)
     return packed.getvalue()
 
 
