@@ -3,11 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo check test lint types test-oldest hooks bench speed quality reproduce reproduction-page \
+.PHONY: demo check test fuzz lint types test-oldest hooks bench speed quality reproduce reproduction-page \
 	reproduce-quick figures clean
 
 demo: .venv/made
 	$(BIN)/python examples/digits.py
+
+# Damaged files, models and command lines, some minutes of them: make fuzz ARGS="--mutants 2000 --formats npz"
+fuzz: .venv/made
+	$(ONE_THREAD) $(BIN)/python tests/fuzz $(ARGS)
 
 # The same examples everywhere; plain pytest draws new ones each time.
 # A file of tests stays in one process: its fixtures are made once, and its loops are compiled once.

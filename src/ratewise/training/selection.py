@@ -54,7 +54,8 @@ class SelectionPlan(NamedTuple):
             folds = min(folds if validation_fraction is not None else config.FOLDS, statistics.n_groups)
         few_rows = statistics.rows < config.FEW_ROWS and rarer < config.FEW_POINTS
         repeats = config.REPEATS if few_rows else 1
-        return cls(max(min(folds, rarer), 1), repeats, starts, small)
+        folds = max(min(folds, rarer), 1)
+        return cls(folds, repeats if folds > 1 else 1, starts, small)
 
 
 def _effort(statistics: Statistics, plenty: bool) -> float:
