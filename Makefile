@@ -10,7 +10,8 @@ demo: .venv/made
 	$(BIN)/python examples/digits.py
 
 # The same examples everywhere; plain pytest draws new ones each time.
-PYTEST := $(ONE_THREAD) $(BIN)/pytest -n 2 --hypothesis-seed=0
+# A file of tests stays in one process: its fixtures are made once, and its loops are compiled once.
+PYTEST := $(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadfile --hypothesis-seed=0
 
 # Two minutes on two cores: what to run before every commit.
 check: lint types
@@ -34,7 +35,7 @@ types: .venv/made
 # deprecated since, so such warnings are no errors here.
 OLDEST_PYTHON ?= python3.11
 test-oldest: .venv-oldest/made
-	$(ONE_THREAD) .venv-oldest/bin/pytest -n 2 --hypothesis-seed=0 -m "not slow" \
+	$(ONE_THREAD) .venv-oldest/bin/pytest -n 2 --dist loadfile --hypothesis-seed=0 -m "not slow" \
 		-W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(ARGS)
 
 # ruff, mypy and import-linter before every commit, from .venv and without a network.

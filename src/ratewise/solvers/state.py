@@ -119,13 +119,7 @@ _MET = ("positives", "negatives", "positive_hits", "negative_hits")
 class Learner:
     """The current model, the mean of the models since :meth:`restart_mean`, and the class weights.
 
-    Parameters
-    ----------
-    n_features : int
-    dtype : float32 or float64
-        The width of the arithmetic; that of the rows.
-    initial : LinearModel, optional
-        Where to begin; all zeros unless given.
+    The arithmetic is as wide as ``dtype``, that of the rows.
     """
 
     def __init__(self, n_features: int, dtype: Any, initial: LinearModel | None = None):

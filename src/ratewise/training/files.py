@@ -66,20 +66,7 @@ class _Job(ABC):
 
 
 class WindowSource:
-    """Rows of two classes in a stream.
-
-    Parameters
-    ----------
-    stream : Stream
-    survey : Survey
-    labels : StreamLabels
-    measure : Measure
-        For progress reports.
-    seed : int
-    checkpoint : Checkpoint, optional
-    checkpoint_rows : int
-    progress : function, optional
-    """
+    """Rows of two classes in a stream; the measure is for progress reports."""
 
     dtype = np.dtype(np.float32)
 
