@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ratewise.measures import FBeta, FunctionMeasure, Rates, at_prevalence
 from ratewise.solvers import Learn, LinearModel, Spade, Task
-from ratewise.solvers.history import History
+from ratewise.solvers.base import History
 from ratewise.training.plain_data import Known, Packed, described, digest, pack, unpack
 
 

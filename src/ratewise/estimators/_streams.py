@@ -16,7 +16,7 @@ from ..training import ArraySource, FitConfig, FitResult, Trainer
 from ..training.checkpoint import Checkpoint, facts_of_files
 from ..training.files import StreamLabels, WindowSource, rows_in_memory
 from ..training.plain_data import digest
-from ..training.source import Progress
+from ..training.source import Progress, occupied_columns
 from ._fits import fitted_two_classes
 from ._settings import fit_config, one_blas_thread, warn_of_constraints
 from ._validation import check_stream_arguments, positive_label, require_once_enough
@@ -91,10 +91,11 @@ class StreamFitting:
         with one_blas_thread():
             in_memory = None if in_windows else rows_in_memory(stream, survey, labels, progress)
             if in_memory is not None:
-                X, signed_weights = in_memory
+                (X, occupied), signed_weights = occupied_columns(in_memory[0]), in_memory[1]
                 weights = signed_weights / np.abs(signed_weights).mean()
                 rng = np.random.default_rng(seed)
                 result = trainer.fit(ArraySource(X, weights, rng, progress=progress))
+                result = result.widened(occupied, stream.encoder.n_features)
             else:
                 kept = checkpoint and stream_checkpoint(checkpoint, stream, survey, labels, settings, seed)
                 source = WindowSource(
@@ -126,7 +127,7 @@ class StreamFitting:
         result: FitResult,
         history: History,
     ) -> None:
-        self.n_features_in_ = len(stream.feature_names)
+        self.n_features_in_ = stream.encoder.n_features
         self.history_ = history.table()
         self._online = None
         fitted = fitted_two_classes(result, labels.classes, self.pos_label, settings.measure)

@@ -184,7 +184,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
             Rows of one group are never parted between the inner folds.
         """
         settings = fit_config(self, threads=threads_of(self.n_jobs))
-        checked, columns = Columns.of(X, self)
+        checked, columns = Columns.of(X, self, occupied_only=not self.warm_start)
         options = FitOptions(settings, bool(self.low_memory), self.pos_label, groups)
         task = fit_task(checked, y, sample_weight, options, target_prevalence)
         before = self._models_before(columns.number, task.n_models) if self.warm_start else None
@@ -192,6 +192,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
         history = History(verbose=bool(self.verbose))
         with one_blas_thread():
             fitted = task.learn(before, rng, history)
+        fitted = fitted._replace(result=fitted.result.widened(checked.occupied, columns.number))
 
         for name in STREAM_ATTRIBUTES:
             self.__dict__.pop(name, None)

@@ -130,6 +130,29 @@ class FitResult(NamedTuple):
         intercepts = np.array([intercept - threshold])
         return cls(coef[np.newaxis, :], intercepts, transform.scale, rates, stages, solver, points)
 
+    def widened(self, occupied: NDArray[np.integer[Any]] | None, n_columns: int) -> FitResult:
+        """Return the result of all columns, where only some of them have entries and were fitted."""
+        if occupied is None:
+            return self
+        coef, scale = np.zeros((self.coef.shape[0], n_columns)), np.ones(n_columns)
+        coef[:, occupied], scale[occupied] = self.coef, self.scale
+        return self._replace(coef=coef, scale=scale)
+
+
+def occupied_columns(X: Any) -> tuple[Any, NDArray[np.integer[Any]] | None]:
+    """Return sparse rows without the columns that have no entry, and which columns are left.
+
+    What a fit costs grows with the columns, and a column without an entry has the coefficient 0. Other rows, and
+    those with more entries than columns, are left as they are.
+    """
+    if not sparse.issparse(X) or X.nnz >= X.shape[1]:
+        return X, None
+    occupied, places = np.unique(X.indices, return_inverse=True)
+    if not occupied.size:
+        return X, None
+    places = places.reshape(-1).astype(X.indices.dtype)
+    return type(X)((X.data, places, X.indptr), shape=(X.shape[0], occupied.size)), occupied
+
 
 def answer(rows: ArrayRows, request: Request) -> Any:
     """Answer any request but :class:`Learn` from rows in memory."""
