@@ -27,8 +27,8 @@ from .warmup import warmup
 class Commands(click.Group):
     """A group of commands that never shows a traceback (RATEWISE_DEBUG=1 does).
 
-    The one place where the end of a command becomes a sentence on stderr and an exit code: 0 success, 1 bad data, 2
-    bad usage, 130 after Ctrl-C.
+    The one place where the end of a command becomes a sentence on stderr and an exit code: 0 success, 1 bad data,
+    2 bad usage, 130 after Ctrl-C.
     """
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:

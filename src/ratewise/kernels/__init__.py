@@ -1,6 +1,7 @@
 """The compiled loops: the only hot code."""
 
 from . import numba_types  # noqa: F401  (lets numba take measures and rewards)
+from ._cache import njit
 from ._operations import add_rows, row_dot
 from .order import (
     evenly_mixed_classes,
@@ -53,6 +54,7 @@ __all__ = [
     "merge_column_moments",
     "mix_evenly",
     "model_places",
+    "njit",
     "padded_triangle",
     "row_dot",
     "score_rows",
