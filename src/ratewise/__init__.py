@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .measures import ConstraintWarning
     from .onnx import export_onnx
     from .persistence import load_model, save_model
-    from .reports import Report, report
+    from .reports import Report, model_card, report
     from .streams import open_stream
 
 __version__ = "0.1.0"
@@ -23,6 +23,7 @@ _HOMES = {
     "Report": ".reports",
     "export_onnx": ".onnx",
     "load_model": ".persistence",
+    "model_card": ".reports",
     "open_stream": ".streams",
     "report": ".reports",
     "save_model": ".persistence",
@@ -49,6 +50,7 @@ __all__ = [
     "__version__",
     "export_onnx",
     "load_model",
+    "model_card",
     "open_stream",
     "report",
     "save_model",
