@@ -14,8 +14,7 @@ from ratewise import open_stream
 from ratewise.kernels import fold_of_each_row
 from ratewise.measures import get_measure
 from ratewise.solvers import LinearModel, Sharpen, Spade, Stamp, WeightedLogistic, best_threshold, rates_at
-from ratewise.solvers.base import Learn, Run
-from ratewise.solvers.history import History
+from ratewise.solvers.base import History, Learn, Run
 from ratewise.training import FitConfig, Trainer, config
 from ratewise.training.files import StreamLabels, WindowSource, rows_in_memory
 from ratewise.transforms import Whitener

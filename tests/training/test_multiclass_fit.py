@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ratewise.measures import get_measure
 from ratewise.solvers import Stamp
-from ratewise.solvers.history import History
+from ratewise.solvers.base import History
 from ratewise.solvers.multiclass import ClassRates, MulticlassModel
 from ratewise.training.labelled import LabelledRows
 from ratewise.training.multiclass import (

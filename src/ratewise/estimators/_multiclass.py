@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..solvers.history import History
+from ..solvers.base import History
 from ..solvers.multiclass import ClassRates, MulticlassModel, best_offsets
 from ..training import ArraySource, FitResult
 from ..training.labelled import LabelledRows

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..solvers.history import History
+from ..solvers.base import History
 from ..streams import DataError, Stream, Survey, Window
 from ..training import ArraySource, FitConfig, FitResult, Trainer
 from ..training.checkpoint import Checkpoint
@@ -19,6 +19,8 @@ from ..training.source import Progress
 from ._fits import fitted_two_classes
 from ._settings import fit_config, one_blas_thread, warn_of_constraints
 from ._validation import check_stream_arguments, positive_label, require_once_enough
+
+STREAM_ATTRIBUTES = ("encoder_", "target_", "survey_")
 
 
 class StreamFitting:
@@ -183,7 +185,8 @@ def windows_with_both_classes(windows: Iterable[Window]) -> Iterator[tuple[NDArr
 
 def remember_stream(classifier: Any, stream: Stream, survey: Survey | None) -> None:
     """Keep what a model needs to read other files as it read these."""
-    forget_stream(classifier)
+    for name in STREAM_ATTRIBUTES:
+        classifier.__dict__.pop(name, None)
     classifier.encoder_ = stream.encoder
     classifier.target_ = getattr(stream, "target", None)
     if survey is not None:
@@ -192,8 +195,3 @@ def remember_stream(classifier: Any, stream: Stream, survey: Survey | None) -> N
         classifier.feature_names_in_ = np.array(stream.feature_names, dtype=object)
     elif hasattr(classifier, "feature_names_in_"):
         del classifier.feature_names_in_
-
-
-def forget_stream(classifier: Any) -> None:
-    for name in ("encoder_", "target_", "survey_"):
-        classifier.__dict__.pop(name, None)

@@ -13,8 +13,7 @@ from scipy import sparse
 from ..kernels import evenly_mixed_classes
 from ..solvers.multiclass import sums_by_class
 from ..transforms import Transform
-from .rows import ArrayRows, equal_ranges, order_by_group, sum_of_squares
-from .storage import MaterializedRows, store
+from .rows import ArrayRows, MaterializedRows, equal_ranges, order_by_group, store, sum_of_squares
 
 # Up to so many numbers, what a batch of a sparse matrix costs to take out is more than what its zeros cost.
 _SMALL = 1 << 22

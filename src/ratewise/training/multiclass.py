@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Measure
-from ..solvers.base import Solver, Task
-from ..solvers.history import History
+from ..solvers.base import History, Solver, Task
 from ..solvers.multiclass import (
     ClassRates,
     MulticlassModel,
