@@ -86,6 +86,9 @@ class Maximize:
     """The longest that weights and intercept together may be."""
     tolerance: float = 1e-7
     iterations: int = 500
+    few_rows: bool = False
+    """The rows are few and in memory: their curvature is used, and weights are penalized as if columns were
+    standardised over the very rows that are learned from, without those that validate."""
 
 
 Request = Learn | Evaluate | CountRates | MeanRewards | Maximize

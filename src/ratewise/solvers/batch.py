@@ -1,4 +1,8 @@
-"""The maximiser of a weighted mean reward, by scipy's L-BFGS: what answers a :class:`Maximize` request."""
+"""The maximiser of a weighted mean reward: what answers a :class:`Maximize` request.
+
+By scipy's L-BFGS; where the rows can tell the curvature at little cost, by Newton steps for a concave reward, and
+by L-BFGS in the metric of that curvature for another.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
+from scipy import linalg, optimize
 
 from .base import Maximize
 from .state import LinearModel
@@ -15,36 +19,120 @@ from .state import LinearModel
 Objective = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 """Minus the weighted mean reward of a model (weights, then the intercept), and its gradient."""
 
+Curvature = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""The matrix of second derivatives of a concave reward; for another, a positive definite one in its place."""
 
-def maximize(objective: Objective, request: Maximize) -> LinearModel:
-    """Return the model with the largest mean reward less the penalty, inside the ball if there is one."""
+
+def maximize(
+    objective: Objective,
+    request: Maximize,
+    curvature: Curvature | None = None,
+    scale: NDArray[np.float64] | float = 1.0,
+) -> LinearModel:
+    """Return the model with the largest mean reward less the penalty, inside the ball if there is one.
+
+    ``scale`` holds what the columns are to be divided by before weights are penalized.
+    """
+    penalties = request.l2 * np.square(scale)
+    if curvature is not None and math.isinf(request.radius):
+        solve = _by_newton_steps if request.reward.concave else _in_the_metric
+        return solve(objective, curvature, request, penalties)
     best = minimise(
-        objective, request.start, request.l2, tolerance=request.tolerance, iterations=request.iterations
+        objective, request.start, penalties, tolerance=request.tolerance, iterations=request.iterations
     )
     return best if _length(best) <= request.radius else _on_the_ball(objective, best, request)
+
+
+def _by_newton_steps(
+    objective: Objective, curvature: Curvature, request: Maximize, penalties: NDArray[np.float64] | float
+) -> LinearModel:
+    """Return the maximiser of a concave reward, to within the tolerance of the mean reward."""
+    model, penalties = _flat(request.start), _for_all(penalties, request.start)
+    loss, gradient = _penalized(objective, model, penalties)
+    for _ in range(request.iterations):
+        matrix = curvature(model)
+        _add_to_diagonal(matrix, penalties + 1e-7)
+        step = linalg.solve(matrix, gradient, assume_a="pos", check_finite=False)
+        gain = float(gradient @ step)
+        for _ in range(20):
+            there = _penalized(objective, model - step, penalties)
+            if there[0] <= loss:
+                break
+            step *= 0.5
+        else:
+            break
+        model, (loss, gradient) = model - step, there
+        if gain < request.tolerance:
+            break
+    return _linear(model)
+
+
+def _in_the_metric(
+    objective: Objective, curvature: Curvature, request: Maximize, penalties: NDArray[np.float64] | float
+) -> LinearModel:
+    """Return what a few L-BFGS steps find, all directions being equally curved at the start."""
+    model, penalties = _flat(request.start), _for_all(penalties, request.start)
+    matrix = curvature(model)
+    _add_to_diagonal(matrix, penalties + 1e-3 * np.trace(matrix) / model.size)
+    lower = linalg.cholesky(matrix, lower=True, check_finite=False)
+
+    def in_metric(direction: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        step = linalg.solve_triangular(lower, direction, lower=True, trans=1, check_finite=False)
+        loss, gradient = _penalized(objective, model + step, penalties)
+        return loss, linalg.solve_triangular(lower, gradient, lower=True, check_finite=False)
+
+    options = {"maxiter": request.iterations, "gtol": request.tolerance, "ftol": 1e-2 * request.tolerance}
+    found = optimize.minimize(in_metric, np.zeros(model.size), jac=True, method="L-BFGS-B", options=options).x
+    return _linear(model + linalg.solve_triangular(lower, found, lower=True, trans=1, check_finite=False))
 
 
 def minimise(
     objective: Objective,
     start: LinearModel,
-    l2: float,
+    l2: NDArray[np.float64] | float,
     *,
     ball: float = 0.0,
     tolerance: float = 1e-7,
     iterations: int = 500,
 ) -> LinearModel:
     """Return the minimiser with an L2 penalty on the weights, and ``ball`` more on weights and intercept alike."""
-    penalties = np.full(start.weights.size + 1, l2 + ball)
-    penalties[-1] = ball
-
-    def penalized(model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        loss, gradient = objective(model)
-        return loss + 0.5 * float(penalties @ (model * model)), gradient + penalties * model
-
-    first = np.append(start.weights, start.intercept)
+    penalties = _for_all(l2, start) + ball
     options = {"maxiter": iterations, "gtol": tolerance, "ftol": 1e-2 * tolerance}
-    found = optimize.minimize(penalized, first, jac=True, method="L-BFGS-B", options=options).x
-    return LinearModel(np.asarray(found[:-1], dtype=np.float64), float(found[-1]))
+    found = optimize.minimize(
+        lambda model: _penalized(objective, model, penalties),
+        _flat(start),
+        jac=True,
+        method="L-BFGS-B",
+        options=options,
+    ).x
+    return _linear(found)
+
+
+def _penalized(
+    objective: Objective, model: NDArray[np.float64], penalties: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    loss, gradient = objective(model)
+    pull = penalties * model
+    return loss + 0.5 * float(pull @ model), gradient + pull
+
+
+def _for_all(penalties: NDArray[np.float64] | float, model: LinearModel) -> NDArray[np.float64]:
+    """Return a penalty for each weight, and none for the intercept."""
+    found = np.zeros(model.weights.size + 1)
+    found[:-1] = penalties
+    return found
+
+
+def _add_to_diagonal(matrix: NDArray[np.float64], numbers: NDArray[np.float64]) -> None:
+    matrix.flat[:: matrix.shape[0] + 1] += numbers
+
+
+def _flat(model: LinearModel) -> NDArray[np.float64]:
+    return np.append(model.weights, model.intercept)
+
+
+def _linear(model: NDArray[np.float64]) -> LinearModel:
+    return LinearModel(np.asarray(model[:-1], dtype=np.float64), float(model[-1]))
 
 
 def _on_the_ball(objective: Objective, start: LinearModel, request: Maximize) -> LinearModel:

@@ -12,11 +12,12 @@ from scipy import sparse
 
 from ..measures import Measure
 from ..solvers.base import Scores
+from ..solvers.sharpen import BatchRun
 from ..solvers.state import LinearModel, Summary
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer, Transform, Whitener
 from .rows import ArrayRows, class_totals
-from .source import Progress, R, Runner, Statistics
+from .source import ALL_ROWS, Progress, R, Runner, Statistics
 
 _T = TypeVar("_T")
 _S = TypeVar("_S")
@@ -73,6 +74,7 @@ class ArraySource:
             int(X.nnz if sparse.issparse(X) else X.size),
             bool(sparse.issparse(X)),
             None if self._groups is None else int(self._groups.max()) + 1,
+            in_memory=True,
         )
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:
@@ -137,7 +139,9 @@ class ArrayTrainingRows:
 
         def work(job: tuple[tuple[int, R], np.random.Generator]) -> R:
             (fold, run), rng = job
-            rows = self._training[fold].with_rng(rng)
+            rows = (self._rows if fold == ALL_ROWS else self._training[fold]).with_rng(rng)
+            if isinstance(run, BatchRun):
+                rows = rows.contiguous()
             Runner(run, fold, rows.summary).to_the_end(rows)
             finished.append(run)
             self._report(len(finished), len(runs))

@@ -20,13 +20,14 @@ from ..kernels import (
     weight_moments,
 )
 from ..solvers.state import Chunk, CSRRows, DenseRows, Summary
-from ..transforms import Transform
+from ..transforms import Standardizer, Transform
 
 # A kernel call sums models in the width of the data; learners fold that into float64 between calls.
 _LARGEST_CHUNK = 1 << 18
 _SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
 _BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
 _CACHED_BYTES = 1 << 20
+_FEW_COLUMNS = 128
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -131,6 +132,7 @@ class ArrayRows:
         self.n_points = int(self.signed_weights.size)
         self._summary: Summary | None = None
         self._blocks: ShuffledBlocks | None = None
+        self._own_scale: NDArray[np.float64] | None = None
 
     @property
     def summary(self) -> Summary:
@@ -264,6 +266,44 @@ class ArrayRows:
         scores += self.dtype.type(intercept)
         return scores
 
+    @property
+    def curvature_is_cheap(self) -> bool:
+        """Whether a product of the rows by themselves costs about as much as a few passes over them."""
+        return not self._stored.sparse and self.n_features <= _FEW_COLUMNS
+
+    @property
+    def own_scale(self) -> NDArray[np.float64]:
+        """What standardising these rows alone would divide their columns by, transformed as they are."""
+        if self._own_scale is None:
+            scale = np.ones(self.n_features)
+            if self._unit_scale:
+                standardizer = Standardizer(self.n_features)
+                for piece in self._stored.pieces(self._ranges):
+                    standardizer.update(piece)
+                scale = standardizer.scale
+            self._own_scale = scale
+        return self._own_scale
+
+    def weighted_products(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the sum of the rows' products by themselves, an entry of 1 added to each, times its value."""
+        d, done = self.n_features, 0
+        total = np.zeros((d + 1, d + 1))
+        for piece in self._stored.pieces(self._ranges):
+            mine = np.asarray(values[done : done + piece.shape[0]], dtype=self.dtype)
+            weighted = piece * mine[:, np.newaxis]
+            total[:d, :d] += piece.T @ weighted
+            total[d, :d] += weighted.sum(axis=0)
+            total[d, d] += mine.sum()
+            done += piece.shape[0]
+        total[:d, d] = total[d, :d]
+        return total
+
+    def contiguous(self) -> ArrayRows:
+        """Return a copy of these rows in one piece."""
+        pieces = list(self._stored.pieces(self._ranges))
+        joined = sparse.vstack(pieces, format="csr") if self._stored.sparse else _joined(pieces)
+        return ArrayRows.of_stored(MaterializedRows(joined), self.signed_weights, self._unit_scale, self._rng)
+
     def weighted_sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sum of the rows, each times its value: the transpose of :meth:`scores`."""
         total = np.zeros(self.n_features)
@@ -282,6 +322,7 @@ class RowStorage(ABC):
     dtype: np.dtype[Any]
     n_values: int
     """Numbers a pass over all rows reads."""
+    sparse: bool
 
     @abstractmethod
     def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
@@ -305,7 +346,8 @@ class MaterializedRows(RowStorage):
         self.matrix = matrix
         self.shape = matrix.shape
         self.dtype = matrix.dtype
-        self.n_values = int(matrix.nnz if sparse.issparse(matrix) else matrix.size)
+        self.sparse = bool(sparse.issparse(matrix))
+        self.n_values = int(matrix.nnz if self.sparse else matrix.size)
 
     def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
         for start, stop in ranges:
@@ -330,7 +372,8 @@ class LazyRows(RowStorage):
         self._X, self._order, self._transform = X, order, transform
         self.shape = X.shape
         self.dtype = np.dtype(dtype)
-        self.n_values = int(X.nnz if sparse.issparse(X) else X.size)
+        self.sparse = bool(sparse.issparse(X))
+        self.n_values = int(X.nnz if self.sparse else X.size)
         row_bytes = self.n_values / max(X.shape[0], 1) * self.dtype.itemsize
         self._at_once = max(int(_CACHED_BYTES / max(row_bytes, 1.0)), 64)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..measures import Measure, Rates
-from ..rewards import Reward
+from ..rewards import Reward, Sigmoid
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
 from ..solvers.batch import maximize
 from ..solvers.state import Chunk, LinearModel, Summary
@@ -25,6 +25,8 @@ from ..transforms import Transform
 from .rows import ArrayRows
 
 R = TypeVar("R", bound=Run)
+
+ALL_ROWS = -1
 
 Progress = Callable[[dict[str, Any]], object]
 """Takes stage, done_rows, total_rows and, while rows are learned from in windows, tpr, tnr and value."""
@@ -45,6 +47,7 @@ class Statistics(NamedTuple):
     """Numbers that a pass reads."""
     sparse: bool
     n_groups: int | None = None
+    in_memory: bool = False
 
     @property
     def rarer_rows(self) -> int:
@@ -70,7 +73,7 @@ class TrainingRows(Protocol):
         """Sum up the rows that one pass of a run of this fold learns from."""
 
     def train(self, runs: Sequence[tuple[int, R]]) -> list[R]:
-        """Bring runs, each with its fold, to their end."""
+        """Bring runs, each with its fold, to their end; in memory, fold ``ALL_ROWS`` leaves none out."""
 
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
         """Score the validation rows of every fold by its own model."""
@@ -147,7 +150,11 @@ def answer(rows: ArrayRows, request: Request) -> Any:
             rewards, weights = (np.sum([one[k] for one in sums], axis=0) for k in (0, 1))
             return tuple((rewards / np.maximum(weights, 1e-300)).tolist())
         case Maximize(reward, class_weights):
-            return maximize(WeightedReward(rows, reward, class_weights), request)
+            objective = WeightedReward(rows, reward, class_weights)
+            if not request.few_rows:
+                return maximize(objective, request)
+            curvature = objective.curvature if rows.curvature_is_cheap else None
+            return maximize(objective, request, curvature, rows.own_scale)
     raise TypeError(f"{type(request).__name__} is no request that rows in memory can answer.")
 
 
@@ -220,6 +227,9 @@ class Runner:
         self.run.receive(found)
 
 
+_WINDOW = Sigmoid()  # its slope is the curvature of the logistic reward, to base e
+
+
 class WeightedReward:
     """Minus a weighted mean of the two classes' rewards, as a function of (weights, intercept), and its gradient.
 
@@ -246,6 +256,12 @@ class WeightedReward:
         loss = -float(self._weights @ self._reward.value(margins))
         pull = -self._weights * self._signs * self._reward.slope(margins)
         return loss, np.append(self._rows.weighted_sum(pull), pull.sum())
+
+    def curvature(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the second derivatives of the logistic reward; of the sigmoid, as if it were that."""
+        margins = self._signs * self._rows.scores(model[:-1], model[-1])
+        pull = self._weights * _WINDOW.slope(margins)
+        return self._rows.weighted_products(pull / math.log(2.0) if self._reward.concave else pull)
 
 
 def reward_sums(
