@@ -1,7 +1,7 @@
 """The maximiser of a weighted mean reward: what answers a :class:`Maximize` request.
 
 By scipy's L-BFGS; where the rows can tell the curvature at little cost, by Newton steps for a concave reward, and
-by L-BFGS in the metric of that curvature for another.
+by gradient steps in the metric of that curvature for another.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, optimize
+from scipy import optimize
 
 from .base import Maximize
 from .state import LinearModel
@@ -52,17 +52,18 @@ def _by_newton_steps(
     for _ in range(request.iterations):
         matrix = curvature(model)
         _add_to_diagonal(matrix, penalties + 1e-7)
-        step = linalg.solve(matrix, gradient, assume_a="pos", check_finite=False)
+        step = np.linalg.solve(matrix, gradient)
         gain = float(gradient @ step)
         for _ in range(20):
-            there = _penalized(objective, model - step, penalties)
-            if there[0] <= loss:
+            there = model - step
+            found = _penalized(objective, there, penalties)
+            if found[0] <= loss:
                 break
             step *= 0.5
         else:
             break
-        model, (loss, gradient) = model - step, there
-        if gain < request.tolerance:
+        model, (loss, gradient) = there, found
+        if gain < request.tolerance:  # the next step would gain about its square
             break
     return _linear(model)
 
@@ -70,20 +71,20 @@ def _by_newton_steps(
 def _in_the_metric(
     objective: Objective, curvature: Curvature, request: Maximize, penalties: NDArray[np.float64] | float
 ) -> LinearModel:
-    """Return what a few L-BFGS steps find, all directions being equally curved at the start."""
+    """Return what a few steps up the gradient find, all directions being equally curved at the start."""
     model, penalties = _flat(request.start), _for_all(penalties, request.start)
+    loss, gradient = _penalized(objective, model, penalties)
     matrix = curvature(model)
     _add_to_diagonal(matrix, penalties + 1e-3 * np.trace(matrix) / model.size)
-    lower = linalg.cholesky(matrix, lower=True, check_finite=False)
-
-    def in_metric(direction: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        step = linalg.solve_triangular(lower, direction, lower=True, trans=1, check_finite=False)
-        loss, gradient = _penalized(objective, model + step, penalties)
-        return loss, linalg.solve_triangular(lower, gradient, lower=True, check_finite=False)
-
-    options = {"maxiter": request.iterations, "gtol": request.tolerance, "ftol": 1e-2 * request.tolerance}
-    found = optimize.minimize(in_metric, np.zeros(model.size), jac=True, method="L-BFGS-B", options=options).x
-    return _linear(model + linalg.solve_triangular(lower, found, lower=True, trans=1, check_finite=False))
+    metric, length = np.linalg.inv(matrix), 1.0
+    for _ in range(request.iterations):
+        there = model - length * (metric @ gradient)
+        found = _penalized(objective, there, penalties)
+        if found[0] < loss:
+            model, (loss, gradient), length = there, found, 1.5 * length
+        else:
+            length *= 0.25
+    return _linear(model)
 
 
 def minimise(

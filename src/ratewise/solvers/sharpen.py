@@ -90,12 +90,12 @@ class Candidate(NamedTuple):
     model: LinearModel
     value: float
     mean: float
-    """Of its scores on those rows."""
+    """Of its scores on those rows, or where else they are to be seen from."""
     deviation: float
 
-    def normalized(self) -> LinearModel:
-        """Return the model on the scale of its scores: models of different folds come on different scales."""
-        return self.model.divided(self.deviation, self.mean)
+    def normalized(self, deviation: float | None = None) -> LinearModel:
+        """Return the model on the scale of its scores, or on that of others of its stage."""
+        return self.model.divided(self.deviation if deviation is None else deviation, self.mean)
 
 
 class SharpenedRun(Run):
@@ -338,24 +338,27 @@ class BatchRun(Run):
         model = self._model
         assert model is not None
         k = self._todo.pop(0)
-        if self._wants(self._stages[k]):
-            spread = scores.mean_and_deviation()
-            self.candidates.append(Candidate(self._stages[k], model, math.nan, *spread))
-        self.finished = not self._todo or not scores.finite
-        if not self.finished and self._todo[0] >= self._n_starts:
-            self._prepare_sharpening(k, model, scores)
-
-    def _prepare_sharpening(self, k: int, model: LinearModel, scores: Scores) -> None:
-        """Move the model to its best cut, in units of the sigmoid, and take the class weights there."""
+        sharpened = k >= self._n_starts
+        goes_on = bool(self._todo) and self._todo[0] >= self._n_starts
         evaluation = Evaluation(self._task.measure, self._seen.prevalence, self._softness)
-        evaluated = evaluation.of(model, scores)
-        first = k < self._n_starts
+        evaluated = evaluation.of(model, scores) if sharpened or goes_on else None
+        if self._wants(self._stages[k]) and scores.finite:
+            # Log odds are on one scale in all folds, and so are sharpened scores, seen from their cut.
+            origin = evaluated.best.threshold if sharpened and evaluated is not None else 0.0
+            deviation = scores.mean_and_deviation()[1]
+            self.candidates.append(Candidate(self._stages[k], model, math.nan, origin, deviation))
+        self.finished = not self._todo or not scores.finite
+        if evaluated is not None and not self.finished:
+            self._prepare_sharpening(evaluation, evaluated, first=not sharpened)
+
+    def _prepare_sharpening(self, evaluation: Evaluation, evaluated: Evaluated, *, first: bool) -> None:
+        """Move the model to its best cut, in units of the sigmoid, and take the class weights there."""
         width = evaluation.sigmoid_width(evaluated) if first else 1.0
         asked, before = evaluation.class_weights(evaluated, width), self._weights
         if not first and not self._task.measure.smooth:  # else the weights swing from side to side of the corner
             asked = (math.sqrt(asked[0] * before[0]), math.sqrt(asked[1] * before[1]))
         self._weights = asked
-        self._evaluated = evaluated._replace(model=model.divided(width, evaluated.best.threshold))
+        self._evaluated = evaluated._replace(model=evaluated.model.divided(width, evaluated.best.threshold))
 
     @property
     def history(self) -> History:

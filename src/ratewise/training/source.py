@@ -250,18 +250,24 @@ class WeightedReward:
         self._weights = weights * per_point / max(on_positives + on_negatives, 1e-300)
         self._rows = rows
         self._reward = reward
+        self._last: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def __call__(self, model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        margins = self._signs * self._rows.scores(model[:-1], model[-1])
+        margins = self._margins(model)
         loss = -float(self._weights @ self._reward.value(margins))
         pull = -self._weights * self._signs * self._reward.slope(margins)
         return loss, np.append(self._rows.weighted_sum(pull), pull.sum())
 
     def curvature(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the second derivatives of the logistic reward; of the sigmoid, as if it were that."""
-        margins = self._signs * self._rows.scores(model[:-1], model[-1])
+        margins = self._margins(model)
         pull = self._weights * _WINDOW.slope(margins)
         return self._rows.weighted_products(pull / math.log(2.0) if self._reward.concave else pull)
+
+    def _margins(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self._last is None or self._last[0] is not model:
+            self._last = model, self._signs * self._rows.scores(model[:-1], model[-1])
+        return self._last[1]
 
 
 def reward_sums(

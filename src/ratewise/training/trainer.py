@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ..measures import Measure, Rates
 from ..solvers.base import History, Run, Scores, Solver, Task
 from ..solvers.sharpen import BatchRun, Sharpen, SharpenedRun
@@ -128,14 +130,15 @@ class Trainer:
             return fold, BatchRun(starts, task, sharpen.softness, rounds=config.BATCH_ROUNDS, wanted=wanted)
 
         trained = rows.train([run_of(fold) for fold in range(rows.n_folds)])
-        selected = self._select(trained, rows, plan)
+        scales = _scales(trained)
+        selected = self._select(trained, rows, plan, scales)
         for number, found in enumerate(selected.found, start=1):
             tpr, tnr, _ = found.rates
             self._history.record(
                 passes=number, points=number * statistics.rows, tpr=tpr, tnr=tnr, value=found.value, run=0
             )
         (whole,) = rows.train([run_of(ALL_ROWS, selected.stages)])
-        model = mean_model([candidate.normalized() for candidate in whole.candidates])
+        model = mean_model([one.normalized(scales[one.stage]) for one in whole.candidates])
         threshold, rates = self._cut(model, selected, rows, plan)
         maker = next(start for start in starts if selected.best.startswith(start.label))
         return FitResult.of_model(transform, model, threshold, rates, maker, statistics.points, selected.stages)
@@ -150,13 +153,19 @@ class Trainer:
         return model, threshold, rates, selected.stages, selected.best
 
     def _select(
-        self, runs: Sequence[SharpenedRun | BatchRun], rows: TrainingRows, plan: SelectionPlan
+        self,
+        runs: Sequence[SharpenedRun | BatchRun],
+        rows: TrainingRows,
+        plan: SelectionPlan,
+        scales: dict[str, float] | None = None,
     ) -> Selected:
         """Choose between the stages by their out-of-fold scores."""
         by_stage: dict[str, list[LinearModel]] = {}
         for run in runs:
             for candidate in run.candidates:
-                by_stage.setdefault(candidate.stage, []).append(candidate.normalized())
+                # Models of stochastic runs come on different scales in different folds.
+                scale = scales.get(candidate.stage) if scales else None
+                by_stage.setdefault(candidate.stage, []).append(candidate.normalized(scale))
         # A stage that was skipped in some fold, because its steps were too long, is no candidate.
         validated = [
             Validated(stage, models, rows.validation_scores(models))
@@ -227,6 +236,15 @@ def may_whiten(statistics: Statistics) -> bool:
         and statistics.rows >= config.WHITENED_ROWS
         and statistics.n_features <= config.WHITENED_COLUMNS
     )
+
+
+def _scales(runs: list[BatchRun]) -> dict[str, float]:
+    """Return the usual deviation of the scores of each stage."""
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        for candidate in run.candidates:
+            found.setdefault(candidate.stage, []).append(candidate.deviation)
+    return {stage: float(np.median(deviations)) for stage, deviations in found.items()}
 
 
 def _best_of(runs: list[SharpenedRun]) -> tuple[LinearModel, str]:
