@@ -87,8 +87,7 @@ class Maximize:
     tolerance: float = 1e-7
     iterations: int = 500
     few_rows: bool = False
-    """The rows are few and in memory: their curvature is used, and weights are penalized as if columns were
-    standardised over the very rows that are learned from, without those that validate."""
+    """The rows are few: their curvature may be used, if they are dense and in memory."""
 
 
 Request = Learn | Evaluate | CountRates | MeanRewards | Maximize

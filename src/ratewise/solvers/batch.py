@@ -23,31 +23,20 @@ Curvature = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """The matrix of second derivatives of a concave reward; for another, a positive definite one in its place."""
 
 
-def maximize(
-    objective: Objective,
-    request: Maximize,
-    curvature: Curvature | None = None,
-    scale: NDArray[np.float64] | float = 1.0,
-) -> LinearModel:
-    """Return the model with the largest mean reward less the penalty, inside the ball if there is one.
-
-    ``scale`` holds what the columns are to be divided by before weights are penalized.
-    """
-    penalties = request.l2 * np.square(scale)
+def maximize(objective: Objective, request: Maximize, curvature: Curvature | None = None) -> LinearModel:
+    """Return the model with the largest mean reward less the penalty, inside the ball if there is one."""
     if curvature is not None and math.isinf(request.radius):
         solve = _by_newton_steps if request.reward.concave else _in_the_metric
-        return solve(objective, curvature, request, penalties)
+        return solve(objective, curvature, request)
     best = minimise(
-        objective, request.start, penalties, tolerance=request.tolerance, iterations=request.iterations
+        objective, request.start, request.l2, tolerance=request.tolerance, iterations=request.iterations
     )
     return best if _length(best) <= request.radius else _on_the_ball(objective, best, request)
 
 
-def _by_newton_steps(
-    objective: Objective, curvature: Curvature, request: Maximize, penalties: NDArray[np.float64] | float
-) -> LinearModel:
+def _by_newton_steps(objective: Objective, curvature: Curvature, request: Maximize) -> LinearModel:
     """Return the maximiser of a concave reward, to within the tolerance of the mean reward."""
-    model, penalties = _flat(request.start), _for_all(penalties, request.start)
+    model, penalties = _flat(request.start), _penalties(request.l2, request.start)
     loss, gradient = _penalized(objective, model, penalties)
     for _ in range(request.iterations):
         matrix = curvature(model)
@@ -68,11 +57,9 @@ def _by_newton_steps(
     return _linear(model)
 
 
-def _in_the_metric(
-    objective: Objective, curvature: Curvature, request: Maximize, penalties: NDArray[np.float64] | float
-) -> LinearModel:
+def _in_the_metric(objective: Objective, curvature: Curvature, request: Maximize) -> LinearModel:
     """Return what a few steps up the gradient find, all directions being equally curved at the start."""
-    model, penalties = _flat(request.start), _for_all(penalties, request.start)
+    model, penalties = _flat(request.start), _penalties(request.l2, request.start)
     loss, gradient = _penalized(objective, model, penalties)
     matrix = curvature(model)
     _add_to_diagonal(matrix, penalties + 1e-3 * np.trace(matrix) / model.size)
@@ -90,14 +77,14 @@ def _in_the_metric(
 def minimise(
     objective: Objective,
     start: LinearModel,
-    l2: NDArray[np.float64] | float,
+    l2: float,
     *,
     ball: float = 0.0,
     tolerance: float = 1e-7,
     iterations: int = 500,
 ) -> LinearModel:
     """Return the minimiser with an L2 penalty on the weights, and ``ball`` more on weights and intercept alike."""
-    penalties = _for_all(l2, start) + ball
+    penalties = _penalties(l2, start) + ball
     options = {"maxiter": iterations, "gtol": tolerance, "ftol": 1e-2 * tolerance}
     found = optimize.minimize(
         lambda model: _penalized(objective, model, penalties),
@@ -117,10 +104,10 @@ def _penalized(
     return loss + 0.5 * float(pull @ model), gradient + pull
 
 
-def _for_all(penalties: NDArray[np.float64] | float, model: LinearModel) -> NDArray[np.float64]:
+def _penalties(l2: float, model: LinearModel) -> NDArray[np.float64]:
     """Return a penalty for each weight, and none for the intercept."""
-    found = np.zeros(model.weights.size + 1)
-    found[:-1] = penalties
+    found = np.full(model.weights.size + 1, l2)
+    found[-1] = 0.0
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -93,9 +93,9 @@ class Candidate(NamedTuple):
     """Of its scores on those rows, or where else they are to be seen from."""
     deviation: float
 
-    def normalized(self, deviation: float | None = None) -> LinearModel:
-        """Return the model on the scale of its scores, or on that of others of its stage."""
-        return self.model.divided(self.deviation if deviation is None else deviation, self.mean)
+    def normalized(self) -> LinearModel:
+        """Return the model on the scale of its scores: those of different folds are to be comparable."""
+        return self.model.divided(self.deviation, self.mean)
 
 
 class SharpenedRun(Run):
@@ -331,25 +331,32 @@ class BatchRun(Run):
         if self._to_evaluate:
             self._to_evaluate = False
             self._take_scores(answer)
-        else:
-            self._model, self._solve, self._to_evaluate = answer, None, True
+            return
+        self._model, self._solve = answer, None
+        goes_on = len(self._todo) > 1 and self._todo[1] >= self._n_starts
+        self._to_evaluate = self._todo[0] >= self._n_starts or goes_on
+        if not self._to_evaluate:
+            self._add(0.0)  # log odds are on one scale in all folds
 
     def _take_scores(self, scores: Scores) -> None:
-        model = self._model
-        assert model is not None
-        k = self._todo.pop(0)
-        sharpened = k >= self._n_starts
-        goes_on = bool(self._todo) and self._todo[0] >= self._n_starts
+        """Sharpened scores are on one scale too, seen from the cut that is best for the training rows."""
+        assert self._model is not None
         evaluation = Evaluation(self._task.measure, self._seen.prevalence, self._softness)
-        evaluated = evaluation.of(model, scores) if sharpened or goes_on else None
-        if self._wants(self._stages[k]) and scores.finite:
-            # Log odds are on one scale in all folds, and so are sharpened scores, seen from their cut.
-            origin = evaluated.best.threshold if sharpened and evaluated is not None else 0.0
-            deviation = scores.mean_and_deviation()[1]
-            self.candidates.append(Candidate(self._stages[k], model, math.nan, origin, deviation))
-        self.finished = not self._todo or not scores.finite
-        if evaluated is not None and not self.finished:
-            self._prepare_sharpening(evaluation, evaluated, first=not sharpened)
+        evaluated = evaluation.of(self._model, scores)
+        first = self._todo[0] < self._n_starts
+        if not scores.finite:
+            self.finished = True
+            return
+        self._add(0.0 if first else evaluated.best.threshold)
+        if not self.finished:
+            self._prepare_sharpening(evaluation, evaluated, first=first)
+
+    def _add(self, origin: float) -> None:
+        assert self._model is not None
+        stage = self._stages[self._todo.pop(0)]
+        if self._wants(stage):
+            self.candidates.append(Candidate(stage, self._model, math.nan, origin, 1.0))
+        self.finished = not self._todo
 
     def _prepare_sharpening(self, evaluation: Evaluation, evaluated: Evaluated, *, first: bool) -> None:
         """Move the model to its best cut, in units of the sigmoid, and take the class weights there."""
@@ -366,6 +373,11 @@ class BatchRun(Run):
 
     def model(self) -> LinearModel:
         return self.candidates[-1].model
+
+    def change_transform(self, change: Callable[[Any, float], Any]) -> None:
+        if self._model is not None:
+            self._model = LinearModel(*change(*self._model))
+        self.candidates = [one._replace(model=LinearModel(*change(*one.model))) for one in self.candidates]
 
 
 class Sharpening:

@@ -16,7 +16,7 @@ from ..solvers.sharpen import BatchRun
 from ..solvers.state import LinearModel, Summary
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer, Transform, Whitener
-from .rows import ArrayRows, class_totals
+from .rows import ArrayRows, class_totals, folds_of_rows
 from .source import ALL_ROWS, Progress, R, Runner, Statistics
 
 _T = TypeVar("_T")
@@ -86,12 +86,17 @@ class ArraySource:
     def transformed(
         self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
     ) -> ArrayTrainingRows:
+        groups, fold_of_row = self._groups, None
+        if folds > 1:
+            groups, fold_of_row = folds_of_rows(self._X, groups, self._signed_weights > 0, folds, self._rng)
         rows = ArrayRows(
             self._X,
             self._signed_weights,
             transform,
             self._rng,
-            groups=self._groups,
+            groups=groups,
+            fold_of_row=fold_of_row,
+            n_folds=folds,
             low_memory=self._low_memory,
         )
         return ArrayTrainingRows(rows, folds, repeats, row_limit, self._rng, self._threads, self._progress)
@@ -124,8 +129,7 @@ class ArrayTrainingRows:
             self._training = self._validation = [rows]
             return
         for repeat in range(repeats):
-            as_it_is = repeat == 0 or rows.n_groups is not None  # groups are drawn anew in any case
-            split, ranges = (rows if as_it_is else rows.reshuffled(rng)).in_folds(folds, rng)
+            split, ranges = (rows if repeat == 0 else rows.reshuffled(rng)).in_folds(folds, rng)
             for begin, end in ranges:
                 self._training.append(_with_both_classes(split.part((0, begin), (end, rows.n_points))))
                 self._validation.append(split.part((begin, end)))
@@ -141,8 +145,12 @@ class ArrayTrainingRows:
             (fold, run), rng = job
             rows = (self._rows if fold == ALL_ROWS else self._training[fold]).with_rng(rng)
             if isinstance(run, BatchRun):
-                rows = rows.contiguous()
+                # Columns that validation rows took part in centring would shift their scores.
+                rows, own = rows.standardized_apart()
+                run.change_transform(own.transform_coef)
             Runner(run, fold, rows.summary).to_the_end(rows)
+            if isinstance(run, BatchRun):
+                run.change_transform(own.inverse_coef)
             finished.append(run)
             self._report(len(finished), len(runs))
             return run

@@ -12,13 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels import (
-    evenly_mixed_order,
-    gather_weights,
-    square_csr_rows,
-    square_dense_rows,
-    weight_moments,
-)
+from ..kernels import evenly_mixed_order, gather_weights, hash_rows, square_rows, weight_moments
 from ..solvers.state import Chunk, CSRRows, DenseRows, Summary
 from ..transforms import Standardizer, Transform
 
@@ -28,6 +22,7 @@ _SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
 _BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
 _CACHED_BYTES = 1 << 20
 _FEW_COLUMNS = 128
+_LARGE_GROUPS = 1000
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -132,7 +127,7 @@ class ArrayRows:
         self.n_points = int(self.signed_weights.size)
         self._summary: Summary | None = None
         self._blocks: ShuffledBlocks | None = None
-        self._own_scale: NDArray[np.float64] | None = None
+        self._shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @property
     def summary(self) -> Summary:
@@ -189,6 +184,8 @@ class ArrayRows:
         """Return a range of rows per fold; if there are groups, of a copy in an order that keeps them together."""
         if self._groups is None:
             return self, equal_ranges(self.n_points, folds)
+        if len(self.fold_ranges) == folds:
+            return self, self.fold_ranges
         order, ranges = order_by_group(self._groups, self._weights > 0, folds, rng, evenly_mixed_order)
         return self._reordered(order, rng), ranges
 
@@ -201,6 +198,7 @@ class ArrayRows:
             self._pulls[order],
         )
         other._groups = None if self._groups is None else self._groups[order]
+        other.fold_ranges = [(0, other._weights.size)]
         other._rng = rng
         other._restart()
         return other
@@ -213,7 +211,7 @@ class ArrayRows:
         """
         pieces = self._stored.pieces([(0, self._stored.shape[0])])
         entry_square = 1.0 if self._unit_scale else self._usual_row()[1]
-        squares = _joined([squared_rows(piece) for piece in pieces])
+        squares = _joined([square_rows(piece) for piece in pieces])
         squares += squares.dtype.type(entry_square)
         if mean is None:
             mean = float(squares.mean(dtype=np.float64))
@@ -267,22 +265,19 @@ class ArrayRows:
         return scores
 
     @property
+    def signs_and_shares(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The class of each row as a sign, and the share of its weight in that of its class."""
+        if self._shares is None:
+            signs = np.sign(self.signed_weights).astype(np.float64)
+            positive, negative = class_totals(self.signed_weights)
+            per_weight = np.where(signs > 0, 1.0 / max(positive, 1e-300), 1.0 / max(negative, 1e-300))
+            self._shares = signs, np.abs(self.signed_weights) * per_weight
+        return self._shares
+
+    @property
     def curvature_is_cheap(self) -> bool:
         """Whether a product of the rows by themselves costs about as much as a few passes over them."""
         return not self._stored.sparse and self.n_features <= _FEW_COLUMNS
-
-    @property
-    def own_scale(self) -> NDArray[np.float64]:
-        """What standardising these rows alone would divide their columns by, transformed as they are."""
-        if self._own_scale is None:
-            scale = np.ones(self.n_features)
-            if self._unit_scale:
-                standardizer = Standardizer(self.n_features)
-                for piece in self._stored.pieces(self._ranges):
-                    standardizer.update(piece)
-                scale = standardizer.scale
-            self._own_scale = scale
-        return self._own_scale
 
     def weighted_products(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sum of the rows' products by themselves, an entry of 1 added to each, times its value."""
@@ -298,11 +293,15 @@ class ArrayRows:
         total[:d, d] = total[d, :d]
         return total
 
-    def contiguous(self) -> ArrayRows:
-        """Return a copy of these rows in one piece."""
+    def standardized_apart(self) -> tuple[ArrayRows, Standardizer]:
+        """Return a copy of these rows, standardised without any others, and what was done to them."""
         pieces = list(self._stored.pieces(self._ranges))
         joined = sparse.vstack(pieces, format="csr") if self._stored.sparse else _joined(pieces)
-        return ArrayRows.of_stored(MaterializedRows(joined), self.signed_weights, self._unit_scale, self._rng)
+        own = Standardizer(self.n_features, active=self._unit_scale).update(joined)
+        if own.active:
+            joined = own.transform(joined, np.arange(self.n_points), self.dtype)
+        apart = ArrayRows.of_stored(MaterializedRows(joined), self.signed_weights, self._unit_scale, self._rng)
+        return apart, own
 
     def weighted_sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sum of the rows, each times its value: the transpose of :meth:`scores`."""
@@ -527,27 +526,41 @@ def _folds_of_groups(
     loads = np.zeros((folds, n_classes))
     found = np.empty(n_groups, dtype=np.intp)
     shuffled = rng.permutation(n_groups)
-    for group in shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]:
+    by_size = shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]
+    for group in by_size[:_LARGE_GROUPS]:
         unevenness = (loads * shares[group]).sum(axis=1)
         found[group] = np.argmin(unevenness)
         loads[found[group]] += shares[group]
+    # Of the many others, each class's in turn, the larger ones first.
+    others = by_size[_LARGE_GROUPS:]
+    others = others[np.argsort(counts[others].argmax(axis=1), kind="stable")]
+    found[others] = np.arange(others.size) % folds
     return found
+
+
+def folds_of_rows(
+    X: Any, groups: NDArray[np.intp] | None, codes: NDArray[Any], folds: int, rng: np.random.Generator
+) -> tuple[NDArray[np.intp] | None, NDArray[np.intp] | None]:
+    """Return the groups of rows that must share a fold, and a fold for each row; None where any row may lie anywhere.
+
+    Without groups, equal rows share a fold: a model that has met a row would flatter itself on its duplicate. That
+    is left aside where a class would be all in one fold.
+    """
+    if groups is not None:
+        return groups, _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups]
+    keys, numbers = np.unique(hash_rows(X), return_inverse=True)
+    if keys.size == codes.size:
+        return None, None
+    found = _folds_of_groups(numbers, codes.astype(np.intp), folds, rng)[numbers]
+    if min(np.unique(found[codes == code]).size for code in np.unique(codes)) < 2:
+        return None, None
+    return numbers, found
 
 
 def class_totals(signed_weights: NDArray[Any]) -> tuple[float, float]:
     """Return the weight of all positives and of all negatives."""
     positive, negative, _, _ = weight_moments(signed_weights)
     return positive, negative
-
-
-def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
-    """Return the squared length of every row."""
-    squared: NDArray[np.floating[Any]] = np.empty(X.shape[0], dtype=X.dtype)
-    if sparse.issparse(X):
-        square_csr_rows(X.data, X.indptr, squared)
-    else:
-        square_dense_rows(X, squared)
-    return squared
 
 
 def sum_of_squares(X: Any) -> float:

@@ -177,6 +177,11 @@ class Validated(NamedTuple):
     models: list[LinearModel]
     scores: Scores
 
+    def divided(self, spread: float) -> Validated:
+        """Return the stage with its scores, and its models, divided by this."""
+        models = [model.divided(spread) for model in self.models]
+        return self._replace(models=models, scores=self.scores._replace(values=self.scores.values / spread))
+
 
 class Selected(NamedTuple):
     """The stages that do about as well as the best: their mean model of each fold."""

@@ -151,10 +151,8 @@ def answer(rows: ArrayRows, request: Request) -> Any:
             return tuple((rewards / np.maximum(weights, 1e-300)).tolist())
         case Maximize(reward, class_weights):
             objective = WeightedReward(rows, reward, class_weights)
-            if not request.few_rows:
-                return maximize(objective, request)
-            curvature = objective.curvature if rows.curvature_is_cheap else None
-            return maximize(objective, request, curvature, rows.own_scale)
+            by_curvature = request.few_rows and rows.curvature_is_cheap
+            return maximize(objective, request, objective.curvature if by_curvature else None)
     raise TypeError(f"{type(request).__name__} is no request that rows in memory can answer.")
 
 
@@ -238,24 +236,18 @@ class WeightedReward:
     """
 
     def __init__(self, rows: ArrayRows, reward: Reward, class_weights: tuple[float, float]):
+        self._signs, shares = rows.signs_and_shares
         on_positives, on_negatives = class_weights
-        weights = np.abs(rows.signed_weights, dtype=np.float64)
-        self._signs = np.sign(rows.signed_weights).astype(np.float64)
-        positive = self._signs > 0
-        per_point = np.where(
-            positive,
-            on_positives / max(weights[positive].sum(), 1e-300),
-            on_negatives / max(weights[~positive].sum(), 1e-300),
-        )
-        self._weights = weights * per_point / max(on_positives + on_negatives, 1e-300)
+        total = max(on_positives + on_negatives, 1e-300)
+        self._weights = np.where(self._signs > 0, on_positives / total, on_negatives / total) * shares
         self._rows = rows
         self._reward = reward
         self._last: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def __call__(self, model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        margins = self._margins(model)
-        loss = -float(self._weights @ self._reward.value(margins))
-        pull = -self._weights * self._signs * self._reward.slope(margins)
+        values, slopes = self._reward.value_and_slope(self._margins(model))
+        loss = -float(self._weights @ values)
+        pull = -self._weights * self._signs * slopes
         return loss, np.append(self._rows.weighted_sum(pull), pull.sum())
 
     def curvature(self, model: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,8 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from ..measures import Measure, Rates
 from ..solvers.base import History, Run, Scores, Solver, Task
 from ..solvers.sharpen import BatchRun, Sharpen, SharpenedRun
@@ -130,15 +128,17 @@ class Trainer:
             return fold, BatchRun(starts, task, sharpen.softness, rounds=config.BATCH_ROUNDS, wanted=wanted)
 
         trained = rows.train([run_of(fold) for fold in range(rows.n_folds)])
-        scales = _scales(trained)
-        selected = self._select(trained, rows, plan, scales)
+        # All stages are to count alike in their mean, in folds and on all rows.
+        validated = self._validated(trained, rows)
+        spreads = {one.stage: one.scores.mean_and_deviation()[1] for one in validated}
+        selected = self._select([one.divided(spreads[one.stage]) for one in validated], rows, plan)
         for number, found in enumerate(selected.found, start=1):
             tpr, tnr, _ = found.rates
             self._history.record(
                 passes=number, points=number * statistics.rows, tpr=tpr, tnr=tnr, value=found.value, run=0
             )
         (whole,) = rows.train([run_of(ALL_ROWS, selected.stages)])
-        model = mean_model([one.normalized(scales[one.stage]) for one in whole.candidates])
+        model = mean_model([one.normalized().divided(spreads[one.stage]) for one in whole.candidates])
         threshold, rates = self._cut(model, selected, rows, plan)
         maker = next(start for start in starts if selected.best.startswith(start.label))
         return FitResult.of_model(transform, model, threshold, rates, maker, statistics.points, selected.stages)
@@ -147,31 +147,25 @@ class Trainer:
         self, runs: list[SharpenedRun], rows: TrainingRows, plan: SelectionPlan
     ) -> tuple[LinearModel, float, Rates, tuple[str, ...], str]:
         """Average all stages that do about as well as the best one, and cut where out-of-fold scores say."""
-        selected = self._select(runs, rows, plan)
+        selected = self._select(self._validated(runs, rows), rows, plan)
         model = mean_model(selected.models)
         threshold, rates = self._cut(model, selected, rows, plan)
         return model, threshold, rates, selected.stages, selected.best
 
-    def _select(
-        self,
-        runs: Sequence[SharpenedRun | BatchRun],
-        rows: TrainingRows,
-        plan: SelectionPlan,
-        scales: dict[str, float] | None = None,
-    ) -> Selected:
-        """Choose between the stages by their out-of-fold scores."""
+    def _validated(self, runs: Sequence[SharpenedRun | BatchRun], rows: TrainingRows) -> list[Validated]:
+        """Score the validation rows of every fold by its own model of each stage."""
         by_stage: dict[str, list[LinearModel]] = {}
         for run in runs:
             for candidate in run.candidates:
-                # Models of stochastic runs come on different scales in different folds.
-                scale = scales.get(candidate.stage) if scales else None
-                by_stage.setdefault(candidate.stage, []).append(candidate.normalized(scale))
+                by_stage.setdefault(candidate.stage, []).append(candidate.normalized())
         # A stage that was skipped in some fold, because its steps were too long, is no candidate.
-        validated = [
+        return [
             Validated(stage, models, rows.validation_scores(models))
             for stage, models in by_stage.items()
             if len(models) == rows.n_folds
         ]
+
+    def _select(self, validated: list[Validated], rows: TrainingRows, plan: SelectionPlan) -> Selected:
         return select(validated, self._config.measure, repeats=plan.repeats_of(rows))
 
     def _cut(
@@ -188,8 +182,9 @@ class Trainer:
             caution=math.sqrt(plan.repeats_of(rows)),
             points=scores.points,
         )
-        own = rows.own_scores(model)
-        threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, selected.tolerance)
+        if not plan.batch:  # there, duplicates share a fold, and a model's scores of its own rows flatter it
+            own = rows.own_scores(model)
+            threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, selected.tolerance)
         return threshold, rates_at(scores.values, scores.signed_weights, threshold)
 
     def _task(self, source: RowSource, statistics: Statistics, transform: Transform) -> Task:
@@ -236,15 +231,6 @@ def may_whiten(statistics: Statistics) -> bool:
         and statistics.rows >= config.WHITENED_ROWS
         and statistics.n_features <= config.WHITENED_COLUMNS
     )
-
-
-def _scales(runs: list[BatchRun]) -> dict[str, float]:
-    """Return the usual deviation of the scores of each stage."""
-    found: dict[str, list[float]] = {}
-    for run in runs:
-        for candidate in run.candidates:
-            found.setdefault(candidate.stage, []).append(candidate.deviation)
-    return {stage: float(np.median(deviations)) for stage, deviations in found.items()}
 
 
 def _best_of(runs: list[SharpenedRun]) -> tuple[LinearModel, str]:
