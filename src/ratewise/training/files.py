@@ -258,6 +258,7 @@ class WindowTrainingRows:
     """Windows of a stream, transformed as they come; a row's own bits say which fold it belongs to."""
 
     whole_steps = False
+    common_rows = None
 
     def __init__(
         self,

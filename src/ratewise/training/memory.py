@@ -16,7 +16,7 @@ from ..solvers.sharpen import BatchRun
 from ..solvers.state import LinearModel, Summary
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer, Transform, Whitener
-from .rows import ArrayRows, class_totals, folds_of_rows
+from .rows import ArrayRows, GivenFolds, class_totals, folds_of_rows
 from .source import ALL_ROWS, Progress, R, Runner, Statistics
 
 _T = TypeVar("_T")
@@ -86,20 +86,23 @@ class ArraySource:
     def transformed(
         self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
     ) -> ArrayTrainingRows:
-        groups, fold_of_row = self._groups, None
+        given = GivenFolds(self._groups)
         if folds > 1:
-            groups, fold_of_row = folds_of_rows(self._X, groups, self._signed_weights > 0, folds, self._rng)
+            given = folds_of_rows(self._X, self._groups, self._signed_weights > 0, folds, self._rng)
         rows = ArrayRows(
             self._X,
             self._signed_weights,
             transform,
             self._rng,
-            groups=groups,
-            fold_of_row=fold_of_row,
+            groups=given.groups,
+            fold_of_row=given.fold_of_row,
             n_folds=folds,
             low_memory=self._low_memory,
         )
-        return ArrayTrainingRows(rows, folds, repeats, row_limit, self._rng, self._threads, self._progress)
+        common = None
+        if given.common is not None:
+            common = transform.transform(self._X, given.common, self.dtype)
+        return ArrayTrainingRows(rows, folds, repeats, row_limit, self._rng, self._threads, self._progress, common)
 
 
 class ArrayTrainingRows:
@@ -116,11 +119,13 @@ class ArrayTrainingRows:
         rng: np.random.Generator | None = None,
         threads: int = 1,
         progress: Progress | None = None,
+        common: Any = None,
     ):
         self._limited = row_limit is not None
         self.leverage = 1.0 if row_limit is None else rows.limit_rows(row_limit)
         self.n_folds = folds * repeats
         self.points_per_pass = rows.n_points
+        self.common_rows = common
         rng = rows.rng if rng is None else rng
         self._rows, self._rng, self._threads, self._progress = rows, rng, threads, progress
         self._training: list[ArrayRows] = []

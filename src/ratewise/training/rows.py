@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ _BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a bloc
 _CACHED_BYTES = 1 << 20
 _FEW_COLUMNS = 128
 _LARGE_GROUPS = 1000
+_COMMON_SHARE = 0.01
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -538,23 +539,42 @@ def _folds_of_groups(
     return found
 
 
+class GivenFolds(NamedTuple):
+    """Which rows must share a fold."""
+
+    groups: NDArray[np.intp] | None = None
+    fold_of_row: NDArray[np.intp] | None = None
+    """None if any row may lie anywhere."""
+    common: NDArray[np.intp] | None = None
+    """One of each of the rows that come often, the most frequent first."""
+
+
 def folds_of_rows(
     X: Any, groups: NDArray[np.intp] | None, codes: NDArray[Any], folds: int, rng: np.random.Generator
-) -> tuple[NDArray[np.intp] | None, NDArray[np.intp] | None]:
-    """Return the groups of rows that must share a fold, and a fold for each row; None where any row may lie anywhere.
+) -> GivenFolds:
+    """Return a fold for each row that keeps groups together; without groups, equal rows.
 
-    Without groups, equal rows share a fold: a model that has met a row would flatter itself on its duplicate. That
-    is left aside where a class would be all in one fold.
+    A model that has met a row would flatter itself on its duplicate. Rows that are a hundredth of all or more are
+    spread over the folds all the same: they will come again, and a model that has met none of them would be another
+    one. All rows may lie anywhere if else a class would be in one fold alone.
     """
     if groups is not None:
-        return groups, _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups]
-    keys, numbers = np.unique(hash_rows(X), return_inverse=True)
+        return GivenFolds(groups, _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups])
+    keys, first, numbers, counts = np.unique(
+        hash_rows(X), return_index=True, return_inverse=True, return_counts=True
+    )
     if keys.size == codes.size:
-        return None, None
+        return GivenFolds()
+    often = np.flatnonzero(counts >= _COMMON_SHARE * codes.size + 1)
+    common = first[often[np.argsort(-counts[often], kind="stable")]]
+    spread = np.flatnonzero(counts[numbers] >= _COMMON_SHARE * codes.size + 1)
+    numbers[spread] = keys.size + np.arange(spread.size)
+    numbers = np.unique(numbers, return_inverse=True)[1]
     found = _folds_of_groups(numbers, codes.astype(np.intp), folds, rng)[numbers]
     if min(np.unique(found[codes == code]).size for code in np.unique(codes)) < 2:
-        return None, None
-    return numbers, found
+        return GivenFolds(common=common)
+    return GivenFolds(numbers, found, common)
+
 
 
 def class_totals(signed_weights: NDArray[Any]) -> tuple[float, float]:

@@ -68,6 +68,8 @@ class TrainingRows(Protocol):
     """Points that one model meets in a pass over all rows."""
     whole_steps: bool
     """A pass is a few steps on all rows at once, not a step per point."""
+    common_rows: Any
+    """One of each of the rows that come often, transformed, the most frequent first; None where not looked for."""
 
     def summary(self, fold: int) -> Summary:
         """Sum up the rows that one pass of a run of this fold learns from."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..measures import Measure, Rates
 from ..solvers.base import History, Run, Scores, Solver, Task
@@ -28,6 +30,7 @@ from .selection import (
 from .source import ALL_ROWS, FitResult, RowSource, Statistics, TrainingRows
 
 _DIVERGED_TRIES = 5
+_BESIDE = 1e-3  # of the deviation of scores: more than rounding
 
 
 class Trainer:
@@ -182,7 +185,9 @@ class Trainer:
             caution=math.sqrt(plan.repeats_of(rows)),
             points=scores.points,
         )
-        if not plan.batch:  # there, duplicates share a fold, and a model's scores of its own rows flatter it
+        if plan.batch:  # scores of its own rows would flatter the model
+            threshold = _beside_common_rows(threshold, model, selected.models, rows.common_rows)
+        else:
             own = rows.own_scores(model)
             threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, selected.tolerance)
         return threshold, rates_at(scores.values, scores.signed_weights, threshold)
@@ -231,6 +236,26 @@ def may_whiten(statistics: Statistics) -> bool:
         and statistics.rows >= config.WHITENED_ROWS
         and statistics.n_features <= config.WHITENED_COLUMNS
     )
+
+
+def _beside_common_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
+    """Return the threshold, moved so that rows that come often lie on the side that the folds' models put them.
+
+    Their scores are as many as there are folds, and the model's own lies somewhere between: the side of a
+    hundredth of all rows must not be left to that.
+    """
+    low, high = -math.inf, math.inf
+    for k in range(0 if common is None else common.shape[0]):
+        row = common[[k]]
+        called = np.mean([(row @ one.weights).item() + one.intercept > threshold for one in of_folds]) > 0.5
+        own = (row @ model.weights).item() + model.intercept
+        if called and own > low:
+            high = min(high, own)
+        elif not called and own < high:
+            low = max(low, own)
+    if low < threshold < high:
+        return threshold
+    return low + _BESIDE if threshold <= low else high - _BESIDE
 
 
 def _best_of(runs: list[SharpenedRun]) -> tuple[LinearModel, str]:
