@@ -23,8 +23,9 @@ def plain_matrix(X: Any, what: str = "X") -> Any:
     """
     if isinstance(X, np.ma.MaskedArray):
         if np.ma.is_masked(X):
+            masked = int(np.ma.getmaskarray(X).sum())
             raise ValueError(
-                f"{what} is a masked array with {np.ma.count_masked(X):,} masked values. Fill them first: "
+                f"{what} is a masked array with {masked:,} masked values. Fill them first: "
                 "X.filled(numpy.nan), then sklearn.impute.SimpleImputer."
             )
         return X.data
@@ -40,7 +41,7 @@ def trusted_csr(X: Any, what: str = "X") -> Any:
 
     Entries that are stored twice are added up, as scipy does. Nothing is copied if nothing has to be changed.
     """
-    X = _checked_sparse(X, what)
+    X = plain_matrix(X, what)
     return canonical_csr(X if X.format == "csr" else X.tocsr())
 
 

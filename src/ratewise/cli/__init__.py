@@ -46,7 +46,7 @@ def _replace_closed_streams() -> None:
         os.set_inheritable(number, True)
     for name in missing:
         closed = _Closed(f"Standard {name.removeprefix('std')}put is closed")
-        setattr(sys, name, open(os.devnull, "w") if name == "stderr" else closed)
+        setattr(sys, name, open(os.devnull, "w") if name == "stderr" else closed)  # noqa: SIM115
 
 
 class _Closed(io.TextIOBase):

@@ -86,6 +86,8 @@ class Maximize:
     """The longest that weights and intercept together may be."""
     tolerance: float = 1e-7
     iterations: int = 500
+    few_rows: bool = False
+    """The rows are few: their curvature may be used, if they are dense and in memory."""
 
 
 Request = Learn | Evaluate | CountRates | MeanRewards | Maximize
