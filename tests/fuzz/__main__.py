@@ -72,6 +72,7 @@ def _replay(bench: Workbench, corpus: Path) -> int:
         if outcome.kind in BAD:
             bad += 1
             print(f"{file.name}: {outcome}")
+    print(f"{len(list(corpus.iterdir()))} files tried")
     return bad
 
 

@@ -73,3 +73,4 @@ def test_a_mutant_is_drawn_by_its_number(seed):
 def test_what_was_found_stays_cured():
     done = subprocess.run([sys.executable, FOLDER, "--replay"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith(f"{len(os.listdir(FOLDER / 'corpus'))} files tried\n")
