@@ -3,11 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo check test lint types test-oldest hooks bench speed quality reproduce reproduction-page \
-	reproduce-quick figures clean
+.PHONY: demo docs dist check test test-torch torch fuzz lint types test-oldest hooks bench speed quality reproduce \
+	reproduction-page reproduce-quick figures clean
 
 demo: .venv/made
 	$(BIN)/python examples/digits.py
+
+# Damaged files, models and command lines, some minutes of them: make fuzz ARGS="--mutants 2000 --formats npz"
+fuzz: .venv/made
+	$(ONE_THREAD) $(BIN)/python tests/fuzz $(ARGS)
 
 # The same examples everywhere; plain pytest draws new ones each time.
 # A file of tests stays in one process: its fixtures are made once, and its loops are compiled once.
@@ -67,9 +71,15 @@ speed: .venv/made
 quality: .venv/made
 	$(ONE_THREAD) $(BIN)/python benchmarks/quality.py $(ARGS)
 
-# The pictures of docs/choosing-a-measure.md.
+# The pictures of docs/choosing-a-measure.md, of the README, and (with chromium) of docs/reports.md.
 figures: .venv/made
 	$(BIN)/python docs/figures/measures.py
+	$(BIN)/python docs/figures/plane.py
+	$(BIN)/python docs/figures/report.py
+
+# The site, in site/: open site/index.html. Warnings are errors. The examples of the gallery run if they have changed.
+docs: .venv/docs-made
+	NO_MKDOCS_2_WARNING=1 $(ONE_THREAD) $(BIN)/mkdocs build --strict
 
 # The paper's figures and a verdict on each of its claims; what the folder's results.csv holds is not run again.
 DATA ?= ../shared/data
@@ -91,6 +101,10 @@ reproduce-quick: .venv/made
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
+.venv/docs-made: .venv/made
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@
+
 # The pins are constraints: pip refuses one that lies below a bound of pyproject.toml.
 .venv-oldest/made: pyproject.toml requirements/oldest.txt
 	rm -rf .venv-oldest
@@ -100,5 +114,5 @@ reproduce-quick: .venv/made
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-oldest site .gallery .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +

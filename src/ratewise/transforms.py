@@ -11,14 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from .kernels import (
-    add_column_moments,
-    gather_scaled,
-    gather_standardized,
-    gather_whitened,
-    merge_column_moments,
-    padded_triangle,
-)
+from . import kernels
+from .kernels import add_column_moments, gather_scaled, gather_standardized, merge_column_moments
 
 _SAMPLE_ROWS = 20_000  # for a covariance
 _WHITENING_RIDGE = 0.01
@@ -187,11 +181,11 @@ class Whitener:
 
     def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
-        triangle = padded_triangle(self._triangle, dtype)
+        triangle = kernels.padded_triangle(self._triangle, dtype)
         shift, factor = self._standardizer.shift_and_factor(X.dtype)
         X = np.ascontiguousarray(X)
         _fill_in_threads(
-            lambda mine, rows: gather_whitened(X, mine, shift, factor, triangle, rows), order, out, threads
+            lambda mine, rows: kernels.gather_whitened(X, mine, shift, factor, triangle, rows), order, out, threads
         )
         return out
 

@@ -21,6 +21,7 @@ from .fit import fit
 from .inspect import inspect
 from .measures import measures
 from .predict import predict
+from .report import report
 from .warmup import warmup
 
 
@@ -72,11 +73,12 @@ def app() -> None:
     \b
     ratewise fit train.parquet --target label --measure f1 -o model.skops
     ratewise evaluate model.skops test.parquet
+    ratewise report model.skops test.parquet -o report.html
     ratewise predict model.skops new.csv -o labels.csv
 
     Exit codes: 0 success, 1 bad data, 2 bad usage, 130 after Ctrl-C.
     """
 
 
-for command in (fit, evaluate, predict, inspect, measures, convert, warmup, demo, export):
+for command in (fit, evaluate, report, predict, inspect, measures, convert, warmup, demo, export):
     app.add_command(command)

@@ -119,19 +119,6 @@ def evenly_mixed_order(positive: NDArray[np.bool_], rng: np.random.Generator) ->
     return order
 
 
-def evenly_mixed_classes(codes: NDArray[np.integer[Any]], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return a random order in which every stretch of rows has its share of each of many classes.
-
-    The k-th row of a class of m, in random order, goes to a random place in the k-th of m equal stretches.
-    """
-    by_class = np.argsort(codes + rng.random(codes.size), kind="stable")  # each class together, in random order
-    sizes = np.bincount(codes)
-    ranks = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    places = (ranks + rng.random(codes.size)) / np.repeat(sizes, sizes)
-    order: NDArray[np.intp] = by_class[np.argsort(places, kind="stable")]
-    return order
-
-
 @njit(cache=True, nogil=True)
 def _mixed(h: Any) -> Any:
     """Apply Murmur3's last step: every bit changes every other, since whole numbers differ in few high bits."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
-from ..kernels import STATE, Steps, learn, model_places
+from .. import kernels
+from ..kernels import STATE, Steps
 from ..measures import ConcaveMeasure, Rates
 from ..rewards import Reward
 
@@ -144,7 +144,7 @@ class Learner:
         if settings.radius is not None:
             state["squared_length"] = float(np.dot(self._direction, self._direction))
         try:
-            learn(
+            kernels.learn(
                 chunk.rows,
                 chunk.signed_weights,
                 chunk.starts,
@@ -157,7 +157,11 @@ class Learner:
                 reward,
                 measure,
             )
-        except NumbaError as error:
+        except Exception as error:
+            from numba.core.errors import NumbaError
+
+            if not isinstance(error, NumbaError):
+                raise
             raise TypeError(
                 f"{measure or reward!r} cannot be compiled. Its methods may use plain floats, arithmetic, the "
                 f"math module and functions marked @numba.njit only. The compiler said: {error}"
@@ -176,7 +180,7 @@ class Learner:
         if type(rows) is self._layout:
             return
         self._layout = type(rows)
-        room, places = model_places(rows, self._places.size)
+        room, places = kernels.model_places(rows, self._places.size)
         if room == self._direction.size:
             return
         for name in ("_direction", "_recent_sum", "_sum"):

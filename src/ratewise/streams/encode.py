@@ -197,7 +197,8 @@ class Filler:
 
     def _mend(self, j: int, name: str, raw: NDArray[Any], column: NDArray[np.float32], place: Place) -> None:
         """Put the mean where a number is missing; an infinite one is an error."""
-        column[np.isnan(column)] = self.encoder.means[j]
+        with np.errstate(over="ignore"):  # a mean too large for 32 bits is that of a number which is, too
+            column[np.isnan(column)] = self.encoder.means[j]
         _check_not_infinite(raw, column, name, place)
 
     def _levels(self, column: Any, name: str) -> NDArray[np.int64]:
@@ -278,7 +279,8 @@ class EncoderFit:
                 self._values[name].add(*categories(column), rows.place)
                 continue
             values = numbers(column, name, rows.place)
-            total = float(values.sum(dtype=np.float64))
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = float(values.sum(dtype=np.float64))
             if not np.isfinite(total):
                 total = self._sum_without_missing(values, j, name, rows.place)
             self._sums[j] += total
@@ -288,7 +290,8 @@ class EncoderFit:
             raise place.error(f"{X.shape[1]:,} columns, where {self._sums.size:,} are expected.")
         for start in range(0, X.shape[0], _BLOCK_ROWS):
             block = X[start : start + _BLOCK_ROWS]
-            sums = block.sum(axis=0, dtype=np.float64)
+            with np.errstate(over="ignore", invalid="ignore"):
+                sums = block.sum(axis=0, dtype=np.float64)
             for j in map(int, np.flatnonzero(~np.isfinite(sums))):
                 name = self.encoder.columns[j]
                 sums[j] = self._sum_without_missing(block[:, j], j, name, place.shifted(start))
