@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
-
 from ..measures import FBeta, Measure
 from ._scored import Estimate, ScoredModel
 
