@@ -56,6 +56,8 @@ INPUTS_AS_OUTPUTS = [
     "predict model.skops new.csv -o other.csv",
     "predict model.skops *.csv -o train.csv",
     "export model.skops model.skops",
+    "report model.skops train.csv -o model.skops",
+    "report model.skops train.csv -o linked.csv",
     "convert folder -o folder/rows.feather",
     "convert train.csv -o rows.csv",
     "demo --keep .",
