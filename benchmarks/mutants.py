@@ -251,6 +251,7 @@ def _run_in_child(tests: list[str], mutant: Mutant | None) -> int:
         except (LookupError, KeyError, ValueError):
             return 4
     options = ["-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what was imported before pytest began
     return int(pytest.main([*options, *(str(ROOT / test) for test in tests)]))
 
 
