@@ -116,10 +116,11 @@ def summary(cells: dict, seeds: list[int]) -> str:
         ratio = {key: one["now"][0] / one[other][0] for key, one in both.items()}
         gain = {key: one["now"][1] - one[other][1] for key, one in both.items()}
         slowest, worst = max(ratio, key=ratio.get), min(gain, key=gain.get)
+        cpu, value = np.exp(np.mean(np.log(list(ratio.values())))), np.mean(list(gain.values()))
         lines.append(
-            f"now / {other}: {np.exp(np.mean(np.log(list(ratio.values())))):.2f}x CPU in the geometric mean, at "
-            f"most {ratio[slowest]:.2f}x ({', '.join(slowest)}); value {np.mean(list(gain.values())):+.4f}, at worst "
-            f"{gain[worst]:+.4f} ({', '.join(worst)}); {len(both)} cells"
+            f"now / {other}: {cpu:.2f}x CPU in the geometric mean, at most {ratio[slowest]:.2f}x "
+            f"({', '.join(slowest)}); value {value:+.4f}, at worst {gain[worst]:+.4f} ({', '.join(worst)}); "
+            f"{len(both)} cells"
         )
     return "\n".join(lines)
 
