@@ -168,7 +168,9 @@ def hash_rows(X: Any) -> NDArray[np.uint64]:
             hash_dense_rows(bits, hashes)
         return hashes
     # Odd multipliers, one per column: sums of products wrap around, and no bit of an entry is lost.
-    factors = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    factors = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(
+        2
+    ) + np.uint64(1)
     if not sparse.issparse(X):
         return bits.astype(np.uint64) @ factors
     sums = np.zeros(bits.size + 1, dtype=np.uint64)

@@ -569,7 +569,6 @@ def folds_of_rows(
     return GivenFolds(numbers, found, common)
 
 
-
 def class_totals(signed_weights: NDArray[Any]) -> tuple[float, float]:
     """Return the weight of all positives and of all negatives."""
     positive, negative, _, _ = weight_moments(signed_weights)
