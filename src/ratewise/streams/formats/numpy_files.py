@@ -110,8 +110,8 @@ def _open_npz(path: str, request: Request, keep_open: bool) -> MappedReader | Co
             raise DataError(f"{path}: {shape[0]:,} rows, and the shape of the {role} is {found}.")
     if is_sparse and request.encoder is None and are_too_few(file.headers["data"].shape[0], shape[1]):
         raise DataError(
-            f"{path}: {shape[1]:,} columns, for {file.headers['data'].shape[0]:,} numbers in all rows. If it is meant "
-            "so, fit the matrix in memory: MeasureClassifier().fit(scipy.sparse.load_npz(...), y)."
+            f"{path}: {shape[1]:,} columns, for {file.headers['data'].shape[0]:,} numbers in all rows. If it is "
+            "meant so, fit the matrix in memory: MeasureClassifier().fit(scipy.sparse.load_npz(...), y)."
         )
     plan = replace(plan_matrix(shape[1], path, None, request.features, None), is_sparse=is_sparse)
     names = file.headers.get("feature_names")
