@@ -56,7 +56,9 @@ def normal_draws(seed: int, draws: int = DRAWS) -> NDArray[np.int64]:
     return np.rint(1000.0 * np.random.default_rng(seed).standard_normal((draws, 4))).astype(np.int64)
 
 
-def resampled(confusion: Confusion, normals: NDArray[np.int64], squares: Confusion | None = None) -> Rates:
+def resampled(
+    confusion: Confusion, normals: NDArray[np.int64], squares: Confusion | None = None
+) -> Rates:
     """Return Rates, as arrays, that are as uncertain as those of the counts: one per row of ``normals``.
 
     Each count is drawn from the gamma distribution with half a row more in its shape. The shares of such counts

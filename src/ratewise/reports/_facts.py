@@ -34,12 +34,8 @@ def path_of(model: Any) -> list[dict[str, list[float]]]:
         rows = np.flatnonzero((runs == run) & np.isfinite(values))
         if rows.size:
             rows = rows[np.unique(np.linspace(0, rows.size - 1, _MOST_POINTS).astype(np.intp))]
-            found.append(
-                {
-                    "points": [significant(one) for one in places[rows]],
-                    "values": [significant(one) for one in values[rows]],
-                }
-            )
+            found.append({"points": [significant(one) for one in places[rows]],
+                          "values": [significant(one) for one in values[rows]]})
     return found
 
 
@@ -68,9 +64,7 @@ def _coefficients(model: Any, classifier: Any, X: Any) -> dict[str, Any] | None:
     return {
         "kind": "coefficients",
         "columns": coef.size,
-        "rows": [
-            {"name": names[j], "value": significant(effect[j]), "raw": significant(coef[j])} for j in largest
-        ],
+        "rows": [{"name": names[j], "value": significant(effect[j]), "raw": significant(coef[j])} for j in largest],
     }
 
 

@@ -55,9 +55,7 @@ class LabelledRows(NamedTuple):
             return int(self.positive.sum()), int((~self.positive).sum())
         return float(self.weights[self.positive].sum()), float(self.weights[~self.positive].sum())
 
-    def confusion(
-        self, predicted: NDArray[np.bool_], rows: Any = slice(None)
-    ) -> tuple[Confusion, Confusion | None]:
+    def confusion(self, predicted: NDArray[np.bool_], rows: Any = slice(None)) -> tuple[Confusion, Confusion | None]:
         """Return the counts of some rows, and the sums of squared weights if there are weights."""
         positive, weights = self.positive[rows], None if self.weights is None else self.weights[rows]
         counts = Confusion().plus(positive, predicted[rows], weights)
@@ -152,10 +150,7 @@ class ScoredModel:
 
     def histogram(self) -> dict[str, Any]:
         """Return the share of each class in bars of equal width; the outermost bars hold all that lies beyond."""
-        ends = [
-            np.quantile(self.scores[of_class], [0.002, 0.998])
-            for of_class in (self.rows.positive, ~self.rows.positive)
-        ]
+        ends = [np.quantile(self.scores[of_class], [0.002, 0.998]) for of_class in (self.rows.positive, ~self.rows.positive)]
         low, high = min(ends[0][0], ends[1][0], self.threshold), max(ends[0][1], ends[1][1], self.threshold)
         if not np.isfinite([low, high]).all() or low == high:
             low, high = float(self.scores.min()) - 0.5, float(self.scores.max()) + 0.5

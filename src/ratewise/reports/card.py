@@ -50,13 +50,9 @@ def model_card(
     try:
         from skops.card import Card
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            'Model cards need skops: pip install "ratewise[persistence]"', name="skops"
-        ) from error
+        raise ModuleNotFoundError('Model cards need skops: pip install "ratewise[persistence]"', name="skops") from error
 
-    about = report(
-        model, X, y, measure=measure, sample_weight=sample_weight, pos_label=pos_label, slices=[]
-    ).models[0]
+    about = report(model, X, y, measure=measure, sample_weight=sample_weight, pos_label=pos_label, slices=[]).models[0]
     (hits, misses, alarms, quiet), _ = about.confusion()
     positive, negative = about.rows.names
     card = Card(model, template=None)

@@ -146,10 +146,7 @@ class Report:
                 cut = best_threshold(*checked, measure).threshold
             classes = np.unique(np.asarray(y))
             rows = _labelled(
-                checked.signed_weights,
-                sample_weight is not None,
-                y,
-                classes[1] if pos_label is None else pos_label,
+                checked.signed_weights, sample_weight is not None, y, classes[1] if pos_label is None else pos_label
             )
             probabilities = bool(0 <= checked.scores.min() and checked.scores.max() <= 1)
             model = ScoredModel(str(one), rows, checked.scores, float(cut), measure, probabilities, facts)
@@ -189,8 +186,7 @@ class Report:
         """Return the words at the top: plain HTML, which needs no program to be read."""
         alone = len(self.models) == 1
         return "\n".join(
-            f"<p>{' '.join(html.escape(line) for line in sentences(model, alone=alone))}</p>"
-            for model in self.models
+            f"<p>{' '.join(html.escape(line) for line in sentences(model, alone=alone))}</p>" for model in self.models
         )
 
     def _data(self) -> dict[str, Any]:
@@ -221,9 +217,7 @@ class Report:
             "own": stops.own,
             "thresholds": thresholds,
             "above": [[number(one) for one in row] for row in stops.above.tolist()],
-            "squares": None
-            if stops.squares is None
-            else [[number(one) for one in row] for row in stops.squares.tolist()],
+            "squares": None if stops.squares is None else [[number(one) for one in row] for row in stops.squares.tolist()],
             "tables": {name: model.table_of(one) for name, one in measures.items() if formulas[name] is None},
             "histogram": model.histogram(),
             "calibration": model.calibration(),
