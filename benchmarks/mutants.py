@@ -223,6 +223,7 @@ def run_tests(tests: list[str], mutant: Mutant | None, seconds: float) -> str:
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
+        signal.alarm(int(seconds) + 5)  # not to outlive a parent that was stopped
         code = 3
         with contextlib.suppress(BaseException):
             with open(os.devnull, "w") as nowhere:
