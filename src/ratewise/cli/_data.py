@@ -119,8 +119,6 @@ def load(path: str) -> Any:
     """Return the model of a file, or of standard input."""
     from ..persistence import load_model
 
-    if path == "-" and sys.stdin is None:
-        raise ValueError("Standard input is closed: there is no model to read.")
     return load_model(io.BytesIO(sys.stdin.buffer.read()) if path == "-" else path)
 
 

@@ -72,9 +72,7 @@ class Trainer:
         sharpen = settings.sharpen
         assert sharpen is not None
         own_choice = settings.start is None and settings.passes is None and sharpen.passes == "auto"
-        plan = SelectionPlan.of(
-            statistics, settings.measure, settings.validation_fraction, own_choice=own_choice
-        )
+        plan = SelectionPlan.of(statistics, settings.measure, settings.validation_fraction, own_choice=own_choice)
         if plan.batch:
             return self._fit_in_batches(source, statistics, plan, sharpen)
         whitened = settings.standardize and may_whiten(statistics)
