@@ -80,7 +80,9 @@ def test_the_keyboard_moves_the_sliders_and_the_live_region_speaks(page):
     page.click("#as-here")
     page.click("#own")
     assert page.text("#now") == before
-    spoken = "const done = arguments[0]; setTimeout(() => done(document.getElementById('spoken').textContent), 600)"
+    spoken = (
+        "const done = arguments[0]; setTimeout(() => done(document.getElementById('spoken').textContent), 600)"
+    )
     assert page._call("POST", "/execute/async", {"script": spoken, "args": []}) == before
 
 
@@ -96,7 +98,9 @@ def test_the_best_threshold_is_the_best_of_the_stops(page, two):
 
 
 def test_models_stand_side_by_side_and_can_be_chosen(page, two):
-    side = page.run("return [...document.querySelectorAll('#models tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+    side = page.run(
+        "return [...document.querySelectorAll('#models tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    )
     for row in side:
         for model, cell in zip(two.models, row[1:], strict=True):
             one = [shown(number) for number in model.at()[row[0]]]
@@ -114,7 +118,8 @@ def test_names_are_text_and_not_markup(page):
 def test_every_control_and_picture_has_a_name_and_headings_do_not_skip(page):
     unnamed = """
     const named = (one) => one.labels?.length || one.getAttribute("aria-label") || one.textContent.trim();
-    return [...document.querySelectorAll("input, select, button, svg[role=img]")].filter((one) => !named(one)).length"""
+    const all = document.querySelectorAll("input, select, button, svg[role=img]");
+    return [...all].filter((one) => !named(one)).length"""
     assert page.run(unnamed) == 0
     levels = page.run("return [...document.querySelectorAll('h1,h2,h3,h4')].map((one) => Number(one.tagName[1]))")
     assert levels[0] == 1
@@ -195,7 +200,7 @@ def test_a_measure_of_ones_own_is_shown_from_a_table(browser, tmp_path):
     browser.open(tmp_path / "own.html")
     assert browser.run(NUMBERS) == as_shown(about.models[0].at())
     slide(browser, "prevalence", 30)
-    assert browser.run(NUMBERS)["own"] == ["–", "–", "–"]
+    assert browser.run(NUMBERS)["own"] == ["\N{EN DASH}"] * 3
     assert browser.errors() == []
 
 

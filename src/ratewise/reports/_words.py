@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
+
 from ..measures import FBeta, Measure
 from ._scored import Estimate, ScoredModel
 
@@ -58,8 +59,8 @@ def sentences(model: ScoredModel, *, alone: bool) -> list[str]:
     lines = [
         f"{trained}: {meaning(model.measure)}.",
         f"On these {rows:,} rows its {model.measure_name} is {_number(found[model.measure_name])}.",
-        f"Of 100 rows that are {positive} it finds {_of_hundred(found['TPR'])}. Of 100 rows that are {negative} it "
-        f"wrongly calls {_of_hundred(_rest(found['TNR']))} {positive}.",
+        f"Of 100 rows that are {positive} it finds {_of_hundred(found['TPR'])}. Of 100 rows that are {negative} "
+        f"it wrongly calls {_of_hundred(_rest(found['TNR']))} {positive}.",
         f"Where it says {positive}, it is right in {_of_hundred(found['precision'])} of 100 cases, as long as "
         f"{percent(rates.prevalence)} of the rows are {positive}, as here.",
     ]

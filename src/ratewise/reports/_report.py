@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from .._atomic import write_bytes
-from ..measures import Measure, Rates, get_measure
+from ..measures import Measure, get_measure
 from ..measures.counts import values_of
 from ..plots._scores import (
     inner_classifier,
@@ -146,9 +146,12 @@ class Report:
                 cut = best_threshold(*checked, measure).threshold
             classes = np.unique(np.asarray(y))
             rows = _labelled(
-                checked.signed_weights, sample_weight is not None, y, classes[1] if pos_label is None else pos_label
+                checked.signed_weights,
+                sample_weight is not None,
+                y,
+                classes[1] if pos_label is None else pos_label,
             )
-            probabilities = bool(0 <= checked.scores.min() and checked.scores.max() <= 1)
+            probabilities = bool(checked.scores.min() >= 0 and checked.scores.max() <= 1)
             model = ScoredModel(str(one), rows, checked.scores, float(cut), measure, probabilities, facts)
             facts["groups"] = model.groups(sliced_columns(None, slices or {}, rows.positive.size))
             found.append(model)
@@ -186,7 +189,8 @@ class Report:
         """Return the words at the top: plain HTML, which needs no program to be read."""
         alone = len(self.models) == 1
         return "\n".join(
-            f"<p>{' '.join(html.escape(line) for line in sentences(model, alone=alone))}</p>" for model in self.models
+            f"<p>{' '.join(html.escape(line) for line in sentences(model, alone=alone))}</p>"
+            for model in self.models
         )
 
     def _data(self) -> dict[str, Any]:
@@ -217,7 +221,9 @@ class Report:
             "own": stops.own,
             "thresholds": thresholds,
             "above": [[number(one) for one in row] for row in stops.above.tolist()],
-            "squares": None if stops.squares is None else [[number(one) for one in row] for row in stops.squares.tolist()],
+            "squares": None
+            if stops.squares is None
+            else [[number(one) for one in row] for row in stops.squares.tolist()],
             "tables": {name: model.table_of(one) for name, one in measures.items() if formulas[name] is None},
             "histogram": model.histogram(),
             "calibration": model.calibration(),
@@ -248,8 +254,8 @@ def report(
     Parameters
     ----------
     model : classifier, or dict of name and classifier
-        Fitted, of two classes, with ``predict_proba`` or ``decision_function``: any of scikit-learn's kind. Several
-        are set side by side.
+        Fitted, of two classes, with ``predict_proba`` or ``decision_function``: any of scikit-learn's kind.
+        Several are set side by side.
     X, y : rows and labels
         Rows that no model was trained on. They are counted, not written to the file.
     measure : str or Measure, optional
@@ -315,7 +321,7 @@ def _as_table(measure: Measure, model: ScoredModel) -> dict[str, Any]:
     """Return a measure that the page cannot compute, on a grid of the two rates at the prevalence of the rows."""
     tpr, tnr = np.meshgrid(np.linspace(0, 1, _GRID), np.linspace(0, 1, _GRID), indexing="ij")
     prevalence = np.full(tpr.size, model.confusion()[0].rates.prevalence)
-    values = values_of(measure, Rates(tpr.ravel(), tnr.ravel(), prevalence))
+    values = values_of(measure, (tpr.ravel(), tnr.ravel(), prevalence))
     return {
         "grid": [significant(one, 5) for one in values.tolist()],
         "needs_prevalence": getattr(measure, "takes_prevalence", True),
