@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from ._card import model_card
-from ._report import Report, report
+from ._document import Report, report
 
 __all__ = ["Report", "model_card", "report"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..measures import Measure
-from ._report import report
+from ._document import report
 from ._words import sentences, shown
 
 

@@ -36,7 +36,14 @@ MEASURES_OF_THE_PAGE = frozenset(
             "MinRate",
             "NetBenefit",
         ),
-        *("PrecisionAtRecall", "PseudoLinear", "PseudoLinearAtPrevalence", "QMean", "RecallAtPrecision"),
+        *(
+            "NetBenefit",
+            "PrecisionAtRecall",
+            "PseudoLinear",
+            "PseudoLinearAtPrevalence",
+            "QMean",
+            "RecallAtPrecision",
+        ),
         *("RecallAtPrecisionAndPrevalence", "TPRAtFPR", "TPRAtTNR", "Tversky", "WeightedMin"),
     ]
 )
