@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from ..measures import Measure, get_measure
 from ._crossfit import CrossFitRows, CrossFitter, bin_columns, history_table, make_folds, weight_keyword
 from ._ensemble import EnsembleMember, choose_threshold, weighted_mean
+from ._notebook import NotebookCard
 from ._validation import positive_label, two_class_targets
 
 # With fewer rows a model without one fold's rows is clearly worse than one of all rows, so that one joins.
@@ -29,7 +30,7 @@ def _base_estimator_has_probabilities(maximizer: MeasureMaximizer) -> bool:
     return True
 
 
-class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train any classifier that takes sample weights for the measure you report.
 
     Where the data are not linear, wrap it around gradient boosting (or any other classifier) in place of
