@@ -92,6 +92,14 @@ reproduce-quick: .venv/made
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@
 
+# The files to publish, in dist/; the wheel is installed into clean environments and tried.
+NEWEST_PYTHON ?= python3.13
+dist: .venv/made
+	$(BIN)/pip install --quiet --disable-pip-version-check "build>=1.0"
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	packaging/check_wheel.sh $(OLDEST_PYTHON) $(NEWEST_PYTHON)
+
 # The pins are constraints: pip refuses one that lies below a bound of pyproject.toml.
 .venv-oldest/made: pyproject.toml requirements/oldest.txt
 	rm -rf .venv-oldest
