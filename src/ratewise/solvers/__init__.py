@@ -18,7 +18,14 @@ _SOLVERS: dict[str, type[Solver]] = {}
 
 
 def register_solver(solver: type[Solver]) -> type[Solver]:
-    """Make a solver known by its ``name``: then ``MeasureClassifier(solver=name)`` takes it."""
+    """Make a solver known by its ``name``: then ``MeasureClassifier(solver=name)`` takes it.
+
+    Examples
+    --------
+    >>> from ratewise.solvers import Spade, register_solver
+    >>> register_solver(Spade) is Spade  # as the library does with its own
+    True
+    """
     _SOLVERS[solver.name] = solver
     return solver
 
@@ -31,6 +38,13 @@ def get_solver(solver: str | Solver, measure: Measure) -> Solver:
     """Return a solver by its name; "auto" takes the streaming one that suits the measure.
 
     For a measure of neither family that is logistic regression, which is only a start: sharpening must follow.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import get_solver
+    >>> get_solver("auto", get_measure("gmean")).name
+    'spade'
     """
     if isinstance(solver, Solver):
         return solver

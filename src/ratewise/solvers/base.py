@@ -30,7 +30,16 @@ from .state import Learner, LearnSettings, LinearModel, Summary
 
 @dataclass(frozen=True)
 class Learn:
-    """Learn from the next points, by whole passes over the rows or by a number of points; answered by None."""
+    """Learn from the next points, by whole passes over the rows or by a number of points; answered by None.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import Learn, Spade, Summary, Task
+    >>> run = Spade(passes=1).start(Task(get_measure("gmean"), n_features=3))
+    >>> isinstance(run.request(Summary(100, 10.0, 90.0, 300.0)), Learn)
+    True
+    """
 
     learner: Learner
     settings: LearnSettings
@@ -109,7 +118,16 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of a solver, apart from its own settings."""
+    """What is asked of a solver, apart from its own settings.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import Spade, Task
+    >>> run = Spade(passes=1).start(Task(get_measure("gmean"), n_features=3))
+    >>> run.finished
+    False
+    """
 
     measure: Measure
     n_features: int
@@ -122,7 +140,15 @@ class Task:
 
 
 class Run(ABC):
-    """A training run: it can be asked for what comes next, told what came of it, and pickled in between."""
+    """A training run: it can be asked for what comes next, told what came of it, and pickled in between.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import Run, Stamp, Task
+    >>> isinstance(Stamp().start(Task(get_measure("f1"), n_features=3)), Run)
+    True
+    """
 
     finished: bool = False
 
@@ -153,7 +179,15 @@ class Run(ABC):
 
 
 class LearnerRun(Run):
-    """A run whose state is a learner."""
+    """A run whose state is a learner.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import LearnerRun, Spade, Task
+    >>> isinstance(Spade().start(Task(get_measure("gmean"), n_features=3)), LearnerRun)
+    True
+    """
 
     def __init__(self, task: Task):
         self._task = task
@@ -183,7 +217,16 @@ class LearnerRun(Run):
 
 
 class Solver(ABC):
-    """Settings of an algorithm; :meth:`start` makes a run of it."""
+    """Settings of an algorithm; :meth:`start` makes a run of it.
+
+    Examples
+    --------
+    >>> from ratewise.solvers import Solver, Stamp
+    >>> isinstance(Stamp(), Solver)
+    True
+    >>> Stamp().name
+    'stamp'
+    """
 
     name: ClassVar[str]
     streaming: ClassVar[bool]

@@ -9,7 +9,17 @@ from typing import Any
 
 
 class DataError(ValueError):
-    """A file or stream that cannot be read as it is; the message says where and what to do."""
+    """A file or stream that cannot be read as it is; the message says where and what to do.
+
+    Examples
+    --------
+    >>> from ratewise.streams import DataError, open_stream
+    >>> try:
+    ...     open_stream(["no", "rows"])
+    ... except (DataError, TypeError, ValueError, OSError) as error:
+    ...     print("refused")
+    refused
+    """
 
 
 def need_pyarrow(what: str, module: str = "pyarrow") -> Any:
