@@ -3,14 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: docs dist demo check test lint types test-oldest hooks bench speed quality reproduce reproduction-page \
-	reproduce-quick figures clean
+.PHONY: demo docs dist check test test-torch torch fuzz lint types test-oldest hooks bench speed quality reproduce \
+	reproduction-page reproduce-quick figures clean
 
 demo: .venv/made
 	$(BIN)/python examples/digits.py
 
+# Damaged files, models and command lines, some minutes of them: make fuzz ARGS="--mutants 2000 --formats npz"
+fuzz: .venv/made
+	$(ONE_THREAD) $(BIN)/python tests/fuzz $(ARGS)
+
 # The same examples everywhere; plain pytest draws new ones each time.
-PYTEST := $(ONE_THREAD) $(BIN)/pytest -n 2 --hypothesis-seed=0
+# A file of tests stays in one process: its fixtures are made once, and its loops are compiled once.
+PYTEST := $(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadfile --hypothesis-seed=0
 
 # Two minutes on two cores: what to run before every commit.
 check: lint types
@@ -34,8 +39,16 @@ types: .venv/made
 # deprecated since, so such warnings are no errors here.
 OLDEST_PYTHON ?= python3.11
 test-oldest: .venv-oldest/made
-	$(ONE_THREAD) .venv-oldest/bin/pytest -n 2 --hypothesis-seed=0 -m "not slow" \
+	$(ONE_THREAD) .venv-oldest/bin/pytest -n 2 --dist loadfile --hypothesis-seed=0 -m "not slow" \
 		-W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(ARGS)
+
+# The tests that need PyTorch, which `make test` skips where it is missing. The version is one with a small CPU build.
+TORCH ?= torch==2.13.0
+torch: .venv/made
+	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
+
+test-torch: torch
+	$(ONE_THREAD) $(BIN)/pytest tests/test_torch.py src/ratewise/torch tests/test_examples.py -k torch
 
 # ruff, mypy and import-linter before every commit, from .venv and without a network.
 hooks: .venv/made

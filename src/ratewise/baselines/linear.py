@@ -52,6 +52,21 @@ class FitContext(NamedTuple):
         best = best_threshold(self.validation.scores(*model), self.validation.signed_weights, self.measure)
         return ThresholdedModel(model, best.threshold, best.value)
 
+    def best_of(
+        self, values: tuple[float, ...], threshold: str, learn: Callable[[float, Finish], LinearModel]
+    ) -> tuple[ThresholdedModel, float]:
+        """Return the best model on the validation rows, and the value that ``learn`` made it with.
+
+        Until a run has ended and shown to be better, checkpoints report the best model before it.
+        """
+        evaluate = self.with_best_threshold if threshold == "tune" else self.with_zero_threshold
+        best = evaluate(learn(values[0], evaluate)), values[0]
+        for value in values[1:]:
+            found = evaluate(learn(value, lambda _, best=best: best[0]))  # type: ignore[misc]
+            if found.value > best[0].value:
+                best = found, value
+        return best
+
     def with_zero_threshold(self, model: LinearModel) -> ThresholdedModel:
         """Return the model as it is, with its measure on the validation rows."""
         rates = rates_at(self.validation.scores(*model), self.validation.signed_weights)

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..measures import Measure, get_measure
+from ._boosters import booster_of, with_limits
 from ._crossfit import CrossFitRows, CrossFitter, bin_columns, history_table, make_folds, weight_keyword
 from ._ensemble import EnsembleMember, choose_threshold, weighted_mean
 from ._notebook import NotebookCard
@@ -107,7 +108,7 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         estimator: Any,
         measure: str | Measure = "f1",
         *,
-        rounds: int = 2,
+        rounds: int | str = "auto",
         cv: Any = None,
         ensemble: bool = True,
         warm_start: bool | str = "auto",
@@ -132,27 +133,32 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         estimator's ``fit``; those as long as y are cut to its rows.
         """
         measure = self._checked_parameters(sample_weight)
+        rounds = self._rounds()
         (X,) = indexable(X)
         targets = two_class_targets(y, _num_samples(X), sample_weight)
         positive = positive_label(targets.classes, self.pos_label)
         folds = make_folds(self.cv, X, targets.y, groups)
-        X_binned = bin_columns(X, self.estimator) if self.rounds > 1 else X
+        booster = booster_of(self.estimator) if self.response_method == "auto" else None
+        estimator = self.estimator if booster is None else with_limits(self.estimator, booster)
+        X_binned = bin_columns(X, self.estimator) if rounds > 1 else X
         rows = CrossFitRows(X, X_binned, targets.y, positive, targets.weights, params, folds)
-        fitter = CrossFitter(self.estimator, rows, measure, self.response_method, self.warm_start, self.n_jobs)
-        iterations = fitter.reweight(self.rounds)
-        best = int(np.argmax([one.best.value for one in iterations]))
-        kept = fitter.within_noise(iterations) if self.ensemble else [best]
-        votes = np.mean([iterations[k].votes() for k in kept], axis=0)
+        fitter = CrossFitter(estimator, rows, measure, self.response_method, self.warm_start, self.n_jobs)
+        candidates = fitter.reweight(rounds)
+        kept = fitter.within_noise(candidates)
+        if not self.ensemble:
+            kept = kept[:1]
+        votes = np.mean([candidates[k].votes() for k in kept], axis=0)
         chosen = choose_threshold(0.5, votes, fitter.signed_weights, measure)
 
-        members = [member for k in kept for member in iterations[k].members()] if self.ensemble else []
-        if not members or targets.y.size < _FEW_ROWS:
+        members = fitter.members_of_folds(candidates, kept) if self.ensemble else []
+        if not members or (targets.y.size < _FEW_ROWS and booster is None):
             # It has the weight of all models of the folds: their errors average out, but it learns from all rows.
-            members.append(fitter.member_of_all_rows(iterations[: best + 1], weight=max(len(members), 1)))
+            weight = sum(member.weight for member in members)
+            members.append(fitter.member_of_all_rows(candidates, kept[0], weight=max(weight, 1)))
         self._store(members)
         self.measure_, self.classes_ = measure, targets.classes
         self.threshold_, self.rates_ = chosen.threshold, chosen.rates
-        self.history_ = history_table(iterations, kept, chosen.rates.prevalence)
+        self.history_ = history_table(candidates, kept, chosen.rates.prevalence)
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -193,10 +199,16 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         tags.input_tags.allow_nan = base.input_tags.allow_nan
         return tags
 
+    def _rounds(self) -> int:
+        if isinstance(self.rounds, str):
+            return 1 if booster_of(self.estimator) is not None else 2
+        return int(self.rounds)
+
     def _checked_parameters(self, sample_weight: Any) -> Measure:
         measure = get_measure(self.measure)
-        if isinstance(self.rounds, bool) or not isinstance(self.rounds, Integral) or self.rounds < 1:
-            raise ValueError(f"rounds must be a whole number of 1 or more; got {self.rounds!r}.")
+        whole = isinstance(self.rounds, Integral) and not isinstance(self.rounds, bool) and self.rounds >= 1
+        if self.rounds != "auto" and not whole:
+            raise ValueError(f"rounds must be 'auto' or a whole number of 1 or more; got {self.rounds!r}.")
         if self.response_method not in _RESPONSES:
             raise ValueError(
                 f"response_method must be one of {', '.join(_RESPONSES)}; got {self.response_method!r}."
@@ -207,7 +219,7 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
             raise ValueError(
                 f"estimator must be a classifier, such as LogisticRegression(); got {self.estimator!r}."
             )
-        if (self.rounds > 1 or sample_weight is not None) and weight_keyword(self.estimator) is None:
+        if (self._rounds() > 1 or sample_weight is not None) and weight_keyword(self.estimator) is None:
             way_out = "set rounds=1, which only cuts where it is best" if sample_weight is None else "give none"
             raise ValueError(
                 f"{type(self.estimator).__name__} takes no sample_weight in fit, so its rows cannot be weighed. "
