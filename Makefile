@@ -3,11 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo docs dist check test test-torch torch fuzz lint types test-oldest hooks bench speed quality reproduce \
+.PHONY: demo docs dist check test test-torch torch fuzz mutants lint types test-oldest hooks bench speed quality reproduce \
 	reproduction-page reproduce-quick figures clean
 
 demo: .venv/made
 	$(BIN)/python examples/digits.py
+
+# Small mistakes in the source, and whether the tests notice: make mutants ARGS="--number 100 measures solvers"
+mutants: .venv/made
+	$(ONE_THREAD) $(BIN)/python benchmarks/mutants.py $(ARGS)
 
 # Damaged files, models and command lines, some minutes of them: make fuzz ARGS="--mutants 2000 --formats npz"
 fuzz: .venv/made

@@ -1,16 +1,17 @@
 """MeasureMaximizer around gradient boosting against the fair rival, and three others: test values and CPU time.
 
-    fair       the same booster in 5 folds, the mean probability of the 5 models, and the threshold with the best value
-               of all cuts of the out-of-fold probabilities
+    fair       the same booster in 5 folds, the mean probability of the 5 models, and the threshold with the
+               best value of all cuts of the out-of-fold probabilities
     balanced   the same with balanced class weights
     tuned      TunedThresholdClassifierCV on the same 5 folds (100 cuts)
-    reweighted MeasureMaximizer as it was before it knew boosting: two reweighting iterations, and one model of all rows
+    reweighted MeasureMaximizer as it treats other classifiers: two reweighting iterations, a model of all rows
     ours       MeasureMaximizer(booster, measure)
 
 Boosters have their defaults (100 trees), on one thread. Text columns go in as category codes. Splits are 70/30, by
-block where rows of a block belong together; one split above 200,000 rows, and of larger files a stratified sample of
-``--rows`` rows is taken. The value of recall at a precision below 0 counts as 0, as that of a model which predicts
-nothing. A fit that several methods or measures share is made once, and its CPU time counts for each.
+block where rows of a block belong together. Files of more than 200,000 rows get one split. Of files of more than
+``--rows`` rows a stratified sample is taken. A value of recall at a precision below 0 counts as 0, which is that
+of a model that predicts nothing positive. A fit that several methods or measures share is made once, and its CPU
+time counts for each.
 
 Results are kept in benchmarks/results/boosting.json as they come, and what is there is not computed again. From
 nothing it takes hours; ``--only``, ``--boosters``, ``--methods``, ``--seeds`` and ``--rows`` make it less.
@@ -259,13 +260,13 @@ def table(cells: list[dict[str, Any]]) -> str:
 def verdict(cells: list[dict[str, Any]]) -> str:
     """The bars: +0.015 in the mean, 65% of cells above, none clearly below, 1.5 times the CPU time."""
     gains = np.array([c["gain"] for c in cells])
-    below = [c for c in cells if c["gain"] < -0.01 - 2.0 * c["error"]]
+    below = [f"{c['data']} {c['booster']} {c['measure']}" for c in cells if c["gain"] < -0.01 - 2.0 * c["error"]]
     cpu = math.exp(float(np.mean([math.log(c["cpu"]) for c in cells])))
-    ties = float((gains == 0).mean())
     lines = [
-        f"{len(cells)} cells: mean {gains.mean():+.4f} (median {np.median(gains):+.4f}); above {(gains > 0).mean():.0%}, "
-        f"equal {ties:.0%}, below {(gains < 0).mean():.0%}; CPU time x {cpu:.2f} in the geometric mean",
-        f"clearly below -0.01: {', '.join(c['data'] + ' ' + c['booster'] + ' ' + c['measure'] for c in below) or 'none'}",
+        f"{len(cells)} cells: mean {gains.mean():+.4f} (median {np.median(gains):+.4f}); "
+        f"above {(gains > 0).mean():.0%}, equal {(gains == 0).mean():.0%}, below {(gains < 0).mean():.0%}; "
+        f"CPU time x {cpu:.2f} in the geometric mean",
+        f"clearly below -0.01: {'; '.join(below) or 'none'}",
     ]
     for measure in MEASURES:
         mine = np.array([c["gain"] for c in cells if c["measure"] == measure])

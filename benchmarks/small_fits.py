@@ -1,9 +1,9 @@
-"""Small data: the default fit beside logistic regression with a tuned threshold, and beside the fit it replaced.
+"""Small data: the default fit beside logistic regression with a tuned threshold, and the fit that it replaced.
 
-All data sets under 50,000 rows of the folder and of its ``suite``; F1, G-mean and the worse of the two rates; 70/30
-splits. CPU seconds and test values, one process, side by side. ``before`` is the default fit of the commit named in
-the results, recorded once (``--side before`` with that commit on the path). Rules were chosen on splits 100 and up.
-Resumable; writes benchmarks/results/small_fits.json.
+All data sets under 50,000 rows of the folder and of its ``suite``; F1, G-mean and the worse of the two rates;
+70/30 splits. CPU seconds and test values, one process, side by side. ``before`` is the default fit of the commit
+named in the results, recorded once (``--side before`` with that commit on the path). Rules were chosen on splits
+100 and up. Resumable; writes benchmarks/results/small_fits.json.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def summary(cells: dict, seeds: list[int]) -> str:
     for (name, measure), one in sorted(means.items()):
         lines.append(
             f"{name[:24]:24s} {measure:7s}"
-            + "".join("%11.3f %7.4f" % tuple(one.get(side, (np.nan, np.nan))) for side in sides)
+            + "".join("{:11.3f} {:7.4f}".format(*one.get(side, (np.nan, np.nan))) for side in sides)
         )
     for other in ("rival", "before"):
         both = {key: one for key, one in means.items() if other in one and "now" in one}
@@ -116,10 +116,11 @@ def summary(cells: dict, seeds: list[int]) -> str:
         ratio = {key: one["now"][0] / one[other][0] for key, one in both.items()}
         gain = {key: one["now"][1] - one[other][1] for key, one in both.items()}
         slowest, worst = max(ratio, key=ratio.get), min(gain, key=gain.get)
+        cpu, value = np.exp(np.mean(np.log(list(ratio.values())))), np.mean(list(gain.values()))
         lines.append(
-            f"now / {other}: {np.exp(np.mean(np.log(list(ratio.values())))):.2f}x CPU in the geometric mean, at most "
-            f"{ratio[slowest]:.2f}x ({', '.join(slowest)}); value {np.mean(list(gain.values())):+.4f}, at worst "
-            f"{gain[worst]:+.4f} ({', '.join(worst)}); {len(both)} cells"
+            f"now / {other}: {cpu:.2f}x CPU in the geometric mean, at most {ratio[slowest]:.2f}x "
+            f"({', '.join(slowest)}); value {value:+.4f}, at worst {gain[worst]:+.4f} ({', '.join(worst)}); "
+            f"{len(both)} cells"
         )
     return "\n".join(lines)
 
@@ -151,7 +152,7 @@ def main() -> None:
         report["100 fits of 200 x 10, CPU s"] = many_tiny_fits()
         write_json(options.results, report, indent=0)
     print(summary(cells, options.seeds))
-    print("100 fits of 200 x 10: %.1f CPU s" % report.get("100 fits of 200 x 10, CPU s", np.nan))
+    print(f"100 fits of 200 x 10: {report.get('100 fits of 200 x 10, CPU s', np.nan):.1f} CPU s")
 
 
 if __name__ == "__main__":

@@ -56,6 +56,8 @@ INPUTS_AS_OUTPUTS = [
     "predict model.skops new.csv -o other.csv",
     "predict model.skops *.csv -o train.csv",
     "export model.skops model.skops",
+    "report model.skops train.csv -o model.skops",
+    "report model.skops train.csv -o linked.csv",
     "convert folder -o folder/rows.feather",
     "convert train.csv -o rows.csv",
     "demo --keep .",
@@ -79,7 +81,14 @@ def test_a_model_may_take_the_place_of_a_model_and_a_checkpoint_of_a_checkpoint(
     assert not Path("kept").exists()
 
 
-@pytest.mark.parametrize(("closed", "words"), [("stdout", ["measures"]), ("stdin", ["evaluate", "-", "rows.csv"])])
+@pytest.mark.parametrize(
+    ("closed", "words"),
+    [
+        ("stdout", ["measures"]),
+        ("stdin", ["evaluate", "-", "rows.csv"]),
+        ("stdin", ["fit", "-", "--format", "csv", "--target", "y", "-o", "m.skops"]),
+    ],
+)
 def test_a_closed_stream_is_one_sentence(closed, words):
     descriptor = {"stdin": 0, "stdout": 1}[closed]
     ended = subprocess.run(

@@ -39,29 +39,29 @@ def main() -> int:
 
 
 def _fuzz(bench: Workbench, options: argparse.Namespace) -> int:
-    """Try new mutants; return how many ended badly."""
-    bad, end = 0, time.monotonic() + options.seconds
-    for name in options.formats or [*bench.seeds, "model", "command-line"]:
-        counts: Counter[str] = Counter()
-        slowest = largest = 0.0
-        for number in range(options.first, options.first + options.mutants):
+    """Try new mutants, one of each format in turn; return how many ended badly."""
+    names = options.formats or [*bench.seeds, "model", "command-line"]
+    ended: dict[str, list[Outcome]] = {name: [] for name in names}
+    end = time.monotonic() + options.seconds
+    for number in range(options.first, options.first + options.mutants):
+        for name in names:
             if time.monotonic() > end:
                 break
             content = _mutant(bench, name, random.Random(f"{name} {number}"))
             outcome = _try(bench, name, content)
+            ended[name].append(outcome)
             if outcome.kind not in ("ok", "sentence"):
                 print(f"{name} {number}: {outcome}", flush=True)
             if outcome.kind in BAD and len(content) <= LARGEST_KEPT:
                 options.keep.mkdir(exist_ok=True)
                 (options.keep / f"{name}.{number}").write_bytes(content)
-            counts[outcome.kind] += 1
-            slowest, largest = max(slowest, outcome.seconds), max(largest, outcome.megabytes)
+    for name, outcomes in ended.items():
+        counts = Counter(outcome.kind for outcome in outcomes)
         shown = ", ".join(f"{kind} {count}" for kind, count in counts.most_common())
-        print(
-            f"{name:13} {sum(counts.values()):6,} mutants: {shown}; {slowest:.1f} s, {largest:.0f} MB", flush=True
-        )
-        bad += sum(counts[kind] for kind in BAD)
-    return bad
+        slowest = max((outcome.seconds for outcome in outcomes), default=0.0)
+        largest = max((outcome.megabytes for outcome in outcomes), default=0.0)
+        print(f"{name:13} {len(outcomes):6,} mutants: {shown}; {slowest:.1f} s, {largest:.0f} MB")
+    return sum(outcome.kind in BAD for outcomes in ended.values() for outcome in outcomes)
 
 
 def _replay(bench: Workbench, corpus: Path) -> int:
@@ -72,6 +72,7 @@ def _replay(bench: Workbench, corpus: Path) -> int:
         if outcome.kind in BAD:
             bad += 1
             print(f"{file.name}: {outcome}")
+    print(f"{len(list(corpus.iterdir()))} files tried")
     return bad
 
 

@@ -146,7 +146,11 @@ class Workbench:
         from ratewise.cli.app import app
 
         with contextlib.chdir(self.folder):
-            app.main(args=[word.format(file.name) for word in words], standalone_mode=False)
+            try:
+                app.main(args=[word.format(file.name) for word in words])
+            except SystemExit as end:
+                if end.code:
+                    raise RuntimeError(f"a whole file of {file.suffix} is refused") from end
         return (self.folder / "made.skops").read_bytes()
 
     @contextlib.contextmanager

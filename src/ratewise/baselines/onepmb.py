@@ -13,9 +13,8 @@ from ..measures import Measure
 from ..rewards import Hinge
 from ..solvers import LinearModel
 from ..training.rows import kernel_rows
-from ._checkpoints import OnCheckpoint
 from .labelling import learn_batches, table_loss_of
-from .linear import Finish, FitContext, LinearBaseline, ThresholdedModel, candidates, require_number
+from .linear import Finish, FitContext, LinearBaseline, OnCheckpoint, ThresholdedModel, candidates, require_number
 
 STEP_GRID = (1.0, 1e1, 1e2, 1e3)
 """What ``step="tune"`` chooses from."""

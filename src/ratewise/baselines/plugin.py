@@ -14,8 +14,15 @@ from ..rewards import Logistic
 from ..solvers import LinearModel
 from ..training.rows import ArrayRows
 from ..training.source import WeightedReward
-from ._checkpoints import OnCheckpoint
-from .linear import Finish, FitContext, LinearBaseline, ThresholdedModel, linear_model, require_number
+from .linear import (
+    Finish,
+    FitContext,
+    LinearBaseline,
+    OnCheckpoint,
+    ThresholdedModel,
+    linear_model,
+    require_number,
+)
 
 
 class LogisticBaseline(LinearBaseline):

@@ -11,9 +11,17 @@ from numpy.typing import NDArray
 from ..measures import Measure
 from ..solvers import LinearModel
 from ..training.rows import ArrayRows
-from ._checkpoints import OnCheckpoint
 from .labelling import most_violated_table, table_loss, table_loss_of
-from .linear import Finish, FitContext, LinearBaseline, ThresholdedModel, candidates, linear_model, require_number
+from .linear import (
+    Finish,
+    FitContext,
+    LinearBaseline,
+    OnCheckpoint,
+    ThresholdedModel,
+    candidates,
+    linear_model,
+    require_number,
+)
 
 C_GRID = (1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5)
 """What ``C="tune"`` chooses from."""

@@ -34,8 +34,8 @@ class _Rows(NamedTuple):
         scores, labels = np.asarray(scores, dtype=np.float64), np.asarray(labels)
         if scores.ndim != 1 or scores.shape != labels.shape:
             raise ValueError(
-                f"A measure of two classes needs one score per row; got scores of shape {scores.shape} for labels of "
-                f"shape {labels.shape}. For more classes fit one model per class."
+                f"A measure of two classes needs one score per row; got scores of shape {scores.shape} for labels "
+                f"of shape {labels.shape}. For more classes fit one model per class."
             )
         positive = labels == 1
         if not (positive | (labels == 0)).all():
@@ -43,8 +43,8 @@ class _Rows(NamedTuple):
             raise ValueError(f"Labels must be 0 and 1; got {found}. Encode them, for instance as (y == positive).")
         if positive.all() or not positive.any():
             raise ValueError(
-                f"All {labels.size} labels are {int(positive.any())}: a measure needs rows of both classes, among the "
-                "evaluation rows too. Stratify the split."
+                f"All {labels.size} labels are {int(positive.any())}: a measure needs rows of both classes, among "
+                "the evaluation rows too. Stratify the split."
             )
         if not np.isfinite(scores).all():
             raise ValueError(
@@ -61,9 +61,9 @@ class MeasureObjective:
     """Train LightGBM or XGBoost for the measure you report: an objective for ``train`` and for the classifiers.
 
     Log loss whose two class weights are those that the measure asks for at the rates of the current scores, cut at
-    their best threshold, as AMP and the dual pair of SPADE have them. They are taken anew before each tree, have the
-    mean 1, and are tempered towards the square root of (1-p)/p, so that rare positives do not dominate the fit. No row
-    asks for a step above 4 in log odds.
+    their best threshold, as AMP and the dual pair of SPADE have them. They are taken anew before each tree, have
+    the mean 1, and are tempered towards the square root of (1-p)/p, so that rare positives do not dominate the
+    fit. No row asks for a step above 4 in log odds.
 
     Scores start at 0, are weighted log odds, and need a threshold of their own:
     :class:`~ratewise.MeasureMaximizer` around the classifier chooses it from out-of-fold scores, and
@@ -92,7 +92,8 @@ class MeasureObjective:
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Return the gradient and the hessian of each row.
 
-        Takes (scores, data set), as ``lightgbm.train`` and ``xgboost.train`` pass them, or (labels, scores, weights).
+        Takes (scores, data set), as ``lightgbm.train`` and ``xgboost.train`` pass them, or (labels, scores,
+        weights).
         """
         rows = _Rows.of(first, second, sample_weight)
         rates = quick_threshold(rows.scores, rows.signed_weights(), self.measure).rates
@@ -109,8 +110,9 @@ class MeasureMetric:
     """Evaluate and stop boosting by the measure you report, at its best threshold on the evaluation rows.
 
     As it is for ``feval`` of ``lightgbm.train``, ``eval_metric`` of ``LGBMClassifier.fit``, ``custom_metric`` of
-    ``xgboost.train`` and ``eval_metric`` of CatBoost. ``XGBClassifier(eval_metric=MeasureMetric("f1").score)`` takes
-    its method. XGBoost minimises unknown metrics: give its ``EarlyStopping`` callback ``maximize=True``.
+    ``xgboost.train`` and ``eval_metric`` of CatBoost. ``XGBClassifier`` takes its method:
+    ``eval_metric=MeasureMetric("f1").score``. XGBoost minimises metrics that it does not know: give its
+    ``EarlyStopping`` callback ``maximize=True``.
 
     Parameters
     ----------

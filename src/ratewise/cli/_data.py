@@ -22,6 +22,8 @@ def open_sources(sources: tuple[str, ...], file_format: str | None, **columns: A
 
     if "-" in sources and len(sources) > 1:
         raise click.UsageError("Standard input (-) cannot be mixed with files.")
+    if "-" in sources:
+        sys.stdin.buffer.readable()  # says so where it is closed
     source = sources[0] if len(sources) == 1 else list(sources)
     try:
         return open_stream(source, format=file_format, **_typed(columns_are(sources, file_format), columns))
@@ -117,8 +119,6 @@ def load(path: str) -> Any:
     """Return the model of a file, or of standard input."""
     from ..persistence import load_model
 
-    if path == "-" and sys.stdin is None:
-        raise ValueError("Standard input is closed: there is no model to read.")
     return load_model(io.BytesIO(sys.stdin.buffer.read()) if path == "-" else path)
 
 

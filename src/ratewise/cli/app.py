@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from .. import __version__
-from . import INTERRUPTED
+from . import INTERRUPTED, ignore_interrupts
 from ._output import printable, say_warning, sentence
 from .convert import convert
 from .demo import demo
@@ -45,6 +45,7 @@ class Commands(click.Group):
         except click.ClickException as error:
             message, code = error, error.exit_code
         except (KeyboardInterrupt, click.Abort):
+            ignore_interrupts()
             message, code = None, INTERRUPTED
         except Exception as error:
             if os.environ.get("RATEWISE_DEBUG"):

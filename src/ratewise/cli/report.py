@@ -61,8 +61,9 @@ def report(
     ratewise report model.skops test.parquet -o report.html
     ratewise report scores.csv --score score --target label -o report.html
     """
-    from ._data import written
+    from ._data import refuse_inputs_as_outputs, written
 
+    refuse_inputs_as_outputs({"-o": output}, files if score is not None else files[1:], file_format, *files, *others)
     with Meter(quiet=quiet) as meter:
         if score is not None:
             if others or slices:

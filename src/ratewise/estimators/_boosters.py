@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -11,8 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
 Scores = NDArray[np.float64]
+
+# From so many rows on the usual 100 trees underfit: half as many again are grown, and stages say how many help.
+MANY_ROWS = 20_000
+_MORE_TREES = 1.5
 
 
 class Booster:
@@ -20,11 +26,12 @@ class Booster:
 
     library: ClassVar[str]
     classifier: ClassVar[str]
+    trees_parameter: ClassVar[str] = "n_estimators"
     limits: ClassVar[dict[str, float]] = {}
     """Settings that limit the values of leaves, used where the user has set no limit.
 
-    A leaf is a Newton step: gradients over curvatures, which are p(1-p) at the log odds that boosting starts from. A
-    leaf with one positive in twenty rows moves them by 0.05/p, which is 30 where one row in 600 is positive. The
+    A leaf is a Newton step: gradients over curvatures, which are p(1-p) at the log odds that boosting starts from.
+    A leaf with one positive in twenty rows moves them by 0.05/p, which is 30 where one row in 600 is positive. The
     first tree overshoots, and the later trees mend that.
     """
 
@@ -33,22 +40,27 @@ class Booster:
         raise NotImplementedError
 
     def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> Scores:
-        """Return the scores by some of the trees; those from the first tree on hold the constant."""
+        """Return the scores by some of the trees."""
         raise NotImplementedError
+
+    def constant(self, model: Any, X: Any) -> float:
+        """Return what the scores of some trees hold besides those trees, from the second tree on."""
+        return 0.0
 
     def staged_scores(self, model: Any, X: Any, stages: Sequence[int]) -> Iterator[Scores]:
         """Yield the scores after each of these numbers of trees, which do not fall."""
         scores, begin = np.zeros(0), 0
+        constant = self.constant(model, X) if len(stages) > 1 else 0.0
         for end in stages:
             if end > begin:
                 more = np.asarray(self.scores_of_trees(model, X, begin, end), dtype=np.float64)
-                scores, begin = scores + more if begin else more, end
+                scores, begin = scores + (more - constant) if begin else more, end
             yield scores
 
 
 class _LightGBM(Booster):
     library, classifier = "lightgbm", "LGBMClassifier"
-    limits: ClassVar[dict[str, float]] = {"max_delta_step": 1.0}
+    limits: ClassVar[dict[str, float]] = {"max_delta_step": 2.0}
 
     def trees(self, model: Any) -> int:
         return int(model.best_iteration_ or model.booster_.current_iteration())
@@ -59,27 +71,29 @@ class _LightGBM(Booster):
 
 class _XGBoost(Booster):
     library, classifier = "xgboost", "XGBClassifier"
-    limits: ClassVar[dict[str, float]] = {"max_delta_step": 1.0}
+    limits: ClassVar[dict[str, float]] = {"max_delta_step": 2.0}
 
     def trees(self, model: Any) -> int:
         stopped_early = model.get_xgb_params().get("booster") != "gblinear" and model.early_stopping_rounds
         return int(model.best_iteration + 1 if stopped_early else model.get_booster().num_boosted_rounds())
 
     def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> Any:
-        scores = self._margin(model, X, begin, end)
-        if begin == 0:
-            return scores
-        top = X.iloc[:1] if hasattr(X, "iloc") else X[:1]  # every margin holds the constant, so two hold it twice
-        both = self._margin(model, top, 0, begin) + self._margin(model, top, begin, end)
-        return scores - float((both - self._margin(model, top, 0, end))[0])
+        return model.predict(X, output_margin=True, iteration_range=(begin, end))
 
-    @staticmethod
-    def _margin(model: Any, X: Any, begin: int, end: int) -> Scores:
-        return np.asarray(model.predict(X, output_margin=True, iteration_range=(begin, end)), dtype=np.float64)
+    def constant(self, model: Any, X: Any) -> float:
+        if self.trees(model) < 2:
+            return 0.0
+        row = _safe_indexing(X, [0])  # every margin holds the constant, so two of them hold it twice
+        first, second, both = (self.scores_of_trees(model, row, *trees) for trees in ((0, 1), (1, 2), (0, 2)))
+        return float((first.astype(np.float64) + second - both)[0])
 
 
 class _CatBoost(Booster):
-    library, classifier = "catboost", "CatBoostClassifier"  # its leaves have an L2 penalty
+    library, classifier = (
+        "catboost",
+        "CatBoostClassifier",
+    )  # its leaves have an L2 penalty, and it grows 1000 trees
+    trees_parameter = ""
 
     def trees(self, model: Any) -> int:
         return int(model.tree_count_)
@@ -90,6 +104,7 @@ class _CatBoost(Booster):
 
 class _HistGradientBoosting(Booster):
     library, classifier = "sklearn.ensemble", "HistGradientBoostingClassifier"
+    trees_parameter = "max_iter"
     limits: ClassVar[dict[str, float]] = {"l2_regularization": 1.0}
 
     def trees(self, model: Any) -> int:
@@ -118,13 +133,15 @@ def booster_of(estimator: Any) -> Booster | None:
     return None
 
 
-def with_limits(estimator: Any, booster: Booster) -> Any:
-    """Return a copy of the estimator whose leaves are limited, as far as the user has not limited them."""
+def prepared(estimator: Any, booster: Booster, rows: int) -> Any:
+    """Return a copy of the estimator: leaves limited if the user has set no limit, more trees if rows are many."""
     last = _last_step(estimator)
     given = last.get_params(deep=False)
+    settings: dict[str, Any] = {name: value for name, value in booster.limits.items() if not given.get(name)}
+    if rows >= MANY_ROWS and booster.trees_parameter:
+        settings[booster.trees_parameter] = math.ceil(_MORE_TREES * (given.get(booster.trees_parameter) or 100))
     prefix = "" if last is estimator else f"{estimator.steps[-1][0]}__"
-    missing = {prefix + name: value for name, value in booster.limits.items() if not given.get(name)}
-    return clone(estimator).set_params(**missing)
+    return clone(estimator).set_params(**{prefix + name: value for name, value in settings.items()})
 
 
 def tree_count(model: Any, booster: Booster) -> int:
@@ -133,7 +150,7 @@ def tree_count(model: Any, booster: Booster) -> int:
 
 
 def staged_scores(model: Any, booster: Booster, X: Any, stages: Sequence[int]) -> list[Scores]:
-    """Return the scores of ``classes_[1]`` after each of these numbers of trees, or after all if there are fewer."""
+    """Return the scores of ``classes_[1]`` after each of these numbers of trees, or at most all."""
     last = _last_step(model)
     if last is not model:
         X = model[:-1].transform(X)

@@ -117,7 +117,7 @@ class CrossFitRows:
 
 @dataclass(frozen=True)
 class Candidate:
-    """The models of all folds, fitted with one ratio of class weights, and their scores after some of their trees."""
+    """The models of all folds, fitted with one ratio of class weights, after all or some of their trees."""
 
     iteration: int
     ratio: float
@@ -339,6 +339,12 @@ def weight_keyword(estimator: Any) -> str | None:
     if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
         return weight_keyword(estimator.estimator)
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def resampling_step(estimator: Any) -> str | None:
+    """Return the name of a pipeline's step that changes the number of rows, as imbalanced-learn's do."""
+    steps = estimator.steps if isinstance(estimator, Pipeline) else []
+    return next((str(name) for name, step in steps if hasattr(step, "fit_resample")), None)
 
 
 def fit_base_estimator(

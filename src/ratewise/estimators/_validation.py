@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -86,7 +87,21 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     return X
 
 
-def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+def scores_of_rows(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    """Return what ``score`` returns for X as by :func:`validate_rows`, which is not read again to be checked.
+
+    A product with a model adds up entries that are stored twice. It is finite only if all numbers are.
+    """
+    X = _as_rows(estimator, X, reset=False, canonical=False)
+    with np.errstate(all="ignore"):
+        scores = score(X)
+        is_finite = bool(np.isfinite(scores.sum()))
+    if not is_finite:
+        _require_finite(X, getattr(estimator, "feature_names_in_", None))
+    return scores
+
+
+def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool = True) -> Any:
     checked = validate_data(
         estimator,
         plain_matrix(X),
@@ -96,7 +111,7 @@ def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         order="C",
         ensure_all_finite=False,
     )
-    return canonical_csr(checked) if sparse.issparse(checked) else checked
+    return canonical_csr(checked) if canonical and sparse.issparse(checked) else checked
 
 
 def _require_finite(X: Any, names: NDArray[Any] | None) -> None:

@@ -92,9 +92,14 @@ def merge_column_moments(
 
         return compiled(X, count, mean, squares)  # type: ignore[no-any-return]
     rows = X.shape[0]
-    own = X[0] + (X - X[0]).mean(axis=0, dtype=np.float64)  # a large mean must not cost digits
-    total, gap = count + rows, own - mean
-    squares += np.square(X - own).sum(axis=0) + gap * gap * (count * rows / total)
+    if rows == 0:
+        return count
+    origin = X[0].astype(np.float64)
+    gaps = X - origin  # a large mean must not cost digits
+    own = gaps.mean(axis=0)
+    gaps -= own
+    total, gap = float(count + rows), origin + own - mean
+    squares += np.einsum("ij,ij->j", gaps, gaps) + gap * gap * (count * rows / total)
     mean += gap * (rows / total)
     return total
 
@@ -168,14 +173,12 @@ def hash_rows(X: Any) -> NDArray[np.uint64]:
             hash_dense_rows(bits, hashes)
         return hashes
     # Odd multipliers, one per column: sums of products wrap around, and no bit of an entry is lost.
-    factors = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(
-        2
-    ) + np.uint64(1)
+    factors = np.random.default_rng(0).integers(2**64 - 1, size=X.shape[1], dtype=np.uint64) | np.uint64(1)
     if not sparse.issparse(X):
-        return bits.astype(np.uint64) @ factors
+        return np.asarray(bits.astype(np.uint64) @ factors, dtype=np.uint64)
     sums = np.zeros(bits.size + 1, dtype=np.uint64)
     np.cumsum(bits * factors[X.indices], out=sums[1:])
-    return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+    return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]], dtype=np.uint64)
 
 
 def gather_weights(weights: NDArray[Any], order: NDArray[np.signedinteger[Any]]) -> NDArray[np.float32]:
@@ -184,7 +187,7 @@ def gather_weights(weights: NDArray[Any], order: NDArray[np.signedinteger[Any]])
         from .order import gather_weights as compiled
 
         return compiled(weights, order)
-    return weights[order].astype(np.float32)
+    return np.asarray(weights[order], dtype=np.float32)
 
 
 def gather_standardized(

@@ -52,20 +52,24 @@ def _shuffle(values: Any, state: Any, spare: Any) -> Any:
     piles = 2
     while values.size > piles * _PILE:
         piles *= 2
-    edges = np.zeros(piles + 1, np.int64)
+    # (Sums and copies are written out: numpy's take seconds to compile.)
+    edges, tops = np.zeros(piles + 1, np.int64), np.zeros(piles, np.int64)
     again = state
     for _ in range(values.size):
         pile, again = _below(piles, again)
         edges[pile + 1] += 1
-    edges = np.cumsum(edges)
-    dealt, tops = spare[: values.size], edges[:-1].copy()
+    for pile in range(piles):
+        tops[pile] = edges[pile]
+        edges[pile + 1] += edges[pile]
+    dealt = spare[: values.size]
     for i in range(values.size):
         pile, state = _below(piles, state)
         dealt[tops[pile]] = values[i]
         tops[pile] += 1
     for pile in range(piles):
         state = _shuffle_in_cache(dealt[edges[pile] : edges[pile + 1]], state)
-    values[:] = dealt
+    for i in range(values.size):
+        values[i] = dealt[i]
     return state
 
 

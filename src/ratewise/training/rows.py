@@ -548,8 +548,8 @@ def folds_of_rows(
     """Return a fold for each row that keeps groups together; without groups, equal rows.
 
     A model that has met a row would flatter itself on its duplicate. Rows that are a hundredth of all or more are
-    spread over the folds all the same: they will come again, and a model that has met none of them would be another
-    one. All rows may lie anywhere if else a class would be in one fold alone.
+    spread over the folds all the same: they will come again, and a model that has met none of them would be
+    another one. All rows may lie anywhere if else a class would be in one fold alone.
     """
     if groups is not None:
         return GivenFolds(groups, _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups])
