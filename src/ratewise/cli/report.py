@@ -63,7 +63,8 @@ def report(
     """
     from ._data import refuse_inputs_as_outputs, written
 
-    refuse_inputs_as_outputs({"-o": output}, files if score is not None else files[1:], file_format, *files, *others)
+    sources = files if score is not None else files[1:]
+    refuse_inputs_as_outputs({"-o": output}, sources, file_format, *files, *others)
     with Meter(quiet=quiet) as meter:
         if score is not None:
             if others or slices:

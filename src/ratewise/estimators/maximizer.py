@@ -27,8 +27,8 @@ from ._crossfit import (
 )
 from ._ensemble import EnsembleMember, choose_threshold, weighted_mean
 from ._fits import check_prevalence
-from ._settings import constraint_message, warn_of_constraints
 from ._notebook import NotebookCard
+from ._settings import constraint_message, warn_of_constraints
 from ._validation import positive_label, two_class_targets
 
 _RESPONSES = ("auto", "decision_function", "predict_proba")

@@ -75,12 +75,10 @@ class Report:
         found = []
         for name, model in models.items():
             positive = positive_class(model, pos_label)
-            scores, threshold = _scores_and_threshold(model, X, y, sample_weight, positive)
+            scores, threshold, probabilities = _scored(model, X, y, sample_weight, positive)
             rows = _labelled(scores.signed_weights, sample_weight is not None, y, positive)
             judged_by, facts = _facts(model, measure)
-            one = ScoredModel(
-                name, rows, scores.scores, threshold, judged_by, hasattr(model, "predict_proba"), facts
-            )
+            one = ScoredModel(name, rows, scores.scores, threshold, judged_by, probabilities, facts)
             facts["influences"] = influences_of(model, X, y, judged_by, positive)
             facts["groups"] = one.groups(sliced_columns(X, slices, rows.positive.size))
             found.append(one)
@@ -302,12 +300,26 @@ def _facts(model: Any, measure: Any) -> tuple[Measure, dict[str, Any]]:
     judged_by = get_measure(measure if measure is not None else "f1" if own is None else own)
     facts = {"trained": "was trained for" if own == judged_by else "is judged by", "path": path_of(model)}
     rates = getattr(inner, "rates_", None)
-    return judged_by, facts | ({"expected": rates} if hasattr(rates, "tpr") else {})
+    if hasattr(rates, "tpr"):
+        facts |= {"expected": rates, "expected_between": getattr(inner, "rates_interval_", None)}
+    return judged_by, facts
 
 
-def _scores_and_threshold(model: Any, X: Any, y: Any, sample_weight: Any, positive: Any) -> tuple[Any, float]:
-    rows, predicted, default = scores_from_estimator(model, X, y, sample_weight, positive)
-    return rows, threshold_of(model, rows.scores, predicted, default)
+def _scored(model: Any, X: Any, y: Any, sample_weight: Any, positive: Any) -> tuple[Any, float, bool]:
+    """Return scores with labels, the threshold in use, and whether the scores are probabilities.
+
+    The decision function is taken where ``predict`` does not cut the probabilities, as where they are calibrated in
+    steps.
+    """
+    scored = scores_from_estimator(model, X, y, sample_weight, positive)
+    try:
+        return scored.rows, threshold_of(model, scored), hasattr(model, "predict_proba")
+    except ValueError:
+        if not hasattr(model, "predict_proba") or not hasattr(model, "decision_function"):
+            raise
+    scores = np.asarray(model.decision_function(X)) * (1.0 if positive == model.classes_[1] else -1.0)
+    rows = scores_from_predictions(y, scores, sample_weight, positive)
+    return rows, threshold_of(model, scored._replace(rows=rows, default=0.0)), False
 
 
 def _labelled(signed: NDArray[np.float64], weighted: bool, y: Any, positive: Any) -> LabelledRows:
