@@ -82,8 +82,10 @@ figures: .venv/made
 	$(BIN)/python docs/figures/report.py
 
 # The site, in site/: open site/index.html. Warnings are errors. The examples of the gallery run if they have changed.
+# With chromium the pages are looked at too: contrast, headings, links, search.
 docs: .venv/docs-made
 	NO_MKDOCS_2_WARNING=1 $(ONE_THREAD) $(BIN)/mkdocs build --strict
+	$(BIN)/pytest tests/reports/test_site.py
 
 # The paper's figures and a verdict on each of its claims; what the folder's results.csv holds is not run again.
 DATA ?= ../shared/data

@@ -138,25 +138,30 @@ def test_text_stands_out_from_what_is_behind_it(page, dark):
 
 
 CONTRAST = """
+const parts = (colour) => { const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number); return [r, g, b, a]; };
+const over = ([r, g, b, a], [s, t, u]) => [r * a + s * (1 - a), g * a + t * (1 - a), b * a + u * (1 - a)];
 const light = (colour) => {
-  const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((one) => {
+  const [r, g, b] = colour.map((one) => {
     const c = one / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; });
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 const behind = (one) => {
-  for (; one; one = one.parentElement) {
-    const colour = getComputedStyle(one).backgroundColor;
-    if (!/rgba\\(.*, 0\\)/.test(colour)) return colour;
-  }
-  return "rgb(255, 255, 255)";
+  if (!one) return [255, 255, 255];
+  const colour = parts(getComputedStyle(one).backgroundColor);
+  return colour[3] === 1 ? colour : over(colour, behind(one.parentElement));
 };
+const opacity = (one) => (one ? getComputedStyle(one).opacity * opacity(one.parentElement) : 1);
 let lowest = {ratio: 99};
 for (const one of document.querySelectorAll("body *")) {
   const text = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-  if (!text || ["SCRIPT", "STYLE", "NOSCRIPT", "OPTION"].includes(one.tagName)) continue;
-  const style = getComputedStyle(one), a = light(one instanceof SVGElement ? style.fill : style.color);
-  const b = light(behind(one)), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  if (ratio < lowest.ratio) lowest = {ratio, text: one.textContent.slice(0, 40)};
+  const seen = one.checkVisibility({opacityProperty: true, visibilityProperty: true});
+  if (!text || !seen || ["SCRIPT", "STYLE", "NOSCRIPT", "OPTION"].includes(one.tagName)) continue;
+  if (one.closest(".md-search__output, .md-dialog, .headerlink")) continue;  // shown when asked for only
+  const style = getComputedStyle(one), back = behind(one);
+  const ink = parts(one instanceof SVGElement ? style.fill : style.color);
+  const a = light(over([ink[0], ink[1], ink[2], ink[3] * opacity(one)], back)), b = light(back);
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (ratio < lowest.ratio) lowest = {ratio, text: one.textContent.trim().slice(0, 40), kind: one.className};
 }
 return lowest;
 """

@@ -298,7 +298,10 @@ def _facts(model: Any, measure: Any) -> tuple[Measure, dict[str, Any]]:
     inner = inner_classifier(model)
     own = getattr(inner, "measure_", None)
     judged_by = get_measure(measure if measure is not None else "f1" if own is None else own)
-    facts = {"trained": "was trained for" if own == judged_by else "is judged by", "path": path_of(model)}
+    facts: dict[str, Any] = {
+        "trained": "was trained for" if own == judged_by else "is judged by",
+        "path": path_of(model),
+    }
     rates = getattr(inner, "rates_", None)
     if hasattr(rates, "tpr"):
         facts |= {"expected": rates, "expected_between": getattr(inner, "rates_interval_", None)}
@@ -308,8 +311,7 @@ def _facts(model: Any, measure: Any) -> tuple[Measure, dict[str, Any]]:
 def _scored(model: Any, X: Any, y: Any, sample_weight: Any, positive: Any) -> tuple[Any, float, bool]:
     """Return scores with labels, the threshold in use, and whether the scores are probabilities.
 
-    The decision function is taken where ``predict`` does not cut the probabilities, as where they are calibrated in
-    steps.
+    The decision function is taken where ``predict`` does not cut the probabilities: a calibration may have steps.
     """
     scored = scores_from_estimator(model, X, y, sample_weight, positive)
     try:

@@ -84,7 +84,8 @@ def _forecast(expected: Rates, between: Any, found: dict[str, Estimate], positiv
         )
         if ends is not None and found[name].high < ends[0]:
             short.append(name)
-    text = f"Its training promised {' and '.join(parts)}, where {percent(expected.prevalence)} of the rows were {positive}."
+    share = percent(expected.prevalence)
+    text = f"Its training promised {' and '.join(parts)}, where {share} of the rows were {positive}."
     return (
         text
         if not short
