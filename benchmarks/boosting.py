@@ -210,7 +210,7 @@ def run(entries: dict[str, Any], options: argparse.Namespace) -> None:
                 Clock.fits.clear()
                 for measure in options.measures:
                     for one in options.methods:
-                        place = entries.setdefault(f"{name}|{kind}|{measure}", {}).setdefault(one, {})
+                        place = entries.setdefault(f"{name}, {kind}, {measure}", {}).setdefault(one, {})
                         if str(seed) not in place:
                             place[str(seed)] = result(problem, seed, kind, one, MEASURES[measure])
                             write_json(options.out, entries, sort_keys=True)
@@ -221,7 +221,7 @@ def against(entries: dict[str, Any], rival: str, seeds: list[int], mine: str = "
     """One row per cell that both methods have."""
     cells = []
     for key, methods in sorted(entries.items()):
-        name, kind, measure = key.split("|")
+        name, kind, measure = key.split(", ")
         common = [s for s in map(str, seeds) if s in methods.get(rival, {}) and s in methods.get(mine, {})]
         if not common:
             continue
