@@ -20,6 +20,7 @@ _USUAL_PAGE = 1 << 18
 _USUAL_DICTIONARY = 1 << 20
 _MEMORY_PER_BYTE = 11  # of the footer of a file, as Arrow holds it
 _FEATHER_PIECE_ROWS = 1 << 14
+_NOT_FIXED = 1 << 30  # bits
 _MOST_ROWS_PER_BYTE = 1 << 10  # of a file: eight booleans to a byte, and well packed
 
 
@@ -116,12 +117,15 @@ class FeatherReader(TableReader):
     def __init__(self, path: str):
         super().__init__(path)
         self._kept: _OpenFile | None = None
-        self.schema = _schema(_OpenFile(path).schema)
+        file = _OpenFile(path)
+        self.schema = _schema(file.schema)
         # Mapped columns are read when accessed. Compressed ones are decompressed: only those that are needed. One
-        # that takes little room tells how many rows there are, and whether they are compressed.
+        # that takes little room tells how many rows there are.
         widths = [_width(dtype) for dtype in self.schema.values()]
-        file = _OpenFile(path, [widths.index(min(widths))] if widths else None)
-        self._compressed = file.is_compressed()
+        narrow = _OpenFile(path, [widths.index(min(widths))] if widths else None)
+        row_bytes = sum(width for width in widths if width < _NOT_FIXED) / 8
+        self._compressed = narrow.first_rows() * row_bytes > len(file.mapped.bytes) or file.is_compressed()
+        file = narrow if self._compressed else file
         self._pieces = file.pieces(self._compressed)
         self.sizes = [stop - start for _, start, stop in self._pieces]
 
@@ -199,6 +203,10 @@ class _OpenFile:
             found += [(number, at, min(at + step, rows)) for at in range(0, rows, step)]
         return found
 
+    def first_rows(self) -> int:
+        """Return the number of rows of the first record batch."""
+        return self.batch(0).num_rows if self._reader.num_record_batches else 0
+
     def is_compressed(self) -> bool:
         """Return whether columns lie outside of the mapped file, in memory they are decompressed into."""
         if not self._reader.num_record_batches or not self.schema.names:
@@ -237,8 +245,8 @@ def _schema(schema: Any) -> Schema:
 
 
 def _width(dtype: Any) -> int:
-    """Return the bits of a value; many for texts, and more for nulls, which have no bits to tell anything by."""
+    """Return the bits of a value; many for texts and the like."""
     try:
         return int(dtype.bit_width)
     except ValueError:
-        return 1 << (31 if str(dtype) == "null" else 30)
+        return _NOT_FIXED
