@@ -42,6 +42,16 @@ class Encoder:
     elastic : bool
         Sparse rows may come with fewer columns, or with more, which are left out: svmlight files do not say how
         many columns there are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ratewise import open_stream
+    >>> table = pd.DataFrame({"age": [1.0, 2.0], "colour": ["red", "blue"], "label": [0, 1]})
+    >>> stream = open_stream([table], target="label")
+    >>> _ = stream.survey()
+    >>> stream.encoder.feature_names
+    ('age', 'colour=blue', 'colour=red')
     """
 
     def __init__(
