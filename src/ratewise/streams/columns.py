@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DataError, Place, not_whole, shortened
+from .errors import ARROW_ERRORS, DataError, Place, not_whole, shortened
 from .formats import Reader, Request, Rows
 
 NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
@@ -284,7 +284,7 @@ class TableReader(Reader):
         while True:
             try:
                 batch = next(batches, None)
-            except (OSError, ValueError) as error:
+            except ARROW_ERRORS as error:
                 raise place.error(not_whole(kind, error), 0) from error
             if batch is None:
                 return

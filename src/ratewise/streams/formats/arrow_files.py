@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._foreign import LARGEST_UNPACKED, trusted_batch
 from ..columns import CATEGORY, Schema, TablePlan, TableReader
-from ..errors import DataError, need_pyarrow, not_whole
+from ..errors import ARROW_ERRORS, DataError, need_pyarrow, not_whole
 from ..open import open_tables
 from . import MappedFile, Opened, Request, Rows
 
@@ -71,7 +71,7 @@ class ParquetReader(TableReader):
             )
         except FileNotFoundError:
             raise
-        except (OSError, ValueError) as error:
+        except ARROW_ERRORS as error:
             raise DataError(f"{self.name}: {not_whole('Parquet', error)}") from error
         self._times_open += 1
         self._metadata = file.metadata
@@ -166,7 +166,7 @@ class _OpenFile:
         options = pa.ipc.IpcReadOptions(included_fields=columns)
         try:
             self._reader = pa.ipc.open_file(pa.BufferReader(self._buffer), options=options)
-        except (OSError, ValueError) as error:
+        except ARROW_ERRORS as error:
             raise DataError(f"{path}: {not_whole('Arrow', error)}") from error
         self.schema = self._reader.schema
 
@@ -186,7 +186,7 @@ class _OpenFile:
     def _reading(self, number: int) -> Iterator[None]:
         try:
             yield
-        except (OSError, ValueError, LookupError) as error:
+        except ARROW_ERRORS as error:
             raise DataError(f"{self._path}, record batch {number + 1:,}: {not_whole('Arrow', error)}") from error
 
     def pieces(self, compressed: bool) -> list[tuple[int, int, int]]:
@@ -231,7 +231,7 @@ class ArrowStreamReader(TableReader):
         mapped = MappedFile(self.name)  # a message that is longer than the file takes no memory
         try:
             return pa.ipc.open_stream(pa.py_buffer(mapped.bytes))
-        except (OSError, ValueError) as error:
+        except ARROW_ERRORS as error:
             raise DataError(f"{self.name}: {not_whole('Arrow', error)}") from error
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
