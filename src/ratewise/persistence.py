@@ -100,6 +100,19 @@ def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bin
         A fitted one. A measure of your own must be a class that can be imported; a plain function cannot be saved.
     path : path or binary file
         By convention it ends in .skops. The file is written completely or not at all.
+
+    Examples
+    --------
+    >>> import io
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise import MeasureClassifier, load_model, save_model
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MeasureClassifier("gmean", sharpen=False, random_state=0).fit(X, y)
+    >>> file = io.BytesIO()
+    >>> save_model(classifier, file)
+    >>> _ = file.seek(0)
+    >>> bool((load_model(file).predict(X) == classifier.predict(X)).all())
+    True
     """
     content = _content_of(classifier)
     try:
@@ -126,6 +139,19 @@ def load_model(
     ------
     ValueError
         If the file is damaged, is not a model of ratewise, or holds anything that is not trusted.
+
+    Examples
+    --------
+    >>> import io
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise import MeasureClassifier, load_model, save_model
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MeasureClassifier("gmean", sharpen=False, random_state=0).fit(X, y)
+    >>> file = io.BytesIO()
+    >>> save_model(classifier, file)
+    >>> _ = file.seek(0)
+    >>> bool((load_model(file).predict(X) == classifier.predict(X)).all())
+    True
     """
     name = "The model" if hasattr(path, "read") else os.fspath(path)
     if hasattr(path, "read"):
