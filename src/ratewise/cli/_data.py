@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -119,7 +118,7 @@ def load(path: str) -> Any:
     """Return the model of a file, or of standard input."""
     from ..persistence import load_model
 
-    return load_model(io.BytesIO(sys.stdin.buffer.read()) if path == "-" else path)
+    return load_model(sys.stdin.buffer if path == "-" else path)
 
 
 def load_two_class(path: str) -> Any:
