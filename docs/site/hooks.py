@@ -191,7 +191,6 @@ class Mean(float):
 
 SUMMARISED = (
     "quality",
-    "maximizer",
     "boosting",
     "many_classes",
     "fit_time",
