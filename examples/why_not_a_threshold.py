@@ -1,8 +1,8 @@
 """Why a threshold is not enough: what the best one of logistic regression reaches, and what training for F1 does.
 
-Two groups of rows, each with its own slope, and one linear model for both. Draws the curve of all thresholds of
-two models in the plane of the two rates, over the lines of equal F1, and writes it to the file named on the command
-line; without a name it prints the numbers only. A few seconds.
+Two groups of rows, each with its own slope, and one linear model for both. Draws the curves of all thresholds of
+two models in the plane of the two rates, over the lines of equal F1, and writes them to the file named on the
+command line; without a name it prints the numbers only. A few seconds.
 """
 
 from __future__ import annotations
