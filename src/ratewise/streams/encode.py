@@ -11,13 +11,12 @@ from scipy import sparse
 
 from .columns import CATEGORY, NUMBER, categories, missing_column, numbers
 from .errors import DataError, Place
-from .formats import MOST_COLUMNS, Rows, too_wide
+from .formats import MOST_COLUMNS, Rows, are_too_few, too_wide
 
 LARGEST_VOCABULARY = 256
 BUCKETS = 256
 WIDEST_DENSE = 300
 _MOST_VALUES = 10_000
-_PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY = 1 << 21, 100
 _LONGEST_MEAN_LENGTH = 64.0
 _BLOCK_ROWS = 2048  # of 22 columns: fits into the second-level cache, in which columns become rows
 _CHECKED_AT_ONCE = 1 << 16
@@ -330,10 +329,10 @@ class EncoderFit:
         encoder.fitted = True
 
     def _check_width(self) -> None:
-        """Refuse a width that is no more than a slip in one index: a model has several numbers per column."""
+        """Refuse a width that is no more than a slip in one index."""
         if self.width > MOST_COLUMNS:
             raise DataError(too_wide(self._widest.file, self.width))
-        if self.width > max(_PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY * self._entries):
+        if are_too_few(self._entries, self.width):
             raise self._widest.error(
                 f"the largest index makes {self.width:,} columns, for {self._entries:,} numbers in all rows. If "
                 f"it is meant so, say features={self.width}."
