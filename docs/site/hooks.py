@@ -175,6 +175,8 @@ def _run(example: Path, source: str, folder: Path) -> tuple[str, list[bytes]]:
         os.chdir(folder)
         with contextlib.redirect_stdout(printed):
             runpy.run_path(str(example), run_name="__main__")
+    except ModuleNotFoundError as error:  # an extra that is not installed here
+        return f"Not run when this site was built: {error.name} was not installed.", []
     finally:
         sys.argv = before
         os.chdir(there)
