@@ -162,7 +162,9 @@ def evenly_mixed_classes(codes: NDArray[np.integer[Any]], rng: np.random.Generat
 def hash_rows(X: Any) -> NDArray[np.uint64]:
     """Return a number per row, dense or sparse, from the bits of its entries: equal for equal rows."""
     values = np.ascontiguousarray(X.data if sparse.issparse(X) else X)
-    bits = values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
+    bits: NDArray[Any] = values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
+    if bits.itemsize == 8:
+        bits = bits ^ (bits >> np.uint64(32))  # whole numbers differ in high bits alone, which products lose
     if values.size > FEW_VALUES:
         from .order import hash_csr_rows, hash_dense_rows
 
