@@ -156,16 +156,8 @@ class Whitener:
     multiplication of the rows by a square matrix, so it pays where columns are few.
 
     The covariance is taken from a sample of rows, which may miss a rare column altogether: no column is taken
-    to vary less than standardising says it does.
-
-    Parameters
-    ----------
-    standardizer : Standardizer
-        Has seen all rows.
-    covariance : array
-        Of standardised columns.
-    ridge : float
-        Added to the variances, so that directions in which rows hardly differ are not blown up.
+    to vary less than standardising says it does. ``covariance`` is that of standardised columns; the ridge is
+    added to the variances, so that directions in which rows hardly differ are not blown up.
     """
 
     def __init__(

@@ -14,6 +14,7 @@ from ..solvers import Solver, get_solver
 from ..solvers.base import History
 from ..training import FitConfig
 from ._fits import Coefficients, FitOptions, Fitted, fit_task
+from ._notebook import NotebookCard
 from ._online import OnlineClassifier
 from ._prediction import LinearPrediction
 from ._settings import fit_config, one_blas_thread, threads_of, warn_of_constraints
@@ -41,7 +42,7 @@ def _solver_streams(classifier: MeasureClassifier) -> bool:
     return True
 
 
-class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEstimator):
+class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, ClassifierMixin, BaseEstimator):
     """A linear classifier trained for the measure you report.
 
     Of two classes, of more (then for the macro average of the measure, each class against the rest, the highest
@@ -112,7 +113,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
     measure_ : Measure
         What the name stood for.
     solver_ : Solver
-        What made the model: the start of the best stage with sharpening, the solver itself without.
+        What made the model: the start of the best stage with sharpening, the solver itself without. With many
+        classes sharpening starts from a ``MultinomialLogistic`` unless a solver is named.
 
     Examples
     --------
@@ -183,7 +185,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
             Rows of one group are never parted between the inner folds.
         """
         settings = fit_config(self, threads=threads_of(self.n_jobs))
-        checked, columns = Columns.of(X, self)
+        checked, columns = Columns.of(X, self, occupied_only=not self.warm_start)
         options = FitOptions(settings, bool(self.low_memory), self.pos_label, groups)
         task = fit_task(checked, y, sample_weight, options, target_prevalence)
         before = self._models_before(columns.number, task.n_models) if self.warm_start else None
@@ -191,6 +193,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
         history = History(verbose=bool(self.verbose))
         with one_blas_thread():
             fitted = task.learn(before, rng, history)
+        fitted = fitted._replace(result=fitted.result.widened(checked.occupied, columns.number))
 
         for name in STREAM_ATTRIBUTES:
             self.__dict__.pop(name, None)

@@ -37,6 +37,7 @@ _HOMES = {
     "mean_and_spread": "sums",
     "mix_evenly": "order",
     "model_places": "update",
+    "njit": "_cache",
     "padded_triangle": "order",
     "row_dot": "_operations",
     "score_rows": "sums",

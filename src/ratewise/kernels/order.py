@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ._cache import njit
 from ._operations import named_by_fingerprint, prefetch_row, standardize_row, whiten_rows
 from .rows import VECTOR_BYTES, WHITENED_TOGETHER
 

@@ -13,9 +13,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ._cache import njit
 from ._operations import add_rows, count_values, learned_in_blocks, look_ahead, row_dot, squared_row
 from .rows import BLOCK, FASTMATH, VECTOR_BYTES
 from .sums import count_called, sum_rewards

@@ -34,7 +34,16 @@ _MOST_ROWS = 2000  # of a history
 
 @dataclass(frozen=True)
 class Learn:
-    """Learn from the next points, by whole passes over the rows or by a number of points; answered by None."""
+    """Learn from the next points, by whole passes over the rows or by a number of points; answered by None.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import Learn, Spade, Summary, Task
+    >>> run = Spade(passes=1).start(Task(get_measure("gmean"), n_features=3))
+    >>> isinstance(run.request(Summary(100, 10.0, 90.0, 300.0)), Learn)
+    True
+    """
 
     learner: Learner
     settings: LearnSettings
@@ -169,7 +178,16 @@ class History:
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of a solver, apart from its own settings."""
+    """What is asked of a solver, apart from its own settings.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import Spade, Task
+    >>> run = Spade(passes=1).start(Task(get_measure("gmean"), n_features=3))
+    >>> run.finished
+    False
+    """
 
     measure: Measure
     n_features: int
@@ -182,7 +200,15 @@ class Task:
 
 
 class Run(ABC):
-    """A training run: it can be asked for what comes next, told what came of it, and pickled in between."""
+    """A training run: it can be asked for what comes next, told what came of it, and stored in between.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import Run, Stamp, Task
+    >>> isinstance(Stamp().start(Task(get_measure("f1"), n_features=3)), Run)
+    True
+    """
 
     finished: bool = False
 
@@ -213,7 +239,15 @@ class Run(ABC):
 
 
 class LearnerRun(Run):
-    """A run whose state is a learner."""
+    """A run whose state is a learner.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import LearnerRun, Spade, Task
+    >>> isinstance(Spade().start(Task(get_measure("gmean"), n_features=3)), LearnerRun)
+    True
+    """
 
     def __init__(self, task: Task):
         self._task = task
@@ -243,7 +277,16 @@ class LearnerRun(Run):
 
 
 class Solver(ABC):
-    """Settings of an algorithm; :meth:`start` makes a run of it."""
+    """Settings of an algorithm; :meth:`start` makes a run of it.
+
+    Examples
+    --------
+    >>> from ratewise.solvers import Solver, Stamp
+    >>> isinstance(Stamp(), Solver)
+    True
+    >>> Stamp().name
+    'stamp'
+    """
 
     name: ClassVar[str]
     streaming: ClassVar[bool]
@@ -276,7 +319,14 @@ _SOLVERS: dict[str, type[Solver]] = {}
 
 
 def register_solver(solver: type[Solver]) -> type[Solver]:
-    """Make a solver known by its ``name``: then ``MeasureClassifier(solver=name)`` takes it."""
+    """Make a solver known by its ``name``: then ``MeasureClassifier(solver=name)`` takes it.
+
+    Examples
+    --------
+    >>> from ratewise.solvers import Spade, register_solver
+    >>> register_solver(Spade) is Spade  # as the library does with its own
+    True
+    """
     _SOLVERS[solver.name] = solver
     return solver
 
@@ -285,6 +335,13 @@ def get_solver(solver: str | Solver, measure: Measure) -> Solver:
     """Return a solver by its name; "auto" takes the streaming one that suits the measure.
 
     For a measure of neither family that is logistic regression, which is only a start: sharpening must follow.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import get_solver
+    >>> get_solver("auto", get_measure("gmean")).name
+    'spade'
     """
     if isinstance(solver, Solver):
         return solver
@@ -372,6 +429,15 @@ def require_number(name: str, value: Any, owner: str, *, low: float, whole: bool
     if isinstance(value, bool) or not isinstance(value, kind) or not value > low:
         what = "a whole number" if whole else "a number"
         raise ValueError(f"{owner}: {name} must be {what} above {low:g}; got {value!r}.")
+
+
+def check_settings(solver: Any, *above_zero: str) -> None:
+    """Refuse passes, a reward or other settings that no run could use."""
+    owner = type(solver).__name__
+    require_number("passes", solver.passes, owner, low=0, whole=True)
+    for setting in above_zero:
+        require_number(setting, getattr(solver, setting), owner, low=0)
+    checked_reward(solver.reward, owner)
 
 
 def require_pseudo_linear(measure: Measure, solver: str) -> PseudoLinearMeasure:

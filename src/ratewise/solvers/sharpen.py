@@ -62,6 +62,13 @@ class Sharpen:
         the measure itself.
     row_limit : float
         A row longer than this many mean squared lengths takes a proportionally smaller step.
+
+    Examples
+    --------
+    >>> from ratewise import MeasureClassifier
+    >>> from ratewise.solvers import Sharpen
+    >>> MeasureClassifier("f1", sharpen=Sharpen(passes=4)).sharpen.passes
+    4
     """
 
     passes: int | str = "auto"

@@ -28,7 +28,29 @@ _COMMON_SHARE = 0.01
 Ranges = Sequence[tuple[int, int]]
 
 
-class ArrayRows:
+class StoredRows:
+    """Ranges of stored rows; rows of one group are never parted."""
+
+    _stored: RowStorage
+    _groups: NDArray[np.intp] | None
+    _ranges: tuple[tuple[int, int], ...]
+
+    @property
+    def n_features(self) -> int:
+        return int(self._stored.shape[1])
+
+    @property
+    def n_values(self) -> int:
+        """Numbers a pass over all rows reads."""
+        return self._stored.n_values
+
+    @property
+    def n_groups(self) -> int | None:
+        """None if every row is on its own."""
+        return None if self._groups is None else int(self._groups.max()) + 1
+
+
+class ArrayRows(StoredRows):
     """Rows in memory, transformed and shuffled once, and read pass after pass without end.
 
     Reading in random order costs a cache miss per row, several times the arithmetic. So the one copy that the
@@ -36,24 +58,9 @@ class ArrayRows:
     blocks changes from pass to pass. The random order spreads the rarer class evenly, so that any stretch of rows
     holds its share of it.
 
-    Parameters
-    ----------
-    X : array or CSR matrix
-    signed_weights : array
-        The sample weight of each row, negative for a row of the negative class.
-    transform : Transform
-        Applied to the rows: a Standardizer or a Whitener.
-    rng : numpy Generator
-        Shuffles the rows, then the blocks of every pass.
-    dtype : float32 or float64
-    groups : array of int, optional
-        Numbers from 0: :meth:`in_folds` keeps rows of one number together.
-    fold_of_row, n_folds : array of int, and how many folds
-        Given folds: :meth:`fold` and :meth:`without_fold` tell them apart.
-    low_memory : bool
-        Make no copy: gather the rows of each block anew whenever it is read.
-    threads : int
-        To make the copy in.
+    ``signed_weights`` are the sample weights, negative for rows of the negative class. Of given folds
+    (``fold_of_row``), :meth:`fold` and :meth:`without_fold` are the parts. ``low_memory`` makes no copy: the rows
+    of each block are gathered anew whenever it is read.
     """
 
     def __init__(
@@ -80,7 +87,7 @@ class ArrayRows:
             )
         stored = store(X, order, transform, dtype, low_memory=low_memory, threads=threads)
         self._begin(stored, gather_weights(signed_weights, order), transform.unit_scale, rng)
-        self._groups: NDArray[np.intp] | None = None if groups is None else groups[order]
+        self._groups = None if groups is None else groups[order]
 
     @classmethod
     def of_stored(
@@ -99,7 +106,7 @@ class ArrayRows:
         self._weights = self._pulls = weights
         self._rng = rng
         self._groups = None
-        self._ranges: tuple[tuple[int, int], ...] = ((0, stored.shape[0]),)
+        self._ranges = ((0, stored.shape[0]),)
         self._unit_scale = unit_scale
         self._measured: tuple[float, float] | None = None
         self._restart()
@@ -176,11 +183,6 @@ class ArrayRows:
         """Return a copy in another random order."""
         return self._reordered(evenly_mixed_order(self._weights > 0, rng), rng)
 
-    @property
-    def n_groups(self) -> int | None:
-        """None if every row is on its own."""
-        return None if self._groups is None else int(self._groups.max()) + 1
-
     def in_folds(self, folds: int, rng: np.random.Generator) -> tuple[ArrayRows, Ranges]:
         """Return a range of rows per fold; if there are groups, of a copy in an order that keeps them together."""
         if self._groups is None:
@@ -237,15 +239,6 @@ class ArrayRows:
     @property
     def dtype(self) -> np.dtype[Any]:
         return self._stored.dtype
-
-    @property
-    def n_features(self) -> int:
-        return int(self._stored.shape[1])
-
-    @property
-    def n_values(self) -> int:
-        """Numbers a pass over all rows reads."""
-        return self._stored.n_values
 
     def take(self, points: int) -> Iterator[Chunk]:
         """Yield the next points, in as many chunks as it takes; passes follow one another without end."""

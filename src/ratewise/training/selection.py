@@ -73,7 +73,8 @@ class SelectionPlan(NamedTuple):
         repeats = config.REPEATS if few_rows else 1
         if batch:
             repeats = config.BATCH_REPEATS if rarer < config.BATCH_FEW_POINTS else 1
-        return cls(max(min(folds, rarer), 1), repeats, starts, small, batch)
+        folds = max(min(folds, rarer), 1)
+        return cls(folds, repeats if folds > 1 else 1, starts, small, batch)
 
 
 def _few_enough_for_batches(statistics: Statistics) -> bool:

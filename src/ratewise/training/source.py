@@ -19,6 +19,7 @@ from ..measures import Measure, Rates
 from ..rewards import Reward, Sigmoid
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
 from ..solvers.batch import maximize
+from ..solvers.multiclass import MultinomialLogistic
 from ..solvers.state import Chunk, LinearModel, Summary
 from ..solvers.threshold import rates_at
 from ..transforms import Transform
@@ -114,7 +115,7 @@ class FitResult(NamedTuple):
     rates: Any
     """``Rates``; with several models a list of them."""
     stages: Any
-    solver: Solver
+    solver: Solver | MultinomialLogistic
     """What made the model."""
     points: Any
     """Effective points of both classes that the rates were taken on; with several models a list."""
@@ -133,6 +134,29 @@ class FitResult(NamedTuple):
         coef, intercept = transform.inverse_coef(*model)
         intercepts = np.array([intercept - threshold])
         return cls(coef[np.newaxis, :], intercepts, transform.scale, rates, stages, solver, points)
+
+    def widened(self, occupied: NDArray[np.integer[Any]] | None, n_columns: int) -> FitResult:
+        """Return the result of all columns, where only some of them have entries and were fitted."""
+        if occupied is None:
+            return self
+        coef, scale = np.zeros((self.coef.shape[0], n_columns)), np.ones(n_columns)
+        coef[:, occupied], scale[occupied] = self.coef, self.scale
+        return self._replace(coef=coef, scale=scale)
+
+
+def occupied_columns(X: Any) -> tuple[Any, NDArray[np.integer[Any]] | None]:
+    """Return sparse rows without the columns that have no entry, and which columns are left.
+
+    What a fit costs grows with the columns, and a column without an entry has the coefficient 0. Other rows, and
+    those with more entries than columns, are left as they are.
+    """
+    if not sparse.issparse(X) or X.nnz >= X.shape[1]:
+        return X, None
+    occupied, places = np.unique(X.indices, return_inverse=True)
+    if not occupied.size:
+        return X, None
+    places = places.reshape(-1).astype(X.indices.dtype)
+    return type(X)((X.data, places, X.indptr), shape=(X.shape[0], occupied.size)), occupied
 
 
 def answer(rows: ArrayRows, request: Request) -> Any:
@@ -165,7 +189,7 @@ def learn(request: Learn, rows: ArrayRows, points: int) -> None:
 
 
 class Runner:
-    """A run with the rows it learns from, and how far its present request has come. Can be pickled in between."""
+    """A run with the rows it learns from, and how far its present request has come. Plain data in between."""
 
     def __init__(self, run: Run, fold: int, seen: Summary):
         self.run, self.fold, self.seen = run, fold, seen
