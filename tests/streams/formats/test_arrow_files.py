@@ -99,7 +99,12 @@ def test_a_record_batch_is_not_unpacked_beyond_the_limit(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("compression", ["lz4", "uncompressed"])
 def test_one_column_tells_whether_all_are_compressed(tmp_path, compression):
-    columns = {"empty": pa.nulls(1000), "text": ["abc"] * 1000, "a": np.arange(1000.0), "label": [False, True] * 500}
+    columns = {
+        "empty": pa.nulls(1000),
+        "text": ["abc"] * 1000,
+        "a": np.arange(1000.0),
+        "label": [False, True] * 500,
+    }
     feather.write_feather(pa.table(columns), tmp_path / "a.feather", compression=compression)
     (reader,) = open_stream(tmp_path / "a.feather", target="label")._readers
     assert reader._compressed == (compression == "lz4")
