@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .measures import ConstraintWarning
     from .onnx import export_onnx
     from .persistence import load_model, save_model
+    from .solvers.certify import certify
     from .streams import open_stream
 
 __version__ = "0.1.0"
@@ -19,6 +20,7 @@ _HOMES = {
     "ConstraintWarning": ".measures",
     "MeasureClassifier": ".estimators",
     "MeasureMaximizer": ".estimators",
+    "certify": ".solvers.certify",
     "export_onnx": ".onnx",
     "load_model": ".persistence",
     "open_stream": ".streams",
@@ -43,6 +45,7 @@ __all__ = [
     "MeasureClassifier",
     "MeasureMaximizer",
     "__version__",
+    "certify",
     "export_onnx",
     "load_model",
     "open_stream",

@@ -23,7 +23,7 @@ import numpy as np
 from . import __version__, measures
 from ._atomic import write_bytes
 from .estimators import MeasureClassifier
-from .measures import FunctionMeasure, Measure, Rates, get_measure
+from .measures import FunctionMeasure, Measure, Rates, RatesInterval, get_measure
 
 FORMAT = "ratewise model"
 FORMAT_VERSION = 1
@@ -32,7 +32,9 @@ FORMAT_VERSION = 1
 _MEASURES = {
     kind.__name__: f"{kind.__module__}.{kind.__name__}"
     for kind in vars(measures).values()
-    if isinstance(kind, type) and issubclass(kind, (Measure, Rates)) and not inspect.isabstract(kind)
+    if isinstance(kind, type)
+    and issubclass(kind, (Measure, Rates, RatesInterval))
+    and not inspect.isabstract(kind)
     if kind is not FunctionMeasure
 }
 
@@ -64,7 +66,7 @@ MOVED_TYPES = {
 _PLAIN_TYPES = {
     "DictNode": {"builtins.dict"},
     "ListNode": {"builtins.list"},
-    "TupleNode": {"builtins.tuple", _MEASURES["Rates"]},
+    "TupleNode": {"builtins.tuple", _MEASURES["Rates"], _MEASURES["RatesInterval"]},
     "JsonNode": {"builtins.str"},
     "TypeNode": {"builtins.str"},
 }
@@ -80,7 +82,15 @@ _FITTED = (
     "stages_",
     "history_",
 )
-_OPTIONAL = ("constraints_met_", "encoder_", "target_", "feature_spread_", "multilabel_")
+_OPTIONAL = (
+    "constraints_met_",
+    "rates_interval_",
+    "calibration_",
+    "encoder_",
+    "target_",
+    "feature_spread_",
+    "multilabel_",
+)
 
 
 def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:
@@ -212,6 +222,7 @@ def _require_sound(classifier: MeasureClassifier, name: str) -> None:
         and _is_array(classifier.intercept_, (n_models,))
         and (isinstance(classifier.rates_, Rates) if two else several)
         and (names is None or names.shape == (n_features,))
+        and _is_array(getattr(classifier, "calibration_", np.zeros((n_models, 5))), (n_models, 5))
     )
     if not sound:
         raise ValueError(f"{name} is damaged: its parts do not fit together. Save the model again.")

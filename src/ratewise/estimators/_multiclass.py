@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..solvers.calibrate import class_calibrations
+from ..solvers.certify import bound_message, rates_interval
 from ..solvers.history import History
 from ..solvers.multiclass import ClassRates, MulticlassModel, best_offsets
 from ..training import ArraySource, FitResult
@@ -15,8 +18,10 @@ from ..training.multiclass import SelectedMany, learn_jointly, one_against_the_r
 from ..training.trainer import may_whiten
 from ..transforms import Transform
 from ._fits import Coefficients, FitOptions, Fitted
-from ._settings import first_constraint_message
+from ._settings import first_message
 from ._validation import CheckedLabels, CheckedRows, ManyClassSet, many_class_set, require_no_positive
+
+_CALIBRATED_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -55,18 +60,31 @@ class MulticlassFit:
         counts = np.bincount(self.rows.codes, minlength=self.n_models).astype(float)
         points = [(mine, counts.sum() - mine) for mine in counts.tolist()]
         models = [transform.inverse_coef(w, float(b)) for w, b in zip(*selected.model, strict=True)]
+        coef, intercept = np.array([w for w, _ in models]), np.array([b for _, b in models])
+        fitted = 0 if sharpens else coef.shape[1] + 1
+        measure = settings.measure
         result = FitResult(
-            np.array([w for w, _ in models]),
-            np.array([b for _, b in models]),
+            coef,
+            intercept,
             transform.scale,
             rates,
             selected.stages,
             settings.solver,
-            points,
+            [rates_interval(one, measure, seen, fitted) for one, seen in zip(rates, points, strict=True)],
+            self._calibration(coef, intercept, rng),
         )
         names = (f"class {label!r}" for label in self.rows.classes.tolist())
-        message = first_constraint_message(settings.measure, names, rates, points)
-        return Fitted(self.rows.classes, result, message)
+        messages = (bound_message(measure, one, seen) for one, seen in zip(rates, points, strict=True))
+        return Fitted(self.rows.classes, result, first_message(names, messages))
+
+    def _calibration(
+        self, coef: NDArray[np.float64], intercept: NDArray[np.float64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Calibrate all classes at once, on a sample of the rows."""
+        rows = self.rows
+        some = np.sort(rng.permutation(rows.codes.size)[:_CALIBRATED_ROWS])
+        scores = np.asarray(rows.X[some] @ coef.T) + intercept
+        return class_calibrations(scores, rows.codes[some], rows.weights[some])
 
     def _transform(self, rng: np.random.Generator, *, whiten: bool) -> Transform:
         checked, standardize = self.rows.checked, self.options.settings.standardize

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from ..measures import Measure
 from ..solvers.base import Scores
+from ..solvers.certify import points_of_groups
 from ..solvers.state import LinearModel, Summary
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer, Transform, Whitener
@@ -68,7 +69,7 @@ class ArraySource:
             int(X.shape[0]),
             int((weights > 0).sum()),
             *class_totals(weights),
-            effective_points(weights),
+            effective_points(weights) if self._groups is None else points_of_groups(weights, self._groups),
             int(X.shape[1]),
             int(X.nnz if sparse.issparse(X) else X.size),
             bool(sparse.issparse(X)),

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ..measures import Measure
 from ..solvers.base import Solver, Task
+from ..solvers.calibrate import log_odds_line
 from ..solvers.history import History
 from ..solvers.multiclass import (
     ClassRates,
     MulticlassModel,
-    log_odds_line,
     logistic_pull,
     macro_pull,
     soft_counts,
@@ -375,7 +375,7 @@ def one_against_the_rest(
         mine = rows.against_the_rest(k, seeds[k])
         before = None if initial is None else LinearModel(initial.weights[k], float(initial.intercepts[k]))
         task = Task(measure, rows.n_features, mine.dtype, l2=l2, initial=before, history=histories[k])
-        run, scores, _ = trained_with_care(solver, task, ArrayTrainingRows(mine), measure)
+        (run,), scores, _ = trained_with_care(solver, [task], ArrayTrainingRows(mine), measure)
         model = run.model()
         if not calibrate:
             return model

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..measures import Measure, Rates
+from ..measures import Measure
 from ..solvers.base import Scores, Solver
+from ..solvers.certify import certifies
 from ..solvers.logistic import PenalizedLogistic, WeightedLogistic
 from ..solvers.state import LinearModel, mean_model
-from ..solvers.threshold import best_threshold, half_standard_error, quick_threshold, rates_at
+from ..solvers.threshold import half_standard_error, quick_threshold
 from . import config
 from .source import Statistics
 
@@ -42,9 +43,11 @@ class SelectionPlan(NamedTuple):
         rarer = statistics.rarer_rows
         plenty = rarer >= config.PLENTY_PER_COLUMN * (statistics.n_features + 1)
         constrained = bool(measure.constraints(0.5))
-        # A bound is a matter of level, so the folds' models must be about as good as the whole.
+        # A bound is a matter of level, so the folds' models must be about as good as the whole; and it can be
+        # certified by out-of-fold scores only.
         few = config.FOLDS if constrained else 2
-        least = (1 if plenty else few, 3 if constrained else 1)
+        enough = 2 if certifies(measure) else 1
+        least = (enough if plenty else few, 3 if constrained else 1)
         folds, starts = _within_budget(_effort(statistics, plenty), *least)
         small = starts > least[1]
         if validation_fraction is not None:
@@ -184,11 +187,3 @@ def _prevalence_and_rarer(scores: Scores) -> tuple[float, float]:
     if scores.points is not None:
         return prevalence, min(scores.points)
     return prevalence, float(min((weights > 0).sum(), (weights < 0).sum()))
-
-
-def choose_threshold(scores: Scores, measure: Measure, *, tune: bool) -> tuple[float, Rates]:
-    """Return the best threshold and the rates at it, or those at 0."""
-    if not tune:
-        return 0.0, rates_at(scores.values, scores.signed_weights)
-    best = best_threshold(scores.values, scores.signed_weights, measure, points=scores.points)
-    return best.threshold, best.rates

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures import Measure, Rates
+from ..measures import Measure
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
 from ..solvers.batch import maximize
+from ..solvers.certify import Decision
 from ..solvers.state import LinearModel, Summary
 from ..solvers.threshold import rates_at
 from ..transforms import Transform
@@ -109,23 +110,34 @@ class FitResult(NamedTuple):
     stages: Any
     solver: Solver
     """What made the model."""
-    points: Any
-    """Effective points of both classes that the rates were taken on; with several models a list."""
+    interval: Any
+    """``RatesInterval``; with several models a list of them."""
+    calibration: NDArray[np.float64]
+    """The numbers of a ``Calibration`` per model."""
+    message: str | None = None
+    """One sentence if a bound of the measure cannot be promised."""
 
     @classmethod
     def of_model(
         cls,
         transform: Transform,
         model: LinearModel,
-        threshold: float,
-        rates: Rates,
+        decision: Decision,
         solver: Solver,
-        points: tuple[float, float],
         stages: tuple[str, ...] = (),
     ) -> FitResult:
         coef, intercept = transform.inverse_coef(*model)
-        intercepts = np.array([intercept - threshold])
-        return cls(coef[np.newaxis, :], intercepts, transform.scale, rates, stages, solver, points)
+        return cls(
+            coef[np.newaxis, :],
+            np.array([intercept - decision.threshold]),
+            transform.scale,
+            decision.rates,
+            stages,
+            solver,
+            decision.interval,
+            np.array([decision.calibration]),
+            decision.message,
+        )
 
 
 def answer(rows: ArrayRows, request: Request) -> Any:

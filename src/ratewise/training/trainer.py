@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..measures import Measure, Rates
+from ..measures import Measure
 from ..solvers.base import Run, Scores, Solver, Task
+from ..solvers.certify import Decision, certifies, decide
 from ..solvers.history import History
 from ..solvers.sharpen import SharpenedRun
 from ..solvers.state import LinearModel, mean_model
-from ..solvers.threshold import beside_tied_rows, rates_at, smoothed_threshold
+from ..solvers.threshold import Points, beside_tied_rows, best_threshold, smoothed_threshold
 from ..transforms import Transform
 from . import config
 from .config import FitConfig
-from .selection import NOTHING_LEARNED, SelectionPlan, Validated, choose_threshold, select, starts_for
+from .selection import NOTHING_LEARNED, SelectionPlan, Validated, select, starts_for
 from .source import FitResult, RowSource, Statistics, TrainingRows
 
 _DIVERGED_TRIES = 5
@@ -42,17 +44,25 @@ class Trainer:
         return self._fit_sharpened(source, statistics)
 
     def _fit_plain(self, source: RowSource, statistics: Statistics) -> FitResult:
-        """The solver's own algorithm, and the best threshold on the scores of its training rows."""
-        settings = self._config
+        """The solver's own algorithm, and the best threshold on the scores of its training rows.
+
+        Bounds are certified by out-of-fold scores: then the model is the mean of those of the folds.
+        """
+        settings, measure = self._config, self._config.measure
         transform = source.transform(standardize=settings.standardize, whiten=False)
-        rows = source.transformed(transform)
+        folds = config.FOLDS if settings.tune and certifies(measure) else 1
+        rows = source.transformed(transform, max(min(folds, statistics.rarer_rows), 1))
         solver = _with_passes(settings.solver, settings.passes)
-        trained = trained_with_care(solver, self._task(source, statistics, transform), rows, settings.measure)
-        self._history.join(trained.run.history)
-        threshold, rates = choose_threshold(trained.scores, settings.measure, tune=settings.tune)
-        return FitResult.of_model(
-            transform, trained.run.model(), threshold, rates, trained.solver, statistics.points
-        )
+        tasks = [self._task(source, statistics, transform) for _ in range(rows.n_folds)]
+        trained = trained_with_care(solver, tasks, rows, measure)
+        self._history.join(trained.runs[0].history)
+        scores, threshold = trained.scores, 0.0
+        if settings.tune:
+            threshold = best_threshold(*scores[:2], measure, points=scores.points).threshold
+        fitted = statistics.n_features + 1 if rows.n_folds == 1 else 0
+        decision = decide(scores, measure, threshold, statistics.points, tune=settings.tune, fitted=fitted)
+        model = mean_model([run.model() for run in trained.runs])
+        return FitResult.of_model(transform, model, decision, trained.solver)
 
     def _fit_sharpened(self, source: RowSource, statistics: Statistics) -> FitResult:
         """Starts, sharpening, and the choice between all stages by validation rows."""
@@ -92,17 +102,18 @@ class Trainer:
         makers = {candidate.stage: run.start for run in trained for candidate in run.candidates}
         if rows.n_folds == 1:
             model, stage = _best_of(trained)
-            threshold, rates = choose_threshold(
-                rows.threshold_scores([model], settings.measure), settings.measure, tune=True
-            )
+            scores = rows.threshold_scores([model], settings.measure)
+            threshold = best_threshold(*scores[:2], settings.measure, points=scores.points).threshold
+            fitted = statistics.n_features + 1
+            decision = decide(scores, settings.measure, threshold, statistics.points, fitted=fitted)
             stages: tuple[str, ...] = (stage,)
         else:
-            model, threshold, rates, stages, stage = self._mean_of_the_best(trained, rows, plan)
-        return FitResult.of_model(transform, model, threshold, rates, makers[stage], statistics.points, stages)
+            model, decision, stages, stage = self._mean_of_the_best(trained, rows, plan, statistics.points)
+        return FitResult.of_model(transform, model, decision, makers[stage], stages)
 
     def _mean_of_the_best(
-        self, runs: list[SharpenedRun], rows: TrainingRows, plan: SelectionPlan
-    ) -> tuple[LinearModel, float, Rates, tuple[str, ...], str]:
+        self, runs: list[SharpenedRun], rows: TrainingRows, plan: SelectionPlan, points: Points
+    ) -> tuple[LinearModel, Decision, tuple[str, ...], str]:
         """Average all stages that do about as well as the best one, and cut where out-of-fold scores say."""
         measure = self._config.measure
         by_stage: dict[str, list[LinearModel]] = {}
@@ -132,8 +143,7 @@ class Trainer:
         model = mean_model(selected.models)
         own = rows.own_scores(model)
         threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, selected.tolerance)
-        rates = rates_at(scores.values, scores.signed_weights, threshold)
-        return model, threshold, rates, selected.stages, selected.best
+        return model, decide(scores, measure, threshold, points), selected.stages, selected.best
 
     def _task(self, source: RowSource, statistics: Statistics, transform: Transform) -> Task:
         initial = None if self._before is None else LinearModel(*transform.transform_coef(*self._before))
@@ -148,20 +158,20 @@ class Trainer:
 
 
 class Trained(NamedTuple):
-    """A finished run, the scores of its model, and the solver that it took."""
+    """A finished run per fold, the out-of-fold scores of their models, and the solver that they took."""
 
-    run: Run
+    runs: list[Run]
     scores: Scores
     solver: Solver
 
 
-def trained_with_care(solver: Solver, task: Task, rows: TrainingRows, measure: Measure) -> Trained:
-    """Train a solver; if its steps were so long that the model diverged, train it with shorter ones."""
+def trained_with_care(solver: Solver, tasks: Sequence[Task], rows: TrainingRows, measure: Measure) -> Trained:
+    """Train a solver on every fold; if its steps were so long that a model diverged, with shorter ones."""
     for _ in range(_DIVERGED_TRIES):
-        (run,) = rows.train([(0, solver.start(task))])
-        scores = rows.threshold_scores([run.model()], measure)
+        runs = rows.train([(fold, solver.start(task)) for fold, task in enumerate(tasks)])
+        scores = rows.threshold_scores([run.model() for run in runs], measure)
         if scores.finite:
-            return Trained(run, scores, solver)
+            return Trained(runs, scores, solver)
         shorter = solver.with_shorter_steps()
         if shorter is None:
             break
