@@ -202,7 +202,9 @@ def _classifier_from(content: Any, name: str) -> MeasureClassifier:
 def _checked_again(value: Any) -> Any:
     """Return a measure or solver created again, because one from a file has not run its own checks."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.replace(value)
+        # Bounds of earlier versions were kept by their margins, without a confidence.
+        by_margin = hasattr(type(value), "confidence") and "confidence" not in vars(value)
+        return dataclasses.replace(value, **({"confidence": None} if by_margin else {}))
     return value
 
 

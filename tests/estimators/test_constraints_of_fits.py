@@ -110,4 +110,4 @@ def test_spade_takes_recall_at_precision_at_a_known_prevalence(data):
         MeasureClassifier(measure, solver="spade").fit(X_train, y_train)
     bound = measure.at_prevalence(float(y_train.mean()))
     classifier = MeasureClassifier(bound, solver="spade", sharpen=False, random_state=0).fit(X_train, y_train)
-    assert facts_of(classifier, X_test, y_test)["precision"] == pytest.approx(0.8, abs=0.03)
+    assert 0.79 < facts_of(classifier, X_test, y_test)["precision"] < 0.85

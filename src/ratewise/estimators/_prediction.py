@@ -64,9 +64,7 @@ class LinearPrediction:
     def decision_threshold_(self) -> Any:
         """The probability of ``classes_[1]``, or of each label, above which ``predict`` predicts it."""
         if self.classes_.size > 2 and not self.multilabel_:
-            raise AttributeError(
-                "Of more than two classes the highest score wins: there is no threshold."
-            )
+            raise AttributeError("Of more than two classes the highest score wins: there is no threshold.")
         found = expit(self._log_odds(np.zeros(self.intercept_.shape[0] if self.multilabel_ else 1)))
         return found if self.multilabel_ else float(found[0])
 

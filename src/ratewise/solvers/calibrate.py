@@ -13,8 +13,8 @@ _BINS = 512
 _MANY_SCORES = 4 * _BINS
 _REACH = 6.0  # standard deviations from the mean
 _PARAMETERS_MORE = 2.0  # that the curve has: what its log likelihood must gain, after Akaike
-_RIDGE = 1e-3  # so that classes that scores part have finite odds
 _LEAST_SLOPE = 0.02  # of the line's; a curve must rise
+_RIDGE = 1e-3  # so that classes that scores part have finite odds
 
 
 class Calibration(NamedTuple):
@@ -31,14 +31,15 @@ class Calibration(NamedTuple):
     above: float = 1.0
     shift: float = 0.0
 
+    @property
+    def is_line(self) -> bool:
+        return self.below == self.above == 1.0
+
     def log_odds(self, scores: Any) -> Any:
         z = self.slope * np.asarray(scores, dtype=np.float64) + self.constant
-        if self.below == self.above == 1.0:
+        if self.is_line:
             return z + self.shift
         return self.shift + self.above * np.logaddexp(0.0, z) - self.below * np.logaddexp(0.0, -z)
-
-    def probabilities(self, scores: Any) -> Any:
-        return expit(self.log_odds(scores))
 
     def of_the_other_class(self) -> Calibration:
         """Return the log odds of the negative class, of scores of the other sign."""
@@ -57,16 +58,26 @@ def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float
     line = Calibration(*log_odds_line(scores, signed_weights))
     z = line.log_odds(scores)
     columns = np.column_stack([-np.logaddexp(0.0, -z), np.logaddexp(0.0, z), np.ones(z.size)])
-    below, above, shift = _newton(columns, np.array([1.0, 1.0, 0.0]), signed_weights).tolist()
-    curve = Calibration(line.slope, line.constant, below, above, shift)
+    found = _newton(columns, np.array([1.0, 1.0, 0.0]), signed_weights)
+    flat = int(np.argmin(found[:2]))
+    if found[flat] < _LEAST_SLOPE:
+        others = [1 - flat, 2]
+        fixed = _LEAST_SLOPE * columns[:, flat]
+        found[flat] = _LEAST_SLOPE
+        found[others] = _newton(columns[:, others], np.array([1.0, 0.0]), signed_weights, fixed)
+    curve = Calibration(line.slope, line.constant, *found.tolist())
     gain = _log_likelihood(curve, scores, signed_weights) - _log_likelihood(line, scores, signed_weights)
-    return curve if min(below, above) > _LEAST_SLOPE and gain > _PARAMETERS_MORE else line
+    return curve if min(curve.below, curve.above) >= _LEAST_SLOPE and gain > _PARAMETERS_MORE else line
 
 
 def class_calibrations(
     scores: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Return a line per class, of one slope, so that their softmax has the least log loss."""
+    """Return a line per class, of one slope, so that their softmax has the least log loss.
+
+    The lines have constants where the log loss gains by them: then the likeliest class need not be the one with
+    the highest score.
+    """
     n_rows, n_classes = scores.shape
     spread = max(float(scores.std()), 1e-12)
     scaled = (scores / spread).astype(np.float64)
@@ -82,9 +93,13 @@ def class_calibrations(
         gradient = np.concatenate([[float((wrong * scaled).sum())], wrong.sum(axis=0)])
         return value, gradient + _RIDGE * numbers / n_rows
 
-    limits = [(0.0, None), *[(None, None)] * n_classes]
-    found = minimize(loss, np.eye(1, n_classes + 1)[0], jac=True, method="L-BFGS-B", bounds=limits).x
-    return np.array([Calibration(found[0] / spread, float(constant)) for constant in found[1:]])
+    def least(constants: tuple[float | None, float | None]) -> Any:
+        limits = [(0.0, None), *[constants] * n_classes]
+        return minimize(loss, np.eye(1, n_classes + 1)[0], jac=True, method="L-BFGS-B", bounds=limits)
+
+    alike, each = least((0.0, 0.0)), least((None, None))
+    found = each if n_rows * (alike.fun - each.fun) > n_classes - 1 else alike
+    return np.array([Calibration(found.x[0] / spread, float(constant)) for constant in found.x[1:]])
 
 
 def log_odds_line(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[float, float]:
@@ -103,16 +118,19 @@ def log_odds_line(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[f
 
 
 def _newton(
-    columns: NDArray[np.float64], start: NDArray[np.float64], signed_weights: NDArray[Any]
+    columns: NDArray[np.float64],
+    start: NDArray[np.float64],
+    signed_weights: NDArray[Any],
+    fixed: NDArray[np.float64] | float = 0.0,
 ) -> NDArray[np.float64]:
-    """Return the coefficients of a logistic regression on few columns, with Platt's targets."""
+    """Return the coefficients of a logistic regression on few columns, with Platt's targets and fixed log odds."""
     weights = np.abs(signed_weights).astype(np.float64)
     positive = signed_weights > 0
     above, below = float(weights[positive].sum()), float(weights[~positive].sum())
     target = np.where(positive, (above + 1.0) / (above + 2.0), 1.0 / (below + 2.0))
     found = start.copy()
     for _ in range(30):
-        share = expit(columns @ found)
+        share = expit(columns @ found + fixed)
         gradient = columns.T @ (weights * (target - share))
         curvature = (columns * (weights * np.maximum(share * (1.0 - share), 1e-10))[:, np.newaxis]).T @ columns
         step = np.linalg.solve(curvature + 1e-9 * np.trace(curvature) * np.eye(start.size), gradient)

@@ -201,7 +201,9 @@ def bound_message(measure: Measure, rates: Rates, points: Points, *, searched: b
         constraint_slack([one for one in bounds if one.confidence is None], rates.tpr, rates.tnr, points)
     )
     lows = [_lowest(one, len(bounds), rates, points) for one in bounds if one.confidence is not None]
-    if slack > -1e-6 and not searched and all(low.promised >= low.asked for low in lows):
+    if not bounds:
+        return None
+    if rates.tpr > 0 and slack > -1e-6 and not searched and all(low.promised >= low.asked for low in lows):
         return None
     tpr, tnr, p = rates
     predicted = p * tpr + (1.0 - p) * (1.0 - tnr)
