@@ -125,6 +125,16 @@ def written(path: str) -> Iterator[BinaryIO]:
             yield file
 
 
+def interval_words(model: Any) -> str | None:
+    """Return between what a model's rates lie on new rows; None for a model that does not know."""
+    found = getattr(model, "rates_interval_", None)
+    if found is None:
+        return None
+    ends = {"TPR": found.tpr, "TNR": found.tnr, model.measure_.label: found.value}
+    said = ", ".join(f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in ends.items())
+    return f"{said} ({found.confidence:.0%} intervals)"
+
+
 class Confusion(NamedTuple):
     """How often each class was predicted as what; with sample weights, the weight of those rows."""
 

@@ -121,7 +121,17 @@ def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
             name: entry(measure.value(*rates), values_of(measure, draws)) for name, measure in measures.items()
         },
         "interval": "95% bootstrap",
+        "contradicted": _contradicted(classifier, {"tpr": interval(draws.tpr), "tnr": interval(draws.tnr)}),
     }
+
+
+def _contradicted(classifier: Any, seen: dict[str, tuple[float, float]]) -> list[str]:
+    """Return the rates whose interval on these rows lies apart from the one that the model was saved with."""
+    claimed = getattr(classifier, "rates_interval_", None)
+    if claimed is None:
+        return []
+    ends = {name: getattr(claimed, name) for name in seen}
+    return [name for name, (low, high) in seen.items() if high < ends[name][0] or low > ends[name][1]]
 
 
 def _print(classifier: Any, report: dict[str, Any]) -> None:
@@ -139,4 +149,10 @@ def _print(classifier: Any, report: dict[str, Any]) -> None:
         for name, one in entries.items()
     ]
     print_table(("measure", "value", "95% from", "to"), rows)
+    for name in report["contradicted"]:
+        low, high = getattr(classifier.rates_interval_, name)
+        click.echo(
+            f"The {name.upper()} here is not the one of the fit, between {low:.4g} and {high:.4g}: these rows "
+            "are drawn otherwise than those the model was learned from."
+        )
     click.echo(f"{report['rows']:,} rows; * what the model was trained for.")
