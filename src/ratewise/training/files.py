@@ -307,7 +307,8 @@ class WindowTrainingRows:
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
         parts = [(self._sample.fold(k), model) for k, model in enumerate(models)]
         values = np.concatenate([rows.scores(*model) for rows, model in parts])
-        return Scores(values, np.concatenate([rows.signed_weights for rows, _ in parts]))
+        folds = tuple(rows.n_points for rows, _ in parts)
+        return Scores(values, np.concatenate([rows.signed_weights for rows, _ in parts]), folds=folds)
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
         """Count the scores of all rows in one more pass."""

@@ -156,7 +156,8 @@ class ArrayTrainingRows:
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
         parts = list(zip(self._validation, models, strict=True))
         values = np.concatenate([rows.scores(*model) for rows, model in parts])
-        return Scores(values, np.concatenate([rows.signed_weights for rows, _ in parts]))
+        folds = tuple(rows.n_points for rows, _ in parts)
+        return Scores(values, np.concatenate([rows.signed_weights for rows, _ in parts]), folds=folds)
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
         return self.validation_scores(models)

@@ -181,6 +181,26 @@ def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -
     return Selected(models, stages, candidates[values.index(best)].stage, tolerance)
 
 
+def select_apart(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -> list[LinearModel] | None:
+    """Make the same choice for every fold by the rows of others: a mean model per fold for its rows to certify.
+
+    Stages chosen by the rows that certify them would seem better than they are: of every repeat, one half of the
+    folds chooses for the other. None if folds cannot be told apart.
+    """
+    folds = len(candidates[0].models)
+    if candidates[0].scores.folds is None or folds // repeats < 2:
+        return None
+    models: list[LinearModel | None] = [None] * folds
+    for repeat in range(repeats):
+        mine = range(repeat * folds // repeats, (repeat + 1) * folds // repeats)
+        for some, others in ((mine[::2], mine[1::2]), (mine[1::2], mine[::2])):
+            parts = [one._replace(scores=one.scores.of_folds(others)) for one in candidates]
+            chosen = select(parts, measure, repeats=1).models
+            for fold in some:
+                models[fold] = chosen[fold]
+    return models  # type: ignore[return-value]
+
+
 def _prevalence_and_rarer(scores: Scores) -> tuple[float, float]:
     weights = scores.signed_weights
     prevalence = float(weights[weights > 0].sum() / np.abs(weights).sum())

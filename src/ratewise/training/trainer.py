@@ -17,7 +17,7 @@ from ..solvers.threshold import Points, beside_tied_rows, best_threshold, smooth
 from ..transforms import Transform
 from . import config
 from .config import FitConfig
-from .selection import NOTHING_LEARNED, SelectionPlan, Validated, select, starts_for
+from .selection import NOTHING_LEARNED, SelectionPlan, Validated, select, select_apart, starts_for
 from .source import FitResult, RowSource, Statistics, TrainingRows
 
 _DIVERGED_TRIES = 5
@@ -130,8 +130,9 @@ class Trainer:
         ]
         repeats = rows.n_folds // plan.folds
         selected = select(validated, measure, repeats=repeats)
+        apart = select_apart(validated, measure, repeats=repeats) if certifies(measure) else None
         del validated
-        scores = rows.threshold_scores(selected.models, measure)
+        scores = rows.threshold_scores(selected.models if apart is None else apart, measure)
         threshold = smoothed_threshold(
             scores.values,
             scores.signed_weights,
