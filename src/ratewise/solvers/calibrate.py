@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
+from ..kernels import mean_and_spread
+from .threshold import ScoreBins
+
 _BINS = 512
 _MANY_SCORES = 4 * _BINS
-_REACH = 6.0  # standard deviations from the mean
+_REACH = 8.0  # standard deviations from the mean
 _PARAMETERS_MORE = 2.0  # that the curve has: what its log likelihood must gain, after Akaike
 _LEAST_SLOPE = 0.02  # of the line's; a curve must rise
 _RIDGE = 1e-3  # so that classes that scores part have finite odds
@@ -41,6 +44,10 @@ class Calibration(NamedTuple):
             return z + self.shift
         return self.shift + self.above * np.logaddexp(0.0, z) - self.below * np.logaddexp(0.0, -z)
 
+    def moved(self, by: float) -> Calibration:
+        """Return the curve of the scores less so much."""
+        return self._replace(constant=self.constant + self.slope * by)
+
     def of_the_other_class(self) -> Calibration:
         """Return the log odds of the negative class, of scores of the other sign."""
         return Calibration(self.slope, -self.constant, self.above, self.below, -self.shift)
@@ -51,8 +58,6 @@ def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float
 
     ``points`` is the number of points that the scores are worth; rows scored several times count once.
     """
-    if not np.isfinite(scores.sum(dtype=np.float64)):
-        return Calibration(0.0, 0.0)
     scores, signed_weights = _summed_up(scores, signed_weights)
     signed_weights = signed_weights * (max(points, 2.0) / float(np.abs(signed_weights).sum()))
     line = Calibration(*log_odds_line(scores, signed_weights))
@@ -147,14 +152,12 @@ def _log_likelihood(curve: Calibration, scores: NDArray[Any], signed_weights: ND
 
 
 def _summed_up(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the mean scores of bins of each class in place of many scores."""
+    """Return the bins of a histogram in place of many scores."""
     if scores.size <= _MANY_SCORES:
         return scores.astype(np.float64), signed_weights
-    weights = np.abs(signed_weights)
-    mean, deviation = float(scores.mean(dtype=np.float64)), float(scores.std(dtype=np.float64)) + 1e-300
-    place = (scores - mean) * (_BINS / (2.0 * _REACH * deviation)) + _BINS / 2.0
-    bins = np.clip(place, 0, _BINS - 1).astype(np.intp) + _BINS * (signed_weights > 0)
-    totals = np.bincount(bins, weights=weights, minlength=2 * _BINS)
-    sums = np.bincount(bins, weights=weights * scores, minlength=2 * _BINS)
-    some = np.flatnonzero(totals)
-    return sums[some] / totals[some], np.where(some < _BINS, -totals[some], totals[some])
+    mean, deviation = mean_and_spread(scores)
+    width = 2.0 * _REACH * (deviation + 1e-30) / _BINS
+    bins = ScoreBins(mean - 0.5 * _BINS * width, width, _BINS)
+    weights = bins.empty()
+    bins.add(scores, signed_weights, weights)
+    return bins.as_scores(weights)
