@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels import fold_of_each_row, score_rows
+from ..kernels import fold_of_each_row, score_rows, weight_moments
 from ..measures import Measure, Rates
 from ..solvers.base import Scores
 from ..solvers.state import LinearModel, Summary
@@ -29,7 +29,7 @@ from ..transforms import Standardizer, Transform, Whitener, sample_size, standar
 from . import config
 from .checkpoint import Checkpoint
 from .reservoir import Reservoir
-from .rows import ArrayRows, class_totals, squared_rows
+from .rows import ArrayRows, squared_rows
 from .source import Progress, R, Runner, Statistics
 
 # To transform the rows of a window. One thread reads meanwhile: on two cores, more threads leave neither idle.
@@ -113,7 +113,7 @@ class WindowSource:
             found.positive_rows,
             positive,
             negative,
-            (float(found.positive_rows), float(found.rows - found.positive_rows)),
+            found.points,
             found.standardizer.mean.size,
             found.n_values,
             self._stream.sparse,
@@ -227,13 +227,19 @@ class _FirstPass(_Job):
         self._standardize, self._seed = standardize, seed
         self._begun = False
         self.rows = self.positive_rows = self.n_values = 0
-        self.weight = [0.0, 0.0]
+        self.weight, self.squares = [0.0, 0.0], [0.0, 0.0]
         self.standardizer: Standardizer
         self.reservoir: Reservoir
 
     @property
     def mean_weight(self) -> float:
         return sum(self.weight) / self.rows
+
+    @property
+    def points(self) -> tuple[float, float]:
+        """Effective points of both classes."""
+        positive, negative = (w * w / max(s, 1e-300) for w, s in zip(self.weight, self.squares, strict=True))
+        return positive, negative
 
     def take(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> None:
         if not self._begun:
@@ -247,8 +253,8 @@ class _FirstPass(_Job):
         self.rows += X.shape[0]
         self.n_values += int(X.nnz if sparse.issparse(X) else X.size)
         self.positive_rows += int(np.count_nonzero(signed_weights > 0))
-        for side, weight in enumerate(class_totals(signed_weights)):
-            self.weight[side] += weight
+        for side, weight in enumerate(weight_moments(signed_weights)):
+            (self.weight if side < 2 else self.squares)[side % 2] += weight
 
     def end_pass(self) -> bool:
         return False
@@ -321,9 +327,7 @@ class WindowTrainingRows:
         bins = ScoreBins.around(mean, deviation, config.TAIL_REACH).with_an_edge_at_zero()
         models = [LinearModel(*self.transform.inverse_coef(*model)) for model in models]
         counted: _Counting = self._source.run(_Counting(models, self._found.standardizer, bins))
-        found = self._found
-        points = (float(found.positive_rows), float(found.rows - found.positive_rows))
-        return Scores(*bins.as_scores(counted.weights / found.mean_weight), points)
+        return Scores(*bins.as_scores(counted.weights / self._found.mean_weight), self._found.points)
 
     def own_scores(self, model: LinearModel) -> Scores:
         return Scores(self._sample.scores(*model), self._sample.signed_weights)
