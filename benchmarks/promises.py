@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 from scipy.special import logit
@@ -34,6 +35,8 @@ import datasets
 from output import RESULTS, read_json, write_json
 from ratewise import ConstraintWarning, MeasureClassifier
 from ratewise.measures import Measure, PrecisionAtRecall, RecallAtPrecision, TPRAtTNR, rates_from_labels
+from ratewise.solvers import certify
+from ratewise.training import trainer
 from rivals import ColumnScaler, logistic
 
 # What is bounded, at what, and the names MAPIE has for it.
@@ -134,34 +137,53 @@ def at_the_bound(X: Any, y: Any, name: str, bound: float, confidence: float | No
     return model.fit(X, y).predict
 
 
+def at_confidences(X: Any, y: Any, name: str, bound: float, seed: int) -> dict[float | None, Linear | None]:
+    """ratewise at several confidences, by one fit: they differ in the last step only, the threshold."""
+    seen: list[tuple[Any, ...]] = []
+
+    def decide(scores: Any, measure: Any, threshold: float, points: Any, **more: Any) -> Any:
+        seen.append((scores, threshold, points))
+        return certify.decide(scores, measure, threshold, points, **more)
+
+    with mock.patch.object(trainer, "decide", decide):
+        model = MeasureClassifier(BOUNDS[name][0](bound, 0.9), random_state=seed).fit(X, y)
+    scores, by_margin, points = seen[-1]
+    before = certify.decide(scores, model.measure_, by_margin, points)
+    found: dict[float | None, Linear | None] = {}
+    for confidence in (0.9, 0.95, None):
+        chosen = certify.decide(scores, BOUNDS[name][0](bound, confidence), by_margin, points)
+        moved = float(model.intercept_[0]) + before.threshold - chosen.threshold
+        found[confidence] = (model.coef_[0], moved) if chosen.message is None else None
+    return found
+
+
 def population(draws: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
     people = Population()
+    models: dict[tuple[str, float | None, str], list[Linear | None]] = {}
     print("| bound | confidence | method | said | of them true | TPR | precision |\n|---|---|---|---|---|---|---|")
+    found: dict[str, Any] = {}
     for name, (_, bound, _) in BOUNDS.items():
-        for confidence in (0.9, 0.95, None):
-            for method in (ratewise, mapie):
-                if confidence is None and method is mapie:
-                    continue
-                said = kept = 0
-                reached = []
-                for draw in range(draws):
-                    X, y = people.draw(20_000, draw)
-                    model = method(X, y, name, bound, confidence, draw)
-                    if model is not None:
-                        facts = people.facts(*model)
-                        said += 1
-                        kept += getattr(facts, name) >= bound
-                        reached.append(facts)
-                tpr, _, precision = np.mean(reached, axis=0).tolist() if reached else (0.0, 0.0, 0.0)
-                row = {"draws": draws, "said": said, "kept": int(kept), "tpr": tpr, "precision": precision}
-                found[f"{name} {bound}, {confidence}, {method.__name__}"] = row
-                share = f"{kept} ({kept / said:.1%})" if said else "-"
-                print(
-                    f"| {name} {bound} | {confidence} | {method.__name__} | {said} of {draws} | {share} "
-                    f"| {tpr:.3f} | {precision:.3f} |",
-                    flush=True,
-                )
+        for draw in range(draws):
+            X, y = people.draw(20_000, draw)
+            for confidence, model in at_confidences(X, y, name, bound, draw).items():
+                models.setdefault((name, confidence, "ratewise"), []).append(model)
+            for confidence in (0.9, 0.95):
+                rival = mapie(X, y, name, bound, confidence, draw)
+                models.setdefault((name, confidence, "MAPIE"), []).append(rival)
+        for (bounded, confidence, method), mine in models.items():
+            if bounded != name:
+                continue
+            reached = [people.facts(*model) for model in mine if model is not None]
+            said, kept = len(reached), sum(getattr(facts, name) >= bound for facts in reached)
+            tpr, _, precision = np.mean(reached, axis=0).tolist() if reached else (0.0, 0.0, 0.0)
+            row = {"draws": draws, "said": said, "kept": int(kept), "tpr": tpr, "precision": precision}
+            found[f"{name} {bound}, {confidence}, {method}"] = row
+            share = f"{kept} ({kept / said:.1%})" if said else "-"
+            print(
+                f"| {name} {bound} | {confidence} | {method} | {said} of {draws} | {share} | {tpr:.3f} "
+                f"| {precision:.3f} |",
+                flush=True,
+            )
     return found
 
 
