@@ -259,8 +259,9 @@ def test_intervals_have_the_confidence_of_the_bounds():
     assert rates_interval(Rates(0.5, 0.9, 0.1), TPRAtTNR(0.8, confidence=0.8), (100.0, 900.0)).confidence == 0.8
 
 
-def test_rates_of_the_training_rows_have_a_lower_low_end():
+def test_rates_of_the_training_rows_are_taken_for_too_high():
     rates, points = Rates(0.8, 0.9, 0.1), (500.0, 4_500.0)
     fresh, trained = (rates_interval(rates, FBeta(), points, fitted) for fitted in (0, 10))
     assert trained.tpr[0] < fresh.tpr[0]
-    assert trained.tpr[1] == fresh.tpr[1]
+    assert trained.tpr[1] < fresh.tpr[1]
+    assert trained.value[1] < fresh.value[1]

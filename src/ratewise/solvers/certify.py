@@ -23,6 +23,9 @@ from .threshold import Cuts, Points, best_threshold, effective_points, rates_at
 # has little power, and more may be too many.
 _CALLS_GROW, _FIRST_CALLS = 1.03, 0.4
 _USUAL_CONFIDENCE = 0.95
+# Points per fitted parameter by which rates of training rows are too high, at least and at most. (Two clouds, 20
+# and 50 columns, F1 and G-mean: 0.55 to 1.9.)
+_OPTIMISM = (0.5, 2.0)
 _GRID = (np.arange(64) + 0.5) / 64
 _MOST_ROWS = 1e9
 
@@ -319,7 +322,8 @@ def lower_bound(successes: Any, trials: Any, error: float) -> Any:
 def rates_interval(rates: Rates, measure: Measure, points: Points, fitted: int = 0) -> RatesInterval:
     """Return between what the rates and the measure lie on new rows, with 95% or the confidence of the bounds.
 
-    Clopper-Pearson's intervals, on effective points. ``fitted`` parameters were chosen by the rows themselves.
+    Clopper-Pearson's intervals, on effective points. If the rows themselves have chosen ``fitted`` parameters,
+    their rates are too high, by between half a point and two per parameter.
     """
     confidences = [one.confidence for one in measure.constraints(0.5) if one.confidence is not None]
     confidence = max(confidences, default=_USUAL_CONFIDENCE)
@@ -327,19 +331,16 @@ def rates_interval(rates: Rates, measure: Measure, points: Points, fitted: int =
     ends, grids = [], []
     for rate, number in zip(rates[:2], points, strict=True):
         number = max(number, 1.0)
-        hits = rate * number
-        low = float(lower_bound(hits, number, error))
-        high = 1.0 - float(lower_bound(number - hits, number, error))
-        ends.append((max(low - _optimism(rate, number, fitted), 0.0), high))
+        hits, optimism = rate * number, fitted / number
+        low = float(lower_bound(hits, number, error)) - _OPTIMISM[1] * optimism
+        high = 1.0 - float(lower_bound(number - hits, number, error)) - _OPTIMISM[0] * optimism
+        ends.append((max(low, 0.0), max(low, high, 0.0)))
+        hits = max(hits - 0.5 * sum(_OPTIMISM) * fitted, 0.0)
         grids.append(betaincinv(hits + 0.5, number - hits + 0.5, _GRID))
     values = np.asarray(measure.value(grids[0][:, np.newaxis], grids[1], rates.prevalence), dtype=np.float64)
     finite = values[np.isfinite(values)]
     low, high = np.quantile(finite, [error, 1.0 - error]) if finite.size else (math.nan, math.nan)
     return RatesInterval(ends[0], ends[1], (float(low), float(high)), confidence)
-
-
-def _optimism(rate: float, points: float, fitted: int) -> float:
-    return math.sqrt(max(rate * (1.0 - rate), 0.0)) * fitted / points
 
 
 def points_of_groups(signed_weights: NDArray[Any], groups: NDArray[np.intp]) -> Points:
