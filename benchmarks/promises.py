@@ -1,9 +1,9 @@
 """Promises: are bounds kept as often as said, do intervals cover, are probabilities calibrated?
 
-    python benchmarks/promises.py population --draws 200
-    python benchmarks/promises.py real --splits 20
-    python benchmarks/promises.py intervals --splits 5
-    python benchmarks/promises.py probabilities --splits 2
+    python benchmarks/promises.py population --number 200
+    python benchmarks/promises.py real --number 20
+    python benchmarks/promises.py intervals --number 5
+    python benchmarks/promises.py probabilities --number 2
 
 ``population``: two Gaussian clouds in ten columns, 20,000 rows, 5% positive. The true rates of a linear model
 follow from its coefficients, so nothing is left to test rows. ``real``: 70/30 splits of real data; "kept" then
@@ -157,92 +157,67 @@ def at_confidences(X: Any, y: Any, name: str, bound: float, seed: int) -> dict[f
     return found
 
 
-def population(draws: int) -> dict[str, Any]:
-    people = Population()
-    models: dict[tuple[str, float | None, str], list[Linear | None]] = {}
-    print("| bound | confidence | method | said | of them true | TPR | precision |\n|---|---|---|---|---|---|---|")
+def population(name: str, draws: int, folder: Path) -> dict[str, Any]:
+    people, bound = Population(), BOUNDS[name][1]
+    models: dict[tuple[float | None, str], list[Linear | None]] = {}
+    for draw in range(draws):
+        X, y = people.draw(20_000, draw)
+        for confidence, model in at_confidences(X, y, name, bound, draw).items():
+            models.setdefault((confidence, "ratewise"), []).append(model)
+        for confidence in (0.9, 0.95):
+            models.setdefault((confidence, "MAPIE"), []).append(mapie(X, y, name, bound, confidence, draw))
     found: dict[str, Any] = {}
-    for name, (_, bound, _) in BOUNDS.items():
-        for draw in range(draws):
-            X, y = people.draw(20_000, draw)
-            for confidence, model in at_confidences(X, y, name, bound, draw).items():
-                models.setdefault((name, confidence, "ratewise"), []).append(model)
-            for confidence in (0.9, 0.95):
-                rival = mapie(X, y, name, bound, confidence, draw)
-                models.setdefault((name, confidence, "MAPIE"), []).append(rival)
-        for (bounded, confidence, method), mine in models.items():
-            if bounded != name:
+    for (confidence, method), mine in models.items():
+        reached = [people.facts(*model) for model in mine if model is not None]
+        said, kept = len(reached), sum(getattr(facts, name) >= bound for facts in reached)
+        tpr, _, precision = np.mean(reached, axis=0).tolist() if reached else (0.0, 0.0, 0.0)
+        row = {"draws": draws, "said": said, "kept": int(kept), "tpr": tpr, "precision": precision}
+        found[f"{name} {bound}, {confidence}, {method}"] = row
+        share = f"{said} of {draws} | {kept} ({kept / said:.1%})" if said else f"0 of {draws} | -"
+        print(f"| {name} {bound} | {confidence} | {method} | {share} | {tpr:.3f} | {precision:.3f} |", flush=True)
+    return found
+
+
+def real(name: str, splits: int, folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    bound, problem = REAL[name], datasets.load(name, folder)
+    for method in (ratewise, mapie, at_the_bound):
+        said = kept = 0
+        tprs = []
+        for split, (train, test) in enumerate(problem.splits(splits)):
+            model = method(problem.X[train], problem.y[train], "precision", bound, 0.9, split)
+            if model is None:
                 continue
-            reached = [people.facts(*model) for model in mine if model is not None]
-            said, kept = len(reached), sum(getattr(facts, name) >= bound for facts in reached)
-            tpr, _, precision = np.mean(reached, axis=0).tolist() if reached else (0.0, 0.0, 0.0)
-            row = {"draws": draws, "said": said, "kept": int(kept), "tpr": tpr, "precision": precision}
-            found[f"{name} {bound}, {confidence}, {method}"] = row
-            share = f"{kept} ({kept / said:.1%})" if said else "-"
-            print(
-                f"| {name} {bound} | {confidence} | {method} | {said} of {draws} | {share} | {tpr:.3f} "
-                f"| {precision:.3f} |",
-                flush=True,
-            )
+            X = problem.X[test]
+            called = model(X) if callable(model) else X @ model[0] + model[1] > 0
+            facts = Facts.of(*rates_from_labels(problem.y[test], np.asarray(called, dtype=bool)))
+            said += 1
+            kept += facts.precision >= bound
+            tprs.append(facts.tpr)
+        tpr = float(np.mean(tprs)) if tprs else 0.0
+        row = {"splits": splits, "said": said, "kept": int(kept), "tpr": tpr}
+        found[f"{name} {bound}, {method.__name__}"] = row
+        print(f"| {name} | {bound} | {method.__name__} | {said} of {splits} | {kept} | {tpr:.3f} |", flush=True)
     return found
 
 
-def real(splits: int, folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    print("| data | precision | method | said | kept on test rows | TPR where said |\n|---|---|---|---|---|---|")
-    for data, bound in REAL.items():
-        problem = datasets.load(data, folder)
-        for method in (ratewise, mapie, at_the_bound):
-            said = kept = 0
-            tprs = []
-            for split, (train, test) in enumerate(problem.splits(splits)):
-                model = method(problem.X[train], problem.y[train], "precision", bound, 0.9, split)
-                if model is None:
-                    continue
-                X = problem.X[test]
-                called = model(X) if callable(model) else X @ model[0] + model[1] > 0
-                facts = Facts.of(*rates_from_labels(problem.y[test], np.asarray(called, dtype=bool)))
-                said += 1
-                kept += facts.precision >= bound
-                tprs.append(facts.tpr)
-            tpr = float(np.mean(tprs)) if tprs else 0.0
-            found[f"{data} {bound}, {method.__name__}"] = {
-                "splits": splits,
-                "said": said,
-                "kept": kept,
-                "tpr": tpr,
-            }
-            print(
-                f"| {data} | {bound} | {method.__name__} | {said} of {splits} | {kept} | {tpr:.3f} |", flush=True
-            )
-    return found
-
-
-def intervals(splits: int, folder: Path, names: list[str]) -> dict[str, Any]:
+def intervals(name: str, splits: int, folder: Path) -> dict[str, Any]:
     """How often a rate on test rows lies in the 95% interval, widened by the noise of the test rows."""
-    found: dict[str, Any] = {}
-    print("| data | TPR | TNR | both, of |\n|---|---|---|---|")
-    for data in names:
-        problem = datasets.load(data, folder)
-        inside: dict[str, list[bool]] = {"tpr": [], "tnr": []}
-        for measure in ("f1", "gmean", "min"):
-            for split, (train, test) in enumerate(problem.splits(splits)):
-                groups = None if problem.block is None else problem.block[train]
-                model = MeasureClassifier(measure, random_state=split).fit(
-                    problem.X[train], problem.y[train], groups=groups
-                )
-                rates = rates_from_labels(problem.y[test], model.predict(problem.X[test]))
-                counts = {"tpr": int(problem.y[test].sum()), "tnr": int((~problem.y[test]).sum())}
-                for side in inside:
-                    interval = getattr(model.rates_interval_, side)
-                    inside[side].append(
-                        _agrees(getattr(rates, side), counts[side], interval, getattr(model.rates_, side))
-                    )
-        found[data] = {side: [int(sum(mine)), len(mine)] for side, mine in inside.items()}
-        print(f"| {data} | {sum(inside['tpr'])} | {sum(inside['tnr'])} | {len(inside['tpr'])} |", flush=True)
-    covered, of = (sum(one[side][k] for one in found.values() for side in ("tpr", "tnr")) for k in (0, 1))
-    print(f"covered: {covered} of {of}, {covered / of:.1%}")
-    return found
+    problem = datasets.load(name, folder)
+    inside: dict[str, list[bool]] = {"tpr": [], "tnr": []}
+    for measure in ("f1", "gmean", "min"):
+        for split, (train, test) in enumerate(problem.splits(splits)):
+            groups = None if problem.block is None else problem.block[train]
+            model = MeasureClassifier(measure, random_state=split).fit(
+                problem.X[train], problem.y[train], groups=groups
+            )
+            y_test = problem.y[test]
+            rates = rates_from_labels(y_test, model.predict(problem.X[test]))
+            for side, rows in (("tpr", int(y_test.sum())), ("tnr", int((~y_test).sum()))):
+                ends, claimed = getattr(model.rates_interval_, side), getattr(model.rates_, side)
+                inside[side].append(_agrees(getattr(rates, side), rows, ends, claimed))
+    print(f"| {name} | {sum(inside['tpr'])} | {sum(inside['tnr'])} | {len(inside['tpr'])} |", flush=True)
+    return {name: {side: [int(sum(mine)), len(mine)] for side, mine in inside.items()}}
 
 
 def _agrees(seen: float, rows: int, interval: tuple[float, float], claimed: float) -> bool:
@@ -253,39 +228,25 @@ def _agrees(seen: float, rows: int, interval: tuple[float, float], claimed: floa
     return bool(claimed - np.hypot(below, error) <= seen <= claimed + np.hypot(above, error))
 
 
-def probabilities(splits: int, folder: Path, names: list[str]) -> dict[str, Any]:
+def probabilities(name: str, splits: int, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    print("| data | measure | log loss | logistic | ratio | ECE | theirs |\n|---|---|---|---|---|---|---|")
-    for data in names:
-        problem = datasets.load(data, folder)
-        for measure in ("f1", "gmean"):
-            rows = []
-            for split, (train, test) in enumerate(problem.splits(splits)):
-                y_test = problem.y[test]
-                models = (
-                    MeasureClassifier(measure, random_state=split),
-                    make_pipeline(ColumnScaler(), CalibratedClassifierCV(LogisticRegression(max_iter=1000))),
-                )
-                shares = [
-                    one.fit(problem.X[train], problem.y[train]).predict_proba(problem.X[test])[:, 1]
-                    for one in models
-                ]
-                rows.append([f(y_test, p) for f in (log_loss, calibration_error) for p in shares])
-            mine, theirs, error, other = np.mean(rows, axis=0).tolist()
-            found[f"{data}, {measure}"] = {
-                "log_loss": mine,
-                "rival": theirs,
-                "ece": error,
-                "rival_ece": other,
-                "rows": int(problem.y.size),
-            }
-            print(
-                f"| {data} | {measure} | {mine:.4f} | {theirs:.4f} | {mine / theirs:.3f} | {error:.4f} "
-                f"| {other:.4f} |",
-                flush=True,
+    problem = datasets.load(name, folder)
+    for measure in ("f1", "gmean"):
+        rows = []
+        for split, (train, test) in enumerate(problem.splits(splits)):
+            y_test = problem.y[test]
+            models = (
+                MeasureClassifier(measure, random_state=split),
+                make_pipeline(ColumnScaler(), CalibratedClassifierCV(LogisticRegression(max_iter=1000))),
             )
-    ratios = [one["log_loss"] / one["rival"] for one in found.values()]
-    print(f"geometric mean of the ratios: {np.exp(np.mean(np.log(ratios))):.4f}")
+            fitted = [one.fit(problem.X[train], problem.y[train]) for one in models]
+            shares = [one.predict_proba(problem.X[test])[:, 1] for one in fitted]
+            rows.append([score(y_test, mine) for score in (log_loss, calibration_error) for mine in shares])
+        ours, theirs, error, other = np.mean(rows, axis=0).tolist()
+        row = {"log_loss": ours, "rival": theirs, "ece": error, "rival_ece": other, "rows": int(problem.y.size)}
+        found[f"{name}, {measure}"] = row
+        losses = f"{ours:.4f} | {theirs:.4f} | {ours / theirs:.3f}"
+        print(f"| {name} | {measure} | {losses} | {error:.4f} | {other:.4f} |", flush=True)
     return found
 
 
@@ -296,27 +257,39 @@ def calibration_error(y: np.ndarray, shares: np.ndarray, bins: int = 15) -> floa
     return float(np.abs(gaps).sum() / y.size)
 
 
+SECTIONS: dict[str, tuple[Callable[..., dict[str, Any]], str, tuple[str, ...]]] = {
+    "population": (
+        population,
+        "| bound | confidence | method | said | of them true | TPR | precision |",
+        tuple(BOUNDS),
+    ),
+    "real": (real, "| data | precision | method | said | kept on test rows | TPR where said |", tuple(REAL)),
+    "intervals": (intervals, "| data | TPR inside | TNR inside | of |", SUITE),
+    "probabilities": (probabilities, "| data | measure | log loss | logistic | ratio | ECE | theirs |", SUITE),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sections", nargs="+", choices=["population", "real", "intervals", "probabilities"])
+    parser.add_argument("sections", nargs="+", choices=list(SECTIONS))
     parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder of NAME.npz files")
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--names", nargs="*", default=SUITE, help="of data sets, for intervals and probabilities")
+    parser.add_argument("--number", type=int, default=5, help="of draws or of splits")
+    parser.add_argument("--names", nargs="*", help="of bounds or of data sets; all unless given")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", ConstraintWarning)
     for section in options.sections:
-        if section == "population":
-            found = population(options.draws)
-        elif section == "real":
-            found = real(options.splits, options.data)
-        else:
-            work = intervals if section == "intervals" else probabilities
-            found = work(options.splits, options.data, options.names)
-        place = RESULTS / "promises.json"
-        kept = read_json(place)
-        write_json(place, kept | {section: kept.get(section, {}) | found}, sort_keys=True)
+        work, headings, names = SECTIONS[section]
+        print(headings + "\n" + "|---" * (headings.count("|") - 1) + "|")
+        for name in options.names or names:
+            keep(section, work(name, options.number, options.data))
+
+
+def keep(section: str, found: dict[str, Any]) -> None:
+    """Add to the file of results, so that a long run can be made in pieces."""
+    place = RESULTS / "promises.json"
+    before = read_json(place)
+    write_json(place, before | {section: before.get(section, {}) | found}, sort_keys=True)
 
 
 if __name__ == "__main__":
