@@ -33,14 +33,14 @@ def test_curves_rise_and_the_other_class_has_the_other_odds(slope, constant, bel
 @pytest.mark.parametrize("rows", [1_500, 40_000], ids=["rows", "bins"])
 def test_a_line_is_found_where_the_log_odds_are_one(rows):
     truth = Calibration(1.5, -1.0)
-    found = calibrated(*drawn(truth, rows), rows)
+    found = calibrated(*drawn(truth, rows), rows, 0.0)
     grid = np.linspace(-2, 2, 9)
     np.testing.assert_allclose(expit(found.log_odds(grid)), expit(truth.log_odds(grid)), atol=0.08)
 
 
 def test_a_curve_is_taken_where_a_line_does_not_do():
     truth = Calibration(2.0, 0.0, below=0.5, above=1.5)
-    found = calibrated(*drawn(truth, 40_000), 40_000)
+    found = calibrated(*drawn(truth, 40_000), 40_000, 0.0)
     assert not found.is_line
     grid = np.linspace(-3, 2, 11)
     np.testing.assert_allclose(expit(found.log_odds(grid)), expit(truth.log_odds(grid)), atol=0.04)
@@ -50,15 +50,22 @@ def test_weights_count_rows_so_many_times():
     scores, signs = drawn(Calibration(1.0, -1.0), 1_000)
     twice = signs * np.where(np.arange(1_000) < 300, 2.0, 1.0)
     repeated = np.concatenate([scores, scores[:300]]), np.concatenate([signs, signs[:300]])
-    np.testing.assert_allclose(calibrated(scores, twice, 1_300), calibrated(*repeated, 1_300), rtol=1e-6)
+    np.testing.assert_allclose(calibrated(scores, twice, 1_300, 0.0), calibrated(*repeated, 1_300, 0.0), rtol=1e-6)
 
 
 def test_classes_that_scores_part_have_finite_odds():
     scores = np.concatenate([np.linspace(1, 2, 50), np.linspace(-2, -1, 50)])
-    found = calibrated(scores, np.repeat([1.0, -1.0], 50), 100)
+    found = calibrated(scores, np.repeat([1.0, -1.0], 50), 100, 0.0)
     share = expit(found.log_odds(scores))
     assert (share[:50] > 0.9).all()
     assert share.max() < 1.0 - 1e-6
+
+
+def test_the_probability_at_the_cut_is_one_half_unless_the_scores_tell_otherwise():
+    scores, signs = drawn(Calibration(1.5, 0.0), 2_000)
+    near, far = calibrated(scores, signs, 2_000, -0.05), calibrated(scores, signs, 2_000, 1.0)
+    assert float(near.log_odds(0.0)) == 0.0
+    assert float(far.log_odds(0.0)) == pytest.approx(1.5, abs=0.3)
 
 
 def test_many_classes_have_their_shares():

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, logsumexp
+from scipy.special import chdtri, expit, logsumexp
 
 from ..kernels import mean_and_spread
 from .threshold import ScoreBins
@@ -15,7 +15,6 @@ from .threshold import ScoreBins
 _BINS = 512
 _MANY_SCORES = 4 * _BINS
 _REACH = 8.0  # standard deviations from the mean
-_PARAMETERS_MORE = 2.0  # that the curve has: what its log likelihood must gain, after Akaike
 _LEAST_SLOPE = 0.02  # of the line's; a curve must rise
 _RIDGE = 1e-3  # so that classes that scores part have finite odds
 
@@ -44,23 +43,45 @@ class Calibration(NamedTuple):
             return z + self.shift
         return self.shift + self.above * np.logaddexp(0.0, z) - self.below * np.logaddexp(0.0, -z)
 
-    def moved(self, by: float) -> Calibration:
-        """Return the curve of the scores less so much."""
-        return self._replace(constant=self.constant + self.slope * by)
-
     def of_the_other_class(self) -> Calibration:
         """Return the log odds of the negative class, of scores of the other sign."""
         return Calibration(self.slope, -self.constant, self.above, self.below, -self.shift)
 
 
-def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float) -> Calibration:
-    """Return the calibration of scores: a line, or a curve where its log loss is less, two parameters considered.
+def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float, cut: float) -> Calibration:
+    """Return the calibration of scores less the cut: the simplest whose log loss is not clearly too high.
 
-    ``points`` is the number of points that the scores are worth; rows scored several times count once.
+    A line that is 1/2 at the cut, so that the decision is for the likelier class; else any line; else a curve: more
+    parameters are taken where a likelihood ratio test finds them worth it. ``points`` is the number of points that
+    the scores are worth; rows scored several times count once.
     """
     scores, signed_weights = _summed_up(scores, signed_weights)
+    scores = scores - cut
     signed_weights = signed_weights * (max(points, 2.0) / float(np.abs(signed_weights).sum()))
     line = Calibration(*log_odds_line(scores, signed_weights))
+    curve = _curve(line, scores, signed_weights)
+    through = Calibration(_slope_through_zero(scores, signed_weights), 0.0)
+    of_through, of_line, of_curve = (
+        _log_likelihood(one, scores, signed_weights) for one in (through, line, curve)
+    )
+    if of_curve - of_line > _worth(2) and min(curve.below, curve.above) >= _LEAST_SLOPE:
+        return curve
+    return line if of_line - of_through > _worth(1) or through.slope == 0.0 else through
+
+
+def _worth(parameters: int) -> float:
+    """Return the log likelihood that so many useless parameters gain in one case of twenty."""
+    return 0.5 * float(chdtri(parameters, 0.05))
+
+
+def _slope_through_zero(scores: NDArray[np.float64], signed_weights: NDArray[Any]) -> float:
+    spread = max(float(np.sqrt(np.mean(scores**2))), 1e-12)
+    slope = _newton((scores / spread)[:, np.newaxis], np.zeros(1), signed_weights)[0]
+    return max(float(slope), 0.0) / spread
+
+
+def _curve(line: Calibration, scores: NDArray[np.float64], signed_weights: NDArray[Any]) -> Calibration:
+    """Return the beta calibration of a line's probabilities; a side that would fall is all but flat."""
     z = line.log_odds(scores)
     columns = np.column_stack([-np.logaddexp(0.0, -z), np.logaddexp(0.0, z), np.ones(z.size)])
     found = _newton(columns, np.array([1.0, 1.0, 0.0]), signed_weights)
@@ -70,9 +91,7 @@ def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float
         fixed = _LEAST_SLOPE * columns[:, flat]
         found[flat] = _LEAST_SLOPE
         found[others] = _newton(columns[:, others], np.array([1.0, 0.0]), signed_weights, fixed)
-    curve = Calibration(line.slope, line.constant, *found.tolist())
-    gain = _log_likelihood(curve, scores, signed_weights) - _log_likelihood(line, scores, signed_weights)
-    return curve if min(curve.below, curve.above) >= _LEAST_SLOPE and gain > _PARAMETERS_MORE else line
+    return Calibration(line.slope, line.constant, *found.tolist())
 
 
 def class_calibrations(
@@ -103,7 +122,7 @@ def class_calibrations(
         return minimize(loss, np.eye(1, n_classes + 1)[0], jac=True, method="L-BFGS-B", bounds=limits)
 
     alike, each = least((0.0, 0.0)), least((None, None))
-    found = each if n_rows * (alike.fun - each.fun) > n_classes - 1 else alike
+    found = each if n_rows * (alike.fun - each.fun) > _worth(n_classes - 1) else alike
     return np.array([Calibration(found.x[0] / spread, float(constant)) for constant in found.x[1:]])
 
 

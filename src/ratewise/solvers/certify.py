@@ -59,7 +59,7 @@ def decide(
         rates,
         rates_interval(rates, measure, points, fitted),
         None if found is not None else bound_message(measure, rates, points, searched=tune),
-        calibrated(scores.values, scores.signed_weights, sum(points)).moved(threshold),
+        calibrated(scores.values, scores.signed_weights, sum(points), threshold),
     )
 
 
