@@ -51,9 +51,9 @@ class Calibration(NamedTuple):
 def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float, cut: float) -> Calibration:
     """Return the calibration of scores less the cut: the simplest whose log loss is not clearly too high.
 
-    A line that is 1/2 at the cut, so that the decision is for the likelier class; else any line; else a curve: more
-    parameters are taken where a likelihood ratio test finds them worth it. ``points`` is the number of points that
-    the scores are worth; rows scored several times count once.
+    A line that is 1/2 at the cut, so that the decision is for the likelier class; else any line; else a curve:
+    more parameters are taken where a likelihood ratio test finds them worth it. ``points`` is the number of points
+    that the scores are worth; rows scored several times count once.
     """
     scores, signed_weights = _summed_up(scores, signed_weights)
     scores = scores - cut
