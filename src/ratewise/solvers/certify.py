@@ -213,7 +213,7 @@ def bound_message(measure: Measure, rates: Rates, points: Points, *, searched: b
     precision = f"{p * tpr / predicted:.3g}" if predicted > 0 else "not defined"
     wanted = " and ".join(f"{one.label} ({_certainty(one)})" for one in bounds)
     promised = ", ".join(f"a {low.kind} of at least {low.promised:.3g}" for low in lows)
-    said = f" What can be promised at the nearest threshold is {promised}." if lows else ""
+    said = f" What can be promised at the nearest threshold, among rows like these, is {promised}." if lows else ""
     return (
         f"{measure.label}: no threshold worth having keeps {wanted}. On new rows expect a TPR of {tpr:.3g}, a TNR "
         f"of {tnr:.4g} and a precision of {precision}.{said} {_advice(lows, points)}"
