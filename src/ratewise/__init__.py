@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from .measures import ConstraintWarning
     from .onnx import export_onnx
     from .persistence import load_model, save_model
+    from .reports import Report, model_card
+    from .reports._document import report  # from .reports mypy would take it for a module
     from .solvers.certify import certify
     from .streams import open_stream
 
@@ -20,10 +22,13 @@ _HOMES = {
     "ConstraintWarning": ".measures",
     "MeasureClassifier": ".estimators",
     "MeasureMaximizer": ".estimators",
+    "Report": ".reports",
     "certify": ".solvers.certify",
     "export_onnx": ".onnx",
     "load_model": ".persistence",
+    "model_card": ".reports",
     "open_stream": ".streams",
+    "report": ".reports",
     "save_model": ".persistence",
 }
 
@@ -44,10 +49,13 @@ __all__ = [
     "ConstraintWarning",
     "MeasureClassifier",
     "MeasureMaximizer",
+    "Report",
     "__version__",
     "certify",
     "export_onnx",
     "load_model",
+    "model_card",
     "open_stream",
+    "report",
     "save_model",
 ]

@@ -34,10 +34,21 @@ class Reward(ABC):
     def slope(self, z: Any) -> Any:
         """Return the derivative at the signed score z."""
 
+    def value_and_slope(self, z: Any) -> tuple[Any, Any]:
+        """Return both; at less than twice the cost where they share a term."""
+        return self.value(z), self.slope(z)
+
 
 @dataclass(frozen=True)
 class Hinge(Reward):
-    """min(1, z), the paper's reward: a point on its own side by a margin of 1 has the full reward."""
+    """min(1, z), the paper's reward: a point on its own side by a margin of 1 has the full reward.
+
+    Examples
+    --------
+    >>> from ratewise.rewards import Hinge
+    >>> Hinge().value(2.0), Hinge().value(-1.0)
+    (np.float64(1.0), np.float64(-1.0))
+    """
 
     def value(self, z: Any) -> Any:
         return np.minimum(1.0, z)
@@ -48,7 +59,14 @@ class Hinge(Reward):
 
 @dataclass(frozen=True)
 class Logistic(Reward):
-    """1 - log2(1 + exp(-z)): smooth, so that batch solvers can use its curvature."""
+    """1 - log2(1 + exp(-z)): smooth, so that batch solvers can use its curvature.
+
+    Examples
+    --------
+    >>> from ratewise.rewards import Logistic
+    >>> round(Logistic().value(0.0), 3)
+    np.float64(0.0)
+    """
 
     def value(self, z: Any) -> Any:
         return 1.0 - (np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z)))) / np.log(2.0)
@@ -57,10 +75,22 @@ class Logistic(Reward):
         decay = np.exp(-np.abs(z))  # never overflows; tanh would do too, at six times the cost
         return (0.5 - 0.5 * np.copysign((1.0 - decay) / (1.0 + decay), z)) / np.log(2.0)
 
+    def value_and_slope(self, z: Any) -> tuple[Any, Any]:
+        decay = np.exp(-np.abs(z))
+        value = 1.0 - (np.maximum(-z, 0.0) + np.log1p(decay)) / np.log(2.0)
+        return value, np.where(z > 0.0, decay, 1.0) / ((1.0 + decay) * np.log(2.0))
+
 
 @dataclass(frozen=True)
 class Sigmoid(Reward):
-    """1 / (1 + exp(-steepness z)): bounded like the 0-1 reward, which it approaches as the steepness grows."""
+    """1 / (1 + exp(-steepness z)): bounded like the 0-1 reward, which it approaches as the steepness grows.
+
+    Examples
+    --------
+    >>> from ratewise.rewards import Sigmoid
+    >>> Sigmoid().value(0.0)
+    np.float64(0.5)
+    """
 
     concave: ClassVar[bool] = False
     steepness: float = 1.0
@@ -76,6 +106,11 @@ class Sigmoid(Reward):
     def slope(self, z: Any) -> Any:
         decay = np.exp(-self.steepness * np.abs(z))
         return self.steepness * decay / ((1.0 + decay) * (1.0 + decay))
+
+    def value_and_slope(self, z: Any) -> tuple[Any, Any]:
+        decay = np.exp(-self.steepness * np.abs(z))
+        smaller = decay / (1.0 + decay)
+        return np.where(z > 0.0, 1.0 - smaller, smaller), self.steepness * smaller * (1.0 - smaller)
 
 
 _REGISTRY: dict[str, Reward] = {"hinge": Hinge(), "logistic": Logistic(), "sigmoid": Sigmoid()}

@@ -13,15 +13,15 @@ from scipy import sparse
 from ratewise import solvers
 from ratewise.measures import FBeta, FunctionMeasure, GMean, MinRate, QMean, TPRAtTNR
 from ratewise.solvers import Amp, Learn, LinearModel, Sharpen, Spade, Stamp, Task, WeightedLogistic, get_solver
-from ratewise.solvers.base import CountRates, Evaluate, Maximize, MeanRewards, Request
-from ratewise.solvers.history import History
+from ratewise.solvers.base import CountRates, Evaluate, History, Maximize, MeanRewards, Request
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.solvers.sharpen import SharpenedRun
+from ratewise.training.plain_data import pack, unpack
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner, answer, learn
 from ratewise.transforms import Standardizer
 
-REGISTERED = tuple(solvers._SOLVERS)
+REGISTERED = tuple(solvers.base._SOLVERS)
 # Registered solvers as they come, and every setting that changes what a run asks for.
 SOLVERS = [
     *(get_solver(name, FBeta()) for name in REGISTERED),
@@ -100,7 +100,8 @@ def drive(run, rows, *, between=lambda run: run, half_way=None, asks=1):
 
 
 def pickled(thing):
-    return pickle.loads(pickle.dumps(thing))
+    """The thing, sent to a worker as a pickle and then kept in a checkpoint as plain data."""
+    return unpack(pack(pickle.loads(pickle.dumps(thing))))
 
 
 def history_of(run):
@@ -180,6 +181,7 @@ def test_a_run_pickled_between_any_two_requests_ends_at_the_same_model(start, so
     assert_same(straight, through_pickles)
 
 
+@pytest.mark.slow  # each solver's loop is compiled for such rows
 @pytest.mark.parametrize("name", REGISTERED)
 def test_so_does_a_run_on_sparse_rows_of_double_width(name):
     solver = get_solver(name, FBeta())

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ..measures import Rates
+from ..solvers.base import History
 from ..solvers.calibrate import Calibration, log_odds_line
 from ..solvers.certify import bound_message, rates_interval
-from ..solvers.history import History
 from ..solvers.state import LinearModel
 from ..solvers.threshold import effective_points, rates_at
 from ..training import FitConfig, FitResult
@@ -33,17 +33,8 @@ from ._validation import (
 class OnlineClassifier:
     """One run for two classes; for more, one run for each against the rest, where the highest log odds win.
 
-    Parameters
-    ----------
-    settings : FitConfig
-    n_features : int
-    classes : array
-    before : Coefficients or None
-        Where to begin.
-    random_state : int, RandomState or None
-    fixed : tuple
-        The measure, the solver and the positive class as the user gave them, which must stay the same.
-    verbose : bool
+    ``before`` are the models to begin with; ``fixed`` are the measure, the solver and the positive class as the
+    user gave them, which must stay the same.
     """
 
     def __init__(

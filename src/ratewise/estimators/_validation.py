@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -18,8 +19,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._foreign import canonical_csr, plain_matrix
 from ..solvers import Solver
 from ..training.rows import class_totals
+from ..training.source import occupied_columns
 from ..transforms import Standardizer
 
 
@@ -30,17 +33,21 @@ class Columns(NamedTuple):
     names: NDArray[Any] | None
 
     @classmethod
-    def of(cls, X: Any, estimator: BaseEstimator) -> tuple[CheckedRows, Columns]:
-        """Check X as a fit does, without touching the estimator: a refused fit must leave it as it was."""
+    def of(cls, X: Any, estimator: BaseEstimator, *, occupied_only: bool = False) -> tuple[CheckedRows, Columns]:
+        """Check X as a fit does, without touching the estimator: a refused fit must leave it as it was.
+
+        ``occupied_only`` leaves out columns of sparse rows that have no entry, where there are many.
+        """
         probe = copy.copy(estimator)
         checked = _as_rows(probe, X, reset=True)
         columns = cls(probe.n_features_in_, getattr(probe, "feature_names_in_", None))
+        kept, occupied = occupied_columns(checked) if occupied_only else (checked, None)
         # One reading of the rows tells their statistics, and whether there is a NaN among them.
         with np.errstate(all="ignore"):
-            statistics = Standardizer(columns.number).update(checked)
+            statistics = Standardizer(kept.shape[1]).update(kept)
         if not np.isfinite(statistics.squares).all():
             _require_finite(checked, columns.names)
-        return CheckedRows(checked, statistics), columns
+        return CheckedRows(kept, statistics, occupied), columns
 
     def store_on(self, estimator: Any) -> None:
         estimator.n_features_in_ = self.number
@@ -55,6 +62,8 @@ class CheckedRows(NamedTuple):
 
     X: Any
     statistics: Standardizer | None
+    occupied: NDArray[np.integer[Any]] | None = None
+    """The columns of the user's that X has; None for all."""
 
     @property
     def number(self) -> int:
@@ -62,7 +71,7 @@ class CheckedRows(NamedTuple):
 
     def where(self, kept: NDArray[np.bool_]) -> CheckedRows:
         """Some of them."""
-        return CheckedRows(self.X[kept], None)
+        return CheckedRows(self.X[kept], None, self.occupied)
 
     def standardizer(self, *, active: bool = True) -> Standardizer:
         """Return the standardisation of these rows; none if it is not active."""
@@ -78,16 +87,31 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     return X
 
 
-def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    return validate_data(
+def scores_of_rows(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    """Return what ``score`` returns for X as by :func:`validate_rows`, which is not read again to be checked.
+
+    A product with a model adds up entries that are stored twice. It is finite only if all numbers are.
+    """
+    X = _as_rows(estimator, X, reset=False, canonical=False)
+    with np.errstate(all="ignore"):
+        scores = score(X)
+        is_finite = bool(np.isfinite(scores.sum()))
+    if not is_finite:
+        _require_finite(X, getattr(estimator, "feature_names_in_", None))
+    return scores
+
+
+def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool = True) -> Any:
+    checked = validate_data(
         estimator,
-        X,
+        plain_matrix(X),
         reset=reset,
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
         order="C",
         ensure_all_finite=False,
     )
+    return canonical_csr(checked) if canonical and sparse.issparse(checked) else checked
 
 
 def _require_finite(X: Any, names: NDArray[Any] | None) -> None:

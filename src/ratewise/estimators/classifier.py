@@ -11,13 +11,14 @@ from sklearn.utils.metaestimators import available_if
 
 from ..measures import Measure, get_measure
 from ..solvers import Solver, get_solver
-from ..solvers.history import History
+from ..solvers.base import History
 from ..training import FitConfig
 from ._fits import Coefficients, FitOptions, Fitted, fit_task
+from ._notebook import NotebookCard
 from ._online import OnlineClassifier
 from ._prediction import LinearPrediction
 from ._settings import fit_config, one_blas_thread, threads_of, warn_of_constraints
-from ._streams import StreamFitting, forget_stream
+from ._streams import STREAM_ATTRIBUTES, StreamFitting
 from ._validation import (
     CheckedRows,
     Columns,
@@ -41,7 +42,7 @@ def _solver_streams(classifier: MeasureClassifier) -> bool:
     return True
 
 
-class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEstimator):
+class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, ClassifierMixin, BaseEstimator):
     """A linear classifier trained for the measure you report.
 
     Of two classes, of more (then for the macro average of the measure, each class against the rest, the highest
@@ -121,7 +122,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
     measure_ : Measure
         What the name stood for.
     solver_ : Solver
-        What made the model: the start of the best stage with sharpening, the solver itself without.
+        What made the model: the start of the best stage with sharpening, the solver itself without. With many
+        classes sharpening starts from a ``MultinomialLogistic`` unless a solver is named.
 
     Examples
     --------
@@ -192,7 +194,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
             Rows of one group are never parted between the inner folds.
         """
         settings = fit_config(self, threads=threads_of(self.n_jobs))
-        checked, columns = Columns.of(X, self)
+        checked, columns = Columns.of(X, self, occupied_only=not self.warm_start)
         options = FitOptions(settings, bool(self.low_memory), self.pos_label, groups)
         task = fit_task(checked, y, sample_weight, options, target_prevalence)
         before = self._models_before(columns.number, task.n_models) if self.warm_start else None
@@ -200,8 +202,10 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
         history = History(verbose=bool(self.verbose))
         with one_blas_thread():
             fitted = task.learn(before, rng, history)
+        fitted = fitted._replace(result=fitted.result.widened(checked.occupied, columns.number))
 
-        forget_stream(self)
+        for name in STREAM_ATTRIBUTES:
+            self.__dict__.pop(name, None)
         columns.store_on(self)
         self.history_ = history.table()
         self._online = None

@@ -59,12 +59,28 @@ _REGISTRY: dict[str, Measure] = {
 
 
 def measure_names() -> list[str]:
-    """Return the names :func:`get_measure` knows."""
+    """Return the names :func:`get_measure` knows.
+
+    Examples
+    --------
+    >>> from ratewise.measures import measure_names
+    >>> measure_names()[:4]
+    ['min', 'hmean', 'qmean', 'gmean']
+    """
     return list(_REGISTRY)
 
 
 def get_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
-    """Return a measure by its registry name; a measure is returned as it is, a function is wrapped in one."""
+    """Return a measure by its registry name; a measure is returned as it is, a function is wrapped in one.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> get_measure("f2")
+    FBeta(beta=2.0)
+    >>> get_measure(lambda tpr, tnr: tpr * tnr).value(0.5, 0.5)
+    0.25
+    """
     if isinstance(measure, Measure):
         return measure
     if isinstance(measure, str) and measure in _REGISTRY:

@@ -24,6 +24,12 @@ class PenalisedTPR(ConcaveMeasure):
     (1 + penalty c1, penalty c2) where it does not, so its dual region is the segment between the two; at a share s
     of the way the conjugate is -s penalty c0. A subclass is a frozen dataclass with a ``penalty`` and writes
     ``line``.
+
+    Examples
+    --------
+    >>> from ratewise.measures import PenalisedTPR, TPRAtTNR
+    >>> isinstance(TPRAtTNR(0.99), PenalisedTPR)
+    True
     """
 
     smooth: ClassVar[bool] = False
@@ -90,6 +96,12 @@ class TPRAtTNR(PenalisedTPR):
     confidence : float or None
         The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
         rows. None promises nothing and goes by ``margin``.
+
+    Examples
+    --------
+    >>> from ratewise.measures import TPRAtTNR
+    >>> round(float(TPRAtTNR(0.95).value(0.7, 0.96)), 3)
+    0.7
     """
 
     tnr: float = 0.99
@@ -126,6 +138,12 @@ class TPRAtFPR(PenalisedTPR):
     confidence : float or None
         The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
         rows. None promises nothing and goes by ``margin``.
+
+    Examples
+    --------
+    >>> from ratewise.measures import TPRAtFPR
+    >>> round(float(TPRAtFPR(0.05).value(0.7, 0.96)), 3)
+    0.7
     """
 
     fpr: float = 0.01
@@ -164,6 +182,12 @@ class RecallAtPrecision(Measure):
     confidence : float or None
         The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
         rows. None promises nothing and goes by ``margin``.
+
+    Examples
+    --------
+    >>> from ratewise.measures import RecallAtPrecision
+    >>> round(float(RecallAtPrecision(0.8).value(0.6, 0.95, 0.5)), 3)
+    0.6
     """
 
     precision: float = 0.9
@@ -196,7 +220,15 @@ class RecallAtPrecision(Measure):
 
 @dataclass(frozen=True)
 class RecallAtPrecisionAndPrevalence(PenalisedTPR):
-    """Recall at a given precision on data with a known prevalence: a concave measure, for SPADE."""
+    """Recall at a given precision on data with a known prevalence: a concave measure, for SPADE.
+
+    Examples
+    --------
+    >>> from ratewise.measures import RecallAtPrecision
+    >>> at_ten_percent = RecallAtPrecision(0.5).at_prevalence(0.1)
+    >>> round(float(at_ten_percent.value(0.6, 0.95)), 3)
+    0.6
+    """
 
     precision: float
     prevalence: float
@@ -232,6 +264,12 @@ class PrecisionAtRecall(Measure):
     confidence : float or None
         The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
         rows. None promises nothing and goes by ``margin``.
+
+    Examples
+    --------
+    >>> from ratewise.measures import PrecisionAtRecall
+    >>> round(float(PrecisionAtRecall(0.8).value(0.85, 0.9, 0.5)), 3)
+    0.895
     """
 
     recall: float = 0.8

@@ -10,17 +10,17 @@ from ..measures import Measure, Rates
 from ..rewards import Reward
 from .base import (
     CountRates,
+    History,
     Maximize,
     MeanRewards,
     Request,
     Run,
     Solver,
     Task,
+    check_settings,
     checked_reward,
-    require_number,
     require_pseudo_linear,
 )
-from .history import History
 from .state import LinearModel, Summary
 
 
@@ -45,6 +45,16 @@ class Amp(Solver):
     level : "reward" or "actual"
         Take the measure of the mean rewards as the level, as the theory has it, or the measure of the 0-1
         predictions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise import MeasureClassifier
+    >>> from ratewise.solvers import Amp
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MeasureClassifier("f1", solver=Amp(), sharpen=False, random_state=0).fit(X, y)
+    >>> classifier.score(X, y) > 0.9
+    True
     """
 
     tolerance: float = 1e-5
@@ -57,12 +67,9 @@ class Amp(Solver):
     streaming: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        require_number("tolerance", self.tolerance, "Amp", low=0)
-        require_number("passes", self.passes, "Amp", low=0, whole=True)
-        require_number("radius", self.radius, "Amp", low=0)
+        check_settings(self, "tolerance", "radius")
         if self.level not in ("actual", "reward"):
             raise ValueError(f"Amp: level must be 'actual' or 'reward'; got {self.level!r}.")
-        checked_reward(self.reward, "Amp")
 
     def check(self, measure: Measure, prevalence: float) -> None:
         require_pseudo_linear(measure, "Amp").check_against(prevalence, checked_reward(self.reward, "Amp").largest)

@@ -11,7 +11,10 @@ So a solver works the same on rows in memory, in files and on a cluster.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
+import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -22,15 +25,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import Steps
-from ..measures import Measure, PseudoLinearMeasure, Rates
+from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure, Rates
 from ..rewards import Reward, get_reward
-from .history import History
 from .state import Learner, LearnSettings, LinearModel, Summary
+
+_MOST_ROWS = 2000  # of a history
 
 
 @dataclass(frozen=True)
 class Learn:
-    """Learn from the next points, by whole passes over the rows or by a number of points; answered by None."""
+    """Learn from the next points, by whole passes over the rows or by a number of points; answered by None.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import Learn, Spade, Summary, Task
+    >>> run = Spade(passes=1).start(Task(get_measure("gmean"), n_features=3))
+    >>> isinstance(run.request(Summary(100, 10.0, 90.0, 300.0)), Learn)
+    True
+    """
 
     learner: Learner
     settings: LearnSettings
@@ -82,6 +95,8 @@ class Maximize:
     """The longest that weights and intercept together may be."""
     tolerance: float = 1e-7
     iterations: int = 500
+    few_rows: bool = False
+    """The rows are few: their curvature may be used, if they are dense and in memory."""
 
 
 Request = Learn | Evaluate | CountRates | MeanRewards | Maximize
@@ -115,9 +130,72 @@ class Scores(NamedTuple):
         return math.isfinite(float(self.values.sum(dtype=np.float64)))
 
 
+class History:
+    """Rows of (pass, points, seconds, tpr, tnr, value, ...) written at checkpoints of a fit.
+
+    The rates are those of the points as they were met, each before it was learned from: honest, and free.
+    """
+
+    def __init__(self, *, verbose: bool = False):
+        self._verbose = verbose
+        self._rows: list[dict[str, float]] = []
+        self._started = time.perf_counter()
+
+    def record(self, *, passes: float, points: float, tpr: float, tnr: float, value: float, **more: float) -> None:
+        """Write one row; ``more`` holds the dual pair or the challenge level."""
+        row = {
+            "pass": float(passes),
+            "points": float(points),
+            "seconds": time.perf_counter() - self._started,
+            "tpr": tpr,
+            "tnr": tnr,
+            "value": value,
+        } | more
+        self._rows.append(row)
+        if len(self._rows) > _MOST_ROWS:
+            del self._rows[::2]  # a long history grows coarser, not longer
+        if self._verbose:
+            line = "  ".join(f"{name} {number:.4g}" for name, number in row.items())
+            print(f"[ratewise] {line}", file=sys.stderr)
+
+    def branch(self) -> History:
+        """Return a history by the same clock, for one of several runs side by side; :meth:`join` it later."""
+        other = History(verbose=self._verbose)
+        other._started = self._started
+        return other
+
+    def join(self, other: History, **more: float) -> None:
+        """Take in the rows of a branch, each with ``more`` columns."""
+        self._rows += [row | more for row in other._rows] if more else other._rows
+        while len(self._rows) > _MOST_ROWS:
+            del self._rows[::2]
+
+    def table(self) -> dict[str, NDArray[np.float64]]:
+        """Return the history as a dict of equally long arrays."""
+        names = list(dict.fromkeys(name for row in self._rows for name in row))
+        return {name: np.array([row.get(name, np.nan) for row in self._rows]) for name in names}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A clock reading means nothing in another process: keep what has passed, not when it began.
+        return self.__dict__ | {"_started": time.perf_counter() - self._started}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._started = time.perf_counter() - state["_started"]
+
+
 @dataclass(frozen=True)
 class Task:
-    """What is asked of a solver, apart from its own settings."""
+    """What is asked of a solver, apart from its own settings.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import Spade, Task
+    >>> run = Spade(passes=1).start(Task(get_measure("gmean"), n_features=3))
+    >>> run.finished
+    False
+    """
 
     measure: Measure
     n_features: int
@@ -130,7 +208,15 @@ class Task:
 
 
 class Run(ABC):
-    """A training run: it can be asked for what comes next, told what came of it, and pickled in between."""
+    """A training run: it can be asked for what comes next, told what came of it, and stored in between.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import Run, Stamp, Task
+    >>> isinstance(Stamp().start(Task(get_measure("f1"), n_features=3)), Run)
+    True
+    """
 
     finished: bool = False
 
@@ -161,7 +247,15 @@ class Run(ABC):
 
 
 class LearnerRun(Run):
-    """A run whose state is a learner."""
+    """A run whose state is a learner.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import LearnerRun, Spade, Task
+    >>> isinstance(Spade().start(Task(get_measure("gmean"), n_features=3)), LearnerRun)
+    True
+    """
 
     def __init__(self, task: Task):
         self._task = task
@@ -191,7 +285,16 @@ class LearnerRun(Run):
 
 
 class Solver(ABC):
-    """Settings of an algorithm; :meth:`start` makes a run of it."""
+    """Settings of an algorithm; :meth:`start` makes a run of it.
+
+    Examples
+    --------
+    >>> from ratewise.solvers import Solver, Stamp
+    >>> isinstance(Stamp(), Solver)
+    True
+    >>> Stamp().name
+    'stamp'
+    """
 
     name: ClassVar[str]
     streaming: ClassVar[bool]
@@ -218,6 +321,48 @@ class Solver(ABC):
         if not hasattr(self, "step"):
             return None
         return dataclasses.replace(self, step=self.step / 10.0)  # type: ignore[type-var]
+
+
+_SOLVERS: dict[str, type[Solver]] = {}
+
+
+def register_solver(solver: type[Solver]) -> type[Solver]:
+    """Make a solver known by its ``name``: then ``MeasureClassifier(solver=name)`` takes it.
+
+    Examples
+    --------
+    >>> from ratewise.solvers import Spade, register_solver
+    >>> register_solver(Spade) is Spade  # as the library does with its own
+    True
+    """
+    _SOLVERS[solver.name] = solver
+    return solver
+
+
+def get_solver(solver: str | Solver, measure: Measure) -> Solver:
+    """Return a solver by its name; "auto" takes the streaming one that suits the measure.
+
+    For a measure of neither family that is logistic regression, which is only a start: sharpening must follow.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import get_solver
+    >>> get_solver("auto", get_measure("gmean")).name
+    'spade'
+    """
+    if isinstance(solver, Solver):
+        return solver
+    if solver == "auto":
+        if isinstance(measure, ConcaveMeasure):
+            return _SOLVERS["spade"]()
+        return _SOLVERS["stamp" if isinstance(measure, PseudoLinearMeasure) else "logistic"]()
+    if isinstance(solver, str) and solver in _SOLVERS:
+        return _SOLVERS[solver]()
+    names = ["auto", *_SOLVERS]
+    near = difflib.get_close_matches(str(solver).lower(), names, n=1, cutoff=0.3)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"There is no solver {solver!r}.{hint} Known: {', '.join(names)}, or a solver object.")
 
 
 def primal_settings(
@@ -292,6 +437,15 @@ def require_number(name: str, value: Any, owner: str, *, low: float, whole: bool
     if isinstance(value, bool) or not isinstance(value, kind) or not value > low:
         what = "a whole number" if whole else "a number"
         raise ValueError(f"{owner}: {name} must be {what} above {low:g}; got {value!r}.")
+
+
+def check_settings(solver: Any, *above_zero: str) -> None:
+    """Refuse passes, a reward or other settings that no run could use."""
+    owner = type(solver).__name__
+    require_number("passes", solver.passes, owner, low=0, whole=True)
+    for setting in above_zero:
+        require_number(setting, getattr(solver, setting), owner, low=0)
+    checked_reward(solver.reward, owner)
 
 
 def require_pseudo_linear(measure: Measure, solver: str) -> PseudoLinearMeasure:

@@ -13,10 +13,10 @@ from .base import (
     LearnerRun,
     Solver,
     Task,
+    check_settings,
     checked_reward,
     points_between_models,
     primal_settings,
-    require_number,
 )
 from .state import Summary
 
@@ -40,6 +40,16 @@ class Spade(Solver):
         1 / sqrt(t).
     radius : float
         R_W: weights (in standardised units) are kept inside a ball of this radius.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise import MeasureClassifier
+    >>> from ratewise.solvers import Spade
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MeasureClassifier("gmean", solver=Spade(passes=5), sharpen=False, random_state=0).fit(X, y)
+    >>> classifier.score(X, y) > 0.9
+    True
     """
 
     passes: int = 25
@@ -52,10 +62,7 @@ class Spade(Solver):
     streaming: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_number("passes", self.passes, "Spade", low=0, whole=True)
-        for setting in ("step", "dual_step", "radius"):
-            require_number(setting, getattr(self, setting), "Spade", low=0)
-        checked_reward(self.reward, "Spade")
+        check_settings(self, "step", "dual_step", "radius")
 
     def check(self, measure: Measure, prevalence: float) -> None:
         if isinstance(measure, RecallAtPrecision):

@@ -17,6 +17,7 @@ from .base import (
     Request,
     Solver,
     Task,
+    check_settings,
     checked_reward,
     points_between_models,
     primal_settings,
@@ -59,6 +60,16 @@ class Stamp(Solver):
         eta at t = 1; falls as 1 / sqrt(t) and starts again with each epoch.
     radius : float
         R_W: weights (in standardised units) are kept inside a ball of this radius.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise import MeasureClassifier
+    >>> from ratewise.solvers import Stamp
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MeasureClassifier("f1", solver=Stamp(first_epoch=50), sharpen=False, random_state=0).fit(X, y)
+    >>> classifier.score(X, y) > 0.9
+    True
     """
 
     passes: int = 25
@@ -73,14 +84,11 @@ class Stamp(Solver):
     streaming: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_number("passes", self.passes, "Stamp", low=0, whole=True)
+        check_settings(self, "step", "radius")
         require_number("first_epoch", self.first_epoch, "Stamp", low=0, whole=True)
         require_number("growth", self.growth, "Stamp", low=1)
-        for setting in ("step", "radius"):
-            require_number(setting, getattr(self, setting), "Stamp", low=0)
         if self.level not in ("actual", "fresh"):
             raise ValueError(f"Stamp: level must be 'actual' or 'fresh'; got {self.level!r}.")
-        checked_reward(self.reward, "Stamp")
 
     def check(self, measure: Measure, prevalence: float) -> None:
         require_pseudo_linear(measure, "Stamp").check_against(

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import bin_scores, count_called, mean_and_spread, weight_moments
+from .. import kernels
+from ..kernels import count_called, weight_moments
 from ..measures import Measure, Rates
 from .constraints import constrained_ranks
 
@@ -23,7 +24,16 @@ Points = tuple[float, float]
 
 
 class BestThreshold(NamedTuple):
-    """A point is called positive if its score is above the threshold."""
+    """A point is called positive if its score is above the threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import best_threshold
+    >>> best_threshold(np.array([0.1, 0.4, 0.9]), np.array([-1.0, 1.0, 1.0]), get_measure("f1")).rates
+    Rates(tpr=1.0, tnr=1.0, prevalence=0.6666666666666666)
+    """
 
     threshold: float
     value: float
@@ -56,7 +66,15 @@ def _effective(total: float, squares: float) -> float:
 
 
 def rates_at(scores: NDArray[Any], signed_weights: NDArray[Any], threshold: float = 0.0) -> Rates:
-    """TPR, TNR and prevalence when every score above the threshold is called positive."""
+    """TPR, TNR and prevalence when every score above the threshold is called positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.solvers import rates_at
+    >>> rates_at(np.array([-1.0, 0.5, 2.0]), np.array([-1.0, -1.0, 1.0]), threshold=1.0)
+    Rates(tpr=1.0, tnr=1.0, prevalence=0.3333333333333333)
+    """
     positives, hits, negatives, passes = count_called(scores, signed_weights, float(threshold))
     tpr = hits / positives if positives > 0 else 0.0
     tnr = passes / negatives if negatives > 0 else 0.0
@@ -80,6 +98,16 @@ def best_threshold(
     multiplies the margins by which they must be kept, 0 takes the rows at their word, and None leaves the
     constraints to the measure's own penalty. ``points`` are the effective points of both classes, where scores are
     the bins of a histogram.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import best_threshold
+    >>> scores, signed = np.array([0.1, 0.4, 0.35, 0.9]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> best = best_threshold(scores, signed, get_measure("gmean"))
+    >>> best.threshold
+    0.22499999999999998
     """
     if measure.constraints(0.5) and caution is not None:
         return Cuts(scores, signed_weights, measure, caution=caution, points=points).best()
@@ -210,7 +238,7 @@ class ScoreBins(NamedTuple):
         return np.zeros((2, self.number))
 
     def add(self, scores: NDArray[Any], signed_weights: NDArray[Any], weights: NDArray[np.float64]) -> None:
-        bin_scores(scores, signed_weights, self.low, self.width, weights)
+        kernels.bin_scores(scores, signed_weights, self.low, self.width, weights)
 
     def as_scores(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the middles of occupied bins as scores, with their signed weights."""
@@ -236,7 +264,7 @@ class ScoreHistogram:
 
     @classmethod
     def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any]) -> ScoreHistogram:
-        bins = ScoreBins.around(*mean_and_spread(scores))
+        bins = ScoreBins.around(*kernels.mean_and_spread(scores))
         weights = bins.empty()
         bins.add(scores, signed_weights, weights)
         return cls(bins, weights)

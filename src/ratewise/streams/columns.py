@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DataError, Place, not_whole
+from .errors import DataError, Place, not_whole, shortened
 from .formats import Reader, Request, Rows
 
 NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
@@ -19,6 +19,7 @@ Schema = dict[str, Any]  # column name -> Arrow or numpy type, in the order of t
 _NUMPY_KINDS = dict.fromkeys("iuf", NUMBER) | dict.fromkeys("UO", CATEGORY)
 _NUMPY_KINDS |= {"b": BOOLEAN, "M": "dates", "m": "durations"}
 _LARGE_DICTIONARY = 1024
+_LONGEST_LABEL = 1000
 
 
 @functools.lru_cache(maxsize=256)
@@ -127,6 +128,7 @@ def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
             _check_not_missing(column.is_null().to_numpy(zero_copy_only=False), name, place)
         if kind == CATEGORY:
             codes, values = categories(column)
+            _check_not_long(codes, values, name, place)
             found = np.array(values or [""])[codes]
         else:
             found = numbers(column, name, place) if kind == NUMBER else column.to_numpy(zero_copy_only=False)
@@ -135,6 +137,19 @@ def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
     elif found.dtype.kind == "O":
         _check_not_missing(np.array([value is None or value != value for value in found], bool), name, place)
     return found
+
+
+def _check_not_long(codes: NDArray[np.int64], values: list[str], name: str, place: Place) -> None:
+    """Refuse labels that would take gigabytes: numpy gives all of them the room of the longest."""
+    longest = max(range(len(values)), key=lambda i: len(values[i]), default=0)
+    if values and len(values[longest]) > _LONGEST_LABEL:
+        row = int(np.argmax(codes == longest))
+        raise place.error(
+            f"a label of {len(values[longest]):,} characters, where at most {_LONGEST_LABEL:,} are possible. Is "
+            "this the column to predict?",
+            row,
+            name,
+        )
 
 
 def _check_not_missing(missing: NDArray[np.bool_], name: str, place: Place) -> None:
@@ -155,8 +170,8 @@ def sample_weights(column: Any, name: str, place: Place) -> NDArray[np.float64]:
 
 def missing_column(name: str, file: str, there: list[str], whose: str) -> DataError:
     """Return the error for a column that is asked for and is not there."""
-    shown = ", ".join(repr(other) for other in there[:12]) + (", ..." if len(there) > 12 else "")
-    return DataError(f"{file}: there is no column {name!r}, which {whose}. Its columns are: {shown}.")
+    shown = ", ".join(repr(shortened(other)) for other in there[:12]) + (", ..." if len(there) > 12 else "")
+    return DataError(f"{file}: there is no column {shortened(name)!r}, which {whose}. Its columns are: {shown}.")
 
 
 @dataclass(frozen=True)
@@ -188,7 +203,8 @@ class TablePlan:
         for name in self.columns:
             if name not in schema:
                 raise missing_column(name, file, list(schema), f"{first_file} has")
-        extra = [name for name in schema if name not in self.columns]
+        mine = set(self.columns)
+        extra = [name for name in schema if name not in mine]
         if extra and not self.ignores_others:
             raise DataError(
                 f"{file}: column {extra[0]!r} is not in {first_file}. Files that are read together must have "

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .columns import CATEGORY, NUMBER, categories, missing_column, numbers
-from .errors import Place
-from .formats import Rows
+from .errors import DataError, Place
+from .formats import MOST_COLUMNS, Rows, are_too_few, too_wide
 
 LARGEST_VOCABULARY = 256
 BUCKETS = 256
@@ -42,6 +42,16 @@ class Encoder:
     elastic : bool
         Sparse rows may come with fewer columns, or with more, which are left out: svmlight files do not say how
         many columns there are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ratewise import open_stream
+    >>> table = pd.DataFrame({"age": [1.0, 2.0], "colour": ["red", "blue"], "label": [0, 1]})
+    >>> stream = open_stream([table], target="label")
+    >>> _ = stream.survey()
+    >>> stream.encoder.feature_names
+    ('age', 'colour=blue', 'colour=red')
     """
 
     def __init__(
@@ -196,7 +206,8 @@ class Filler:
 
     def _mend(self, j: int, name: str, raw: NDArray[Any], column: NDArray[np.float32], place: Place) -> None:
         """Put the mean where a number is missing; an infinite one is an error."""
-        column[np.isnan(column)] = self.encoder.means[j]
+        with np.errstate(over="ignore"):  # a mean too large for 32 bits is that of a number which is, too
+            column[np.isnan(column)] = self.encoder.means[j]
         _check_not_infinite(raw, column, name, place)
 
     def _levels(self, column: Any, name: str) -> NDArray[np.int64]:
@@ -255,6 +266,8 @@ class EncoderFit:
         self._missing = np.zeros(encoder.means.size, dtype=np.int64)
         self._values = {name: _Values(name) for name in encoder.categories}
         self.width = encoder.n_columns
+        self._entries = 0  # of sparse rows
+        self._widest = Place("the rows")
 
     def add(self, rows: Rows) -> None:
         """Take in more rows."""
@@ -262,7 +275,9 @@ class EncoderFit:
         if isinstance(rows.features, dict):
             self._add_columns(rows)
         elif self.encoder.sparse_input:
-            self.width = max(self.width, rows.features.shape[1])
+            self._entries += int(rows.features.nnz)
+            if rows.features.shape[1] >= self.width:
+                self.width, self._widest = int(rows.features.shape[1]), rows.place
         else:
             self._add_matrix(np.asarray(rows.features), rows.place)
 
@@ -273,7 +288,8 @@ class EncoderFit:
                 self._values[name].add(*categories(column), rows.place)
                 continue
             values = numbers(column, name, rows.place)
-            total = float(values.sum(dtype=np.float64))
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = float(values.sum(dtype=np.float64))
             if not np.isfinite(total):
                 total = self._sum_without_missing(values, j, name, rows.place)
             self._sums[j] += total
@@ -283,7 +299,8 @@ class EncoderFit:
             raise place.error(f"{X.shape[1]:,} columns, where {self._sums.size:,} are expected.")
         for start in range(0, X.shape[0], _BLOCK_ROWS):
             block = X[start : start + _BLOCK_ROWS]
-            sums = block.sum(axis=0, dtype=np.float64)
+            with np.errstate(over="ignore", invalid="ignore"):
+                sums = block.sum(axis=0, dtype=np.float64)
             for j in map(int, np.flatnonzero(~np.isfinite(sums))):
                 name = self.encoder.columns[j]
                 sums[j] = self._sum_without_missing(block[:, j], j, name, place.shifted(start))
@@ -299,6 +316,7 @@ class EncoderFit:
         """Give the encoder all that was learned."""
         encoder = self.encoder
         if encoder.elastic:
+            self._check_width()
             encoder.n_columns = self.width
         self.update_means()
         for name, values in self._values.items():
@@ -309,6 +327,16 @@ class EncoderFit:
             if values.some_missing and name not in encoder.missing_levels:
                 encoder.missing_levels.append(name)
         encoder.fitted = True
+
+    def _check_width(self) -> None:
+        """Refuse a width that is no more than a slip in one index."""
+        if self.width > MOST_COLUMNS:
+            raise DataError(too_wide(self._widest.file, self.width))
+        if are_too_few(self._entries, self.width):
+            raise self._widest.error(
+                f"the largest index makes {self.width:,} columns, for {self._entries:,} numbers in all rows. If "
+                f"it is meant so, say features={self.width}."
+            )
 
     def update_means(self) -> None:
         """Give the encoder the means of all rows so far; 0 for a column without any number."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
@@ -28,7 +29,16 @@ Progress = Callable[[dict[str, Any]], object]
 
 
 class Survey(NamedTuple):
-    """What the first pass over a stream found."""
+    """What the first pass over a stream found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise import open_stream
+    >>> stream = open_stream([(np.zeros((3, 2)), np.array([0, 1, 1]))])
+    >>> stream.survey().label_counts
+    {0: 1, 1: 2}
+    """
 
     rows: int
     label_counts: dict[Any, int]
@@ -44,6 +54,14 @@ class Stream:
     """Rows of files or batches that need not fit in memory, read window by window. Made by ``open_stream``.
 
     ``target`` and ``weight`` are what the target and the weights are called in messages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise import open_stream
+    >>> stream = open_stream([(np.zeros((3, 2)), np.array([0, 1, 1]))])
+    >>> sum(window.X.shape[0] for window in stream.windows())
+    3
     """
 
     def __init__(self, opened: Opened, weight: str | None, window_rows: int | None):
@@ -69,6 +87,13 @@ class Stream:
             return self._rows_counted
         sizes = [size for reader in self._readers for size in reader.sizes]
         return None if None in sizes else sum(filter(None, sizes))
+
+    @property
+    def files(self) -> list[str]:
+        """The files that the rows are read from, in order; none for batches."""
+        arrays = [name for name in (self.target, self.weight) if name is not None and name.endswith(".npy")]
+        names = [reader.name for reader in self._readers] + arrays
+        return [os.path.abspath(name) for name in names if os.path.isfile(name)]
 
     @property
     def sparse(self) -> bool:

@@ -1,8 +1,8 @@
 """Rows in files as a source: read window by window in bounded memory, resumable between any two windows.
 
-Every pass over the windows is one step of a fit: a :class:`_Job` that takes windows one by one and can be pickled
-in between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds; a
-resumed fit asks the same questions again, gets the kept answers, and goes on where it was.
+Every pass over the windows is one step of a fit: a :class:`_Job` that takes windows one by one and is plain
+data in between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds;
+a resumed fit asks the same questions again, gets the kept answers, and goes on where it was.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels import fold_of_each_row, score_rows, weight_moments
+from .. import kernels
 from ..measures import Measure, Rates
 from ..solvers.base import Scores
 from ..solvers.state import LinearModel, Summary
@@ -29,7 +29,7 @@ from ..transforms import Standardizer, Transform, Whitener, sample_size, standar
 from . import config
 from .checkpoint import Checkpoint
 from .reservoir import Reservoir
-from .rows import ArrayRows, squared_rows
+from .rows import ArrayRows, class_totals
 from .source import Progress, R, Runner, Statistics
 
 # To transform the rows of a window. One thread reads meanwhile: on two cores, more threads leave neither idle.
@@ -66,20 +66,7 @@ class _Job(ABC):
 
 
 class WindowSource:
-    """Rows of two classes in a stream.
-
-    Parameters
-    ----------
-    stream : Stream
-    survey : Survey
-    labels : StreamLabels
-    measure : Measure
-        For progress reports.
-    seed : int
-    checkpoint : Checkpoint, optional
-    checkpoint_rows : int
-    progress : function, optional
-    """
+    """Rows of two classes in a stream; the measure is for progress reports."""
 
     dtype = np.dtype(np.float32)
 
@@ -122,8 +109,7 @@ class WindowSource:
     def _first_pass(self) -> _FirstPass:
         if self._asked == 0:
             self._found: _FirstPass = self.run(_FirstPass(self._standardize, self.seed))
-            if min(self._found.weight) == 0:
-                raise ValueError("All rows of one class have weight 0: a classifier needs rows of both classes.")
+            require_weights(self._found.weight)
         return self._found
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:
@@ -253,7 +239,7 @@ class _FirstPass(_Job):
         self.rows += X.shape[0]
         self.n_values += int(X.nnz if sparse.issparse(X) else X.size)
         self.positive_rows += int(np.count_nonzero(signed_weights > 0))
-        for side, weight in enumerate(weight_moments(signed_weights)):
+        for side, weight in enumerate(kernels.weight_moments(signed_weights)):
             (self.weight if side < 2 else self.squares)[side % 2] += weight
 
     def end_pass(self) -> bool:
@@ -264,6 +250,7 @@ class WindowTrainingRows:
     """Windows of a stream, transformed as they come; a row's own bits say which fold it belongs to."""
 
     whole_steps = False
+    common_rows = None
 
     def __init__(
         self,
@@ -274,7 +261,7 @@ class WindowTrainingRows:
         row_limit: float | None,
     ):
         X, weights = found.reservoir.sample()
-        fold_of_row = fold_of_each_row(X, folds)
+        fold_of_row = kernels.fold_of_each_row(X, folds)
         if not _both_classes_in_all(fold_of_row, weights, folds):
             folds, fold_of_row = 1, np.zeros(weights.size, dtype=np.uint64)
         self.n_folds = folds
@@ -284,7 +271,7 @@ class WindowTrainingRows:
         self._sample = ArrayRows(X, weights, transform, source.rng(2), fold_of_row=fold_of_row, n_folds=folds)
         self.training_samples = [self._sample.without_fold(fold) for fold in range(folds)]
         shares = np.abs(self._sample.signed_weights)
-        self._squared_row = float(np.average(squared_rows(self._sample.X), weights=shares))
+        self._squared_row = float(np.average(kernels.square_rows(self._sample.X), weights=shares))
         self.leverage = self._squared_row + self._sample.summary.entry_square
 
     def summary(self, fold: int) -> Summary:
@@ -302,7 +289,7 @@ class WindowTrainingRows:
     def rows_of(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> ArrayRows:
         """Return the rows of a window, transformed."""
         weights = np.asarray(signed_weights / self._found.mean_weight, dtype=np.float32)
-        fold_of_row = fold_of_each_row(X, self.n_folds)
+        fold_of_row = kernels.fold_of_each_row(X, self.n_folds)
         rows = ArrayRows(
             X, weights, self.transform, rng, fold_of_row=fold_of_row, n_folds=self.n_folds, threads=_THREADS
         )
@@ -380,7 +367,7 @@ class _Counting(_Job):
 
     def take(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> None:
         scores = self._scores(X)
-        folds = fold_of_each_row(X, len(scores))
+        folds = kernels.fold_of_each_row(X, len(scores))
         own = scores[0] if len(scores) == 1 else scores[folds.astype(np.intp), np.arange(X.shape[0])]
         self._bins.add(np.ascontiguousarray(own), np.asarray(signed_weights, dtype=np.float32), self.weights)
 
@@ -389,7 +376,7 @@ class _Counting(_Job):
         if sparse.issparse(X):
             return np.asarray(X @ self._factors.T).T + self._intercepts[:, np.newaxis]
         scores = np.empty((self._factors.shape[0], X.shape[0]), dtype=np.float32)
-        score_rows(
+        kernels.score_rows(
             np.ascontiguousarray(X, dtype=np.float32), self._centre, self._factors, self._intercepts, scores
         )
         return scores
@@ -441,4 +428,12 @@ def rows_in_memory(
         if progress is not None:
             progress({"stage": "reading", "done_rows": done, "total_rows": survey.rows})
     X = sparse.vstack(rows, format="csr") if stream.sparse else np.concatenate(rows)
-    return X, np.concatenate(weights)
+    signed_weights = np.concatenate(weights)
+    require_weights(class_totals(signed_weights))
+    return X, signed_weights
+
+
+def require_weights(totals: Sequence[float]) -> None:
+    """Refuse rows of which one class has no weight at all."""
+    if min(totals) == 0:
+        raise ValueError("All rows of one class have weight 0: a classifier needs rows of both classes.")

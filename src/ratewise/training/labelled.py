@@ -13,8 +13,7 @@ from scipy import sparse
 from ..kernels import evenly_mixed_classes
 from ..solvers.multiclass import sums_by_class
 from ..transforms import Transform
-from .rows import ArrayRows, equal_ranges, order_by_group, sum_of_squares
-from .storage import MaterializedRows, store
+from .rows import ArrayRows, MaterializedRows, StoredRows, equal_ranges, order_by_group, store, sum_of_squares
 
 # Up to so many numbers, what a batch of a sparse matrix costs to take out is more than what its zeros cost.
 _SMALL = 1 << 22
@@ -28,27 +27,12 @@ class Batch(NamedTuple):
     weights: NDArray[np.float32]
 
 
-class LabelledRows:
+class LabelledRows(StoredRows):
     """Rows of many classes, transformed and shuffled once.
 
     Every stretch of rows has its share of each class, so that a range of rows is a fair part of all. One copy
-    serves all classes and all parts.
-
-    Parameters
-    ----------
-    X : array or CSR matrix
-    codes : array of int
-        The class of each row, from 0.
-    weights : array
-        The sample weight of each row.
-    n_classes : int
-    transform : Transform
-        Applied to the rows.
-    rng : numpy Generator
-    groups : array of int, optional
-        Numbers from 0: :meth:`in_folds` keeps rows of one number together.
-    low_memory : bool
-        Make no copy: gather rows whenever they are read.
+    serves all classes and all parts. ``codes`` are the classes, numbered from 0; rows of one number in ``groups``
+    stay in one fold; ``low_memory`` makes no copy, and gathers rows whenever they are read.
     """
 
     def __init__(
@@ -72,7 +56,7 @@ class LabelledRows:
         self._all_weights = np.asarray(weights, dtype=np.float32)[order]
         self._groups = None if groups is None else groups[order]
         self.n_classes = n_classes
-        self._ranges: tuple[tuple[int, int], ...] = ((0, X.shape[0]),)
+        self._ranges = ((0, X.shape[0]),)
 
     def part(self, *ranges: tuple[int, int]) -> LabelledRows:
         """These ranges of rows alone; nothing is copied."""
@@ -92,11 +76,6 @@ class LabelledRows:
         return other, ranges
 
     @property
-    def n_groups(self) -> int | None:
-        """None if every row is on its own."""
-        return None if self._groups is None else int(self._groups.max()) + 1
-
-    @property
     def codes(self) -> NDArray[np.intp]:
         return np.concatenate([self._all_codes[start:stop] for start, stop in self._ranges])
 
@@ -107,15 +86,6 @@ class LabelledRows:
     @property
     def n_points(self) -> int:
         return sum(stop - start for start, stop in self._ranges)
-
-    @property
-    def n_features(self) -> int:
-        return int(self._stored.shape[1])
-
-    @property
-    def n_values(self) -> int:
-        """Numbers a pass over all rows reads."""
-        return self._stored.n_values
 
     def class_weights(self) -> NDArray[np.float64]:
         """The weight of all rows of each class."""

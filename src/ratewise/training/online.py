@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..solvers.base import Scores, Task
+from ..solvers.base import History, Scores, Task
 from ..solvers.certify import decide
-from ..solvers.history import History
 from ..solvers.state import NOTHING_SEEN, LinearModel, Summary
 from ..solvers.threshold import best_threshold, effective_points
 from ..transforms import Standardizer
@@ -24,14 +23,7 @@ from .source import FitResult, Runner
 class OnlineFit:
     """A run of the solver without end, fed batch by batch: bounded, and picklable.
 
-    Parameters
-    ----------
-    settings : FitConfig
-    n_features : int
-    before : LinearModel or None
-        Where to begin, in the user's columns.
-    seed : int
-    verbose : bool
+    ``before`` is the model to begin with, in the user's columns.
     """
 
     def __init__(

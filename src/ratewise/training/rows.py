@@ -3,32 +3,54 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels import (
-    evenly_mixed_order,
-    gather_weights,
-    square_csr_rows,
-    square_dense_rows,
-    weight_moments,
-)
-from ..rewards import Reward
-from ..solvers.state import Chunk, LinearModel, Summary
-from ..transforms import Transform
-from .storage import Ranges, RowStorage, ShuffledBlocks, store
+from ..kernels import evenly_mixed_order, gather_weights, hash_rows, square_rows, weight_moments
+from ..solvers.state import Chunk, CSRRows, DenseRows, Summary
+from ..transforms import Standardizer, Transform
 
 # A kernel call sums models in the width of the data; learners fold that into float64 between calls.
 _LARGEST_CHUNK = 1 << 18
 _SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
+_BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
+_CACHED_BYTES = 1 << 20
+_FEW_COLUMNS = 128
+_LARGE_GROUPS = 1000
+_COMMON_SHARE = 0.01
+
+Ranges = Sequence[tuple[int, int]]
 
 
-class ArrayRows:
+class StoredRows:
+    """Ranges of stored rows; rows of one group are never parted."""
+
+    _stored: RowStorage
+    _groups: NDArray[np.intp] | None
+    _ranges: tuple[tuple[int, int], ...]
+
+    @property
+    def n_features(self) -> int:
+        return int(self._stored.shape[1])
+
+    @property
+    def n_values(self) -> int:
+        """Numbers a pass over all rows reads."""
+        return self._stored.n_values
+
+    @property
+    def n_groups(self) -> int | None:
+        """None if every row is on its own."""
+        return None if self._groups is None else int(self._groups.max()) + 1
+
+
+class ArrayRows(StoredRows):
     """Rows in memory, transformed and shuffled once, and read pass after pass without end.
 
     Reading in random order costs a cache miss per row, several times the arithmetic. So the one copy that the
@@ -36,24 +58,9 @@ class ArrayRows:
     blocks changes from pass to pass. The random order spreads the rarer class evenly, so that any stretch of rows
     holds its share of it.
 
-    Parameters
-    ----------
-    X : array or CSR matrix
-    signed_weights : array
-        The sample weight of each row, negative for a row of the negative class.
-    transform : Transform
-        Applied to the rows: a Standardizer or a Whitener.
-    rng : numpy Generator
-        Shuffles the rows, then the blocks of every pass.
-    dtype : float32 or float64
-    groups : array of int, optional
-        Numbers from 0: :meth:`in_folds` keeps rows of one number together.
-    fold_of_row, n_folds : array of int, and how many folds
-        Given folds: :meth:`fold` and :meth:`without_fold` tell them apart.
-    low_memory : bool
-        Make no copy: gather the rows of each block anew whenever it is read.
-    threads : int
-        To make the copy in.
+    ``signed_weights`` are the sample weights, negative for rows of the negative class. Of given folds
+    (``fold_of_row``), :meth:`fold` and :meth:`without_fold` are the parts. ``low_memory`` makes no copy: the rows
+    of each block are gathered anew whenever it is read.
     """
 
     def __init__(
@@ -80,7 +87,7 @@ class ArrayRows:
             )
         stored = store(X, order, transform, dtype, low_memory=low_memory, threads=threads)
         self._begin(stored, gather_weights(signed_weights, order), transform.unit_scale, rng)
-        self._groups: NDArray[np.intp] | None = None if groups is None else groups[order]
+        self._groups = None if groups is None else groups[order]
 
     @classmethod
     def of_stored(
@@ -99,7 +106,7 @@ class ArrayRows:
         self._weights = self._pulls = weights
         self._rng = rng
         self._groups = None
-        self._ranges: tuple[tuple[int, int], ...] = ((0, stored.shape[0]),)
+        self._ranges = ((0, stored.shape[0]),)
         self._unit_scale = unit_scale
         self._measured: tuple[float, float] | None = None
         self._restart()
@@ -128,6 +135,7 @@ class ArrayRows:
         self.n_points = int(self.signed_weights.size)
         self._summary: Summary | None = None
         self._blocks: ShuffledBlocks | None = None
+        self._shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @property
     def summary(self) -> Summary:
@@ -175,15 +183,12 @@ class ArrayRows:
         """Return a copy in another random order."""
         return self._reordered(evenly_mixed_order(self._weights > 0, rng), rng)
 
-    @property
-    def n_groups(self) -> int | None:
-        """None if every row is on its own."""
-        return None if self._groups is None else int(self._groups.max()) + 1
-
     def in_folds(self, folds: int, rng: np.random.Generator) -> tuple[ArrayRows, Ranges]:
         """Return a range of rows per fold; if there are groups, of a copy in an order that keeps them together."""
         if self._groups is None:
             return self, equal_ranges(self.n_points, folds)
+        if len(self.fold_ranges) == folds:
+            return self, self.fold_ranges
         order, ranges = order_by_group(self._groups, self._weights > 0, folds, rng, evenly_mixed_order)
         return self._reordered(order, rng), ranges
 
@@ -196,6 +201,7 @@ class ArrayRows:
             self._pulls[order],
         )
         other._groups = None if self._groups is None else self._groups[order]
+        other.fold_ranges = [(0, other._weights.size)]
         other._rng = rng
         other._restart()
         return other
@@ -208,7 +214,7 @@ class ArrayRows:
         """
         pieces = self._stored.pieces([(0, self._stored.shape[0])])
         entry_square = 1.0 if self._unit_scale else self._usual_row()[1]
-        squares = _joined([squared_rows(piece) for piece in pieces])
+        squares = _joined([square_rows(piece) for piece in pieces])
         squares += squares.dtype.type(entry_square)
         if mean is None:
             mean = float(squares.mean(dtype=np.float64))
@@ -234,15 +240,6 @@ class ArrayRows:
     def dtype(self) -> np.dtype[Any]:
         return self._stored.dtype
 
-    @property
-    def n_features(self) -> int:
-        return int(self._stored.shape[1])
-
-    @property
-    def n_values(self) -> int:
-        """Numbers a pass over all rows reads."""
-        return self._stored.n_values
-
     def take(self, points: int) -> Iterator[Chunk]:
         """Yield the next points, in as many chunks as it takes; passes follow one another without end."""
         if self._blocks is None:
@@ -261,6 +258,45 @@ class ArrayRows:
         scores += self.dtype.type(intercept)
         return scores
 
+    @property
+    def signs_and_shares(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The class of each row as a sign, and the share of its weight in that of its class."""
+        if self._shares is None:
+            signs = np.sign(self.signed_weights).astype(np.float64)
+            positive, negative = class_totals(self.signed_weights)
+            per_weight = np.where(signs > 0, 1.0 / max(positive, 1e-300), 1.0 / max(negative, 1e-300))
+            self._shares = signs, np.abs(self.signed_weights) * per_weight
+        return self._shares
+
+    @property
+    def curvature_is_cheap(self) -> bool:
+        """Whether a product of the rows by themselves costs about as much as a few passes over them."""
+        return not self._stored.sparse and self.n_features <= _FEW_COLUMNS
+
+    def weighted_products(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the sum of the rows' products by themselves, an entry of 1 added to each, times its value."""
+        d, done = self.n_features, 0
+        total = np.zeros((d + 1, d + 1))
+        for piece in self._stored.pieces(self._ranges):
+            mine = np.asarray(values[done : done + piece.shape[0]], dtype=self.dtype)
+            weighted = piece * mine[:, np.newaxis]
+            total[:d, :d] += piece.T @ weighted
+            total[d, :d] += weighted.sum(axis=0)
+            total[d, d] += mine.sum()
+            done += piece.shape[0]
+        total[:d, d] = total[d, :d]
+        return total
+
+    def standardized_apart(self) -> tuple[ArrayRows, Standardizer]:
+        """Return a copy of these rows, standardised without any others, and what was done to them."""
+        pieces = list(self._stored.pieces(self._ranges))
+        joined = sparse.vstack(pieces, format="csr") if self._stored.sparse else _joined(pieces)
+        own = Standardizer(self.n_features, active=self._unit_scale).update(joined)
+        if own.active:
+            joined = own.transform(joined, np.arange(self.n_points), self.dtype)
+        apart = ArrayRows.of_stored(MaterializedRows(joined), self.signed_weights, self._unit_scale, self._rng)
+        return apart, own
+
     def weighted_sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sum of the rows, each times its value: the transpose of :meth:`scores`."""
         total = np.zeros(self.n_features)
@@ -270,6 +306,177 @@ class ArrayRows:
             total += np.asarray(piece.T @ mine, dtype=np.float64)
             done += piece.shape[0]
         return total
+
+
+class RowStorage(ABC):
+    """Rows, transformed, in random order."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    n_values: int
+    """Numbers a pass over all rows reads."""
+    sparse: bool
+
+    @abstractmethod
+    def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
+        """The rows of these ranges, one matrix after another."""
+
+    @abstractmethod
+    def chunks(
+        self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> Iterator[Chunk]:
+        """The rows of these ranges, for a kernel, with the weights of the rows."""
+
+    @abstractmethod
+    def reordered(self, order: NDArray[np.signedinteger[Any]]) -> RowStorage:
+        """The same rows in another order."""
+
+
+class MaterializedRows(RowStorage):
+    """A transformed copy of the rows: a pass reads it from end to end."""
+
+    def __init__(self, matrix: Any):
+        self.matrix = matrix
+        self.shape = matrix.shape
+        self.dtype = matrix.dtype
+        self.sparse = bool(sparse.issparse(matrix))
+        self.n_values = int(matrix.nnz if self.sparse else matrix.size)
+
+    def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
+        for start, stop in ranges:
+            yield _row_range(self.matrix, start, stop)
+
+    def chunks(
+        self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> Iterator[Chunk]:
+        yield Chunk(kernel_rows(self.matrix), signed_weights, starts, stops)
+
+    def reordered(self, order: NDArray[np.signedinteger[Any]]) -> MaterializedRows:
+        return MaterializedRows(self.matrix[order])
+
+
+class LazyRows(RowStorage):
+    """The user's own rows, transformed as they are read, as many at a time as fit in cache.
+
+    Reading takes a few times as long as from a copy; only the order is kept.
+    """
+
+    def __init__(self, X: Any, order: NDArray[np.signedinteger[Any]], transform: Transform, dtype: Any):
+        self._X, self._order, self._transform = X, order, transform
+        self.shape = X.shape
+        self.dtype = np.dtype(dtype)
+        self.sparse = bool(sparse.issparse(X))
+        self.n_values = int(X.nnz if self.sparse else X.size)
+        row_bytes = self.n_values / max(X.shape[0], 1) * self.dtype.itemsize
+        self._at_once = max(int(_CACHED_BYTES / max(row_bytes, 1.0)), 64)
+
+    def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
+        for start, stop in ranges:
+            for begin in range(start, stop, self._at_once):
+                yield self._gathered(self._order[begin : min(begin + self._at_once, stop)])
+
+    def chunks(
+        self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    ) -> Iterator[Chunk]:
+        for group in _groups(zip(starts.tolist(), stops.tolist(), strict=True), self._at_once):
+            rows = self._gathered(np.concatenate([self._order[start:stop] for start, stop in group]))
+            weights = np.concatenate([signed_weights[start:stop] for start, stop in group])
+            yield Chunk(kernel_rows(rows), weights, np.zeros(1, np.int64), np.array([weights.size]))
+
+    def reordered(self, order: NDArray[np.signedinteger[Any]]) -> LazyRows:
+        return LazyRows(self._X, self._order[order], self._transform, self.dtype)
+
+    def _gathered(self, which: NDArray[np.signedinteger[Any]]) -> Any:
+        return self._transform.transform(self._X, which, self.dtype)
+
+
+def store(
+    X: Any,
+    order: NDArray[np.signedinteger[Any]],
+    transform: Transform,
+    dtype: Any,
+    *,
+    low_memory: bool,
+    threads: int = 1,
+) -> RowStorage:
+    """Store rows in this order, transformed; ``low_memory`` makes no copy of them."""
+    if low_memory:
+        return LazyRows(X, order, transform, dtype)
+    return MaterializedRows(transform.transform(X, order, dtype, threads))
+
+
+def _groups(ranges: Iterable[tuple[int, int]], rows: int) -> Iterator[list[tuple[int, int]]]:
+    """The ranges in order, cut and put together into groups of so many rows."""
+    group: list[tuple[int, int]] = []
+    room = rows
+    for start, stop in ranges:
+        while start < stop:
+            end = min(stop, start + room)
+            group.append((start, end))
+            room -= end - start
+            start = end
+            if room == 0:
+                yield group
+                group, room = [], rows
+    if group:
+        yield group
+
+
+def _row_range(X: Any, start: int, stop: int) -> Any:
+    """Rows start to stop, not copied; slicing a CSR matrix would copy them."""
+    if not sparse.issparse(X):
+        return X[start:stop]
+    first, last = X.indptr[start], X.indptr[stop]
+    rows = sparse.csr_matrix((stop - start, X.shape[1]), dtype=X.dtype)
+    # Given to the constructor, slices of larger arrays would be copied.
+    rows.data, rows.indices = X.data[first:last], X.indices[first:last]
+    rows.indptr = X.indptr[start : stop + 1] - first
+    return rows
+
+
+class ShuffledBlocks:
+    """The rows of some ranges, block after block, without end; every pass has an order of its own."""
+
+    def __init__(self, ranges: Ranges, rng: np.random.Generator):
+        self._rows = sum(stop - start for start, stop in ranges)
+        length = min(max(self._rows // _BLOCKS, 1), _LONGEST_BLOCK)
+        edges = [np.append(np.arange(start, stop, length), stop) for start, stop in ranges]
+        self._starts = np.concatenate([these[:-1] for these in edges])
+        self._stops = np.concatenate([these[1:] for these in edges])
+        self._rng = rng
+        self._ahead = self._starts[:0], self._stops[:0]  # the blocks to come in this pass
+        self._rows_ahead = 0
+
+    def take(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The starts and the stops of the next so many rows."""
+        parts = []
+        while rows > 0:
+            if self._rows_ahead == 0:
+                order = self._rng.permutation(self._starts.size)
+                self._ahead, self._rows_ahead = (self._starts[order], self._stops[order]), self._rows
+            taken = min(rows, self._rows_ahead)
+            parts.append(self._take_from_pass(taken))
+            rows -= taken
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate([starts for starts, _ in parts]), np.concatenate([stops for _, stops in parts])
+
+    def _take_from_pass(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        starts, stops = self._ahead
+        self._rows_ahead -= rows
+        if self._rows_ahead == 0:
+            return starts, stops
+        ends = (stops - starts).cumsum()
+        last = int(ends.searchsorted(rows))  # the block that the last of these rows lies in
+        taken, ahead = (starts[: last + 1], stops[: last + 1].copy()), (starts[last:].copy(), stops[last:])
+        ahead[0][0] = taken[1][-1] = stops[last] - (ends[last] - rows)
+        self._ahead = ahead
+        return taken
+
+
+def kernel_rows(X: Any) -> DenseRows | CSRRows:
+    """Return the rows of a matrix in the form kernels take."""
+    return (X.data, X.indices, X.indptr) if sparse.issparse(X) else X
 
 
 def equal_ranges(n_rows: int, folds: int) -> list[tuple[int, int]]:
@@ -313,77 +520,59 @@ def _folds_of_groups(
     loads = np.zeros((folds, n_classes))
     found = np.empty(n_groups, dtype=np.intp)
     shuffled = rng.permutation(n_groups)
-    for group in shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]:
+    by_size = shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]
+    for group in by_size[:_LARGE_GROUPS]:
         unevenness = (loads * shares[group]).sum(axis=1)
         found[group] = np.argmin(unevenness)
         loads[found[group]] += shares[group]
+    # Of the many others, each class's in turn, the larger ones first.
+    others = by_size[_LARGE_GROUPS:]
+    others = others[np.argsort(counts[others].argmax(axis=1), kind="stable")]
+    found[others] = np.arange(others.size) % folds
     return found
 
 
-class WeightedReward:
-    """Minus a weighted mean of the two classes' rewards, as a function of (weights, intercept), and its gradient.
+class GivenFolds(NamedTuple):
+    """Which rows must share a fold."""
 
-    ``class_weights`` are what the mean rewards of the positives and of the negatives weigh; only their proportion
-    matters.
+    groups: NDArray[np.intp] | None = None
+    fold_of_row: NDArray[np.intp] | None = None
+    """None if any row may lie anywhere."""
+    common: NDArray[np.intp] | None = None
+    """One of each of the rows that come often, the most frequent first."""
+
+
+def folds_of_rows(
+    X: Any, groups: NDArray[np.intp] | None, codes: NDArray[Any], folds: int, rng: np.random.Generator
+) -> GivenFolds:
+    """Return a fold for each row that keeps groups together; without groups, equal rows.
+
+    A model that has met a row would flatter itself on its duplicate. Rows that are a hundredth of all or more are
+    spread over the folds all the same: they will come again, and a model that has met none of them would be
+    another one. All rows may lie anywhere if else a class would be in one fold alone.
     """
-
-    def __init__(self, rows: ArrayRows, reward: Reward, class_weights: tuple[float, float]):
-        on_positives, on_negatives = class_weights
-        weights = np.abs(rows.signed_weights, dtype=np.float64)
-        self._signs = np.sign(rows.signed_weights).astype(np.float64)
-        positive = self._signs > 0
-        per_point = np.where(
-            positive,
-            on_positives / max(weights[positive].sum(), 1e-300),
-            on_negatives / max(weights[~positive].sum(), 1e-300),
-        )
-        self._weights = weights * per_point / max(on_positives + on_negatives, 1e-300)
-        self._rows = rows
-        self._reward = reward
-
-    def __call__(self, model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        margins = self._signs * self._rows.scores(model[:-1], model[-1])
-        loss = -float(self._weights @ self._reward.value(margins))
-        pull = -self._weights * self._signs * self._reward.slope(margins)
-        return loss, np.append(self._rows.weighted_sum(pull), pull.sum())
-
-
-def reward_sums(
-    scores: NDArray[Any], signed_weights: NDArray[Any], reward: Reward
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the sums of the rewards of positives and negatives, and those of their weights."""
-    weights = np.abs(signed_weights, dtype=np.float64)
-    rewards = weights * reward.value(np.sign(signed_weights) * scores)
-    sides = (signed_weights > 0, signed_weights < 0)
-    return np.array([rewards[mine].sum() for mine in sides]), np.array([weights[mine].sum() for mine in sides])
-
-
-def chunk_scores(chunk: Chunk, model: LinearModel) -> tuple[NDArray[Any], NDArray[np.float32]]:
-    """Return the scores of a chunk's points, and their signed weights."""
-    rows, ranges = chunk.rows, list(zip(chunk.starts, chunk.stops, strict=True))
-    matrix = (
-        rows if isinstance(rows, np.ndarray) else sparse.csr_matrix(rows, (rows[2].size - 1, model.weights.size))
+    if groups is not None:
+        return GivenFolds(groups, _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups])
+    keys, first, numbers, counts = np.unique(
+        hash_rows(X), return_index=True, return_inverse=True, return_counts=True
     )
-    narrow = np.asarray(model.weights, dtype=matrix.dtype)
-    scores = np.concatenate([matrix[start:stop] @ narrow for start, stop in ranges])
-    weights = np.concatenate([chunk.signed_weights[start:stop] for start, stop in ranges])
-    return scores + matrix.dtype.type(model.intercept), weights
+    if keys.size == codes.size:
+        return GivenFolds()
+    often = np.flatnonzero(counts >= _COMMON_SHARE * codes.size + 1)
+    common = first[often[np.argsort(-counts[often], kind="stable")]]
+    spread = np.flatnonzero(counts[numbers] >= _COMMON_SHARE * codes.size + 1)
+    numbers[spread] = keys.size + np.arange(spread.size)
+    numbers = np.unique(numbers, return_inverse=True)[1]
+    found = _folds_of_groups(numbers, codes.astype(np.intp), folds, rng)[numbers]
+    if min(np.unique(found[codes == code]).size for code in np.unique(codes)) < 2:
+        return GivenFolds(common=common)
+    return GivenFolds(numbers, found, common)
 
 
 def class_totals(signed_weights: NDArray[Any]) -> tuple[float, float]:
     """Return the weight of all positives and of all negatives."""
     positive, negative, _, _ = weight_moments(signed_weights)
     return positive, negative
-
-
-def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
-    """Return the squared length of every row."""
-    squared: NDArray[np.floating[Any]] = np.empty(X.shape[0], dtype=X.dtype)
-    if sparse.issparse(X):
-        square_csr_rows(X.data, X.indptr, squared)
-    else:
-        square_dense_rows(X, squared)
-    return squared
 
 
 def sum_of_squares(X: Any) -> float:

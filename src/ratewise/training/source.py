@@ -13,17 +13,22 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..measures import Measure
+from ..rewards import Reward, Sigmoid
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
 from ..solvers.batch import maximize
 from ..solvers.certify import Decision
-from ..solvers.state import LinearModel, Summary
+from ..solvers.multiclass import MultinomialLogistic
+from ..solvers.state import Chunk, LinearModel, Summary
 from ..solvers.threshold import rates_at
 from ..transforms import Transform
-from .rows import ArrayRows, WeightedReward, chunk_scores, reward_sums
+from .rows import ArrayRows
 
 R = TypeVar("R", bound=Run)
+
+ALL_ROWS = -1
 
 Progress = Callable[[dict[str, Any]], object]
 """Takes stage, done_rows, total_rows and, while rows are learned from in windows, tpr, tnr and value."""
@@ -44,6 +49,7 @@ class Statistics(NamedTuple):
     """Numbers that a pass reads."""
     sparse: bool
     n_groups: int | None = None
+    in_memory: bool = False
 
     @property
     def rarer_rows(self) -> int:
@@ -64,12 +70,14 @@ class TrainingRows(Protocol):
     """Points that one model meets in a pass over all rows."""
     whole_steps: bool
     """A pass is a few steps on all rows at once, not a step per point."""
+    common_rows: Any
+    """One of each of the rows that come often, transformed, the most frequent first; None where not looked for."""
 
     def summary(self, fold: int) -> Summary:
         """Sum up the rows that one pass of a run of this fold learns from."""
 
     def train(self, runs: Sequence[tuple[int, R]]) -> list[R]:
-        """Bring runs, each with its fold, to their end."""
+        """Bring runs, each with its fold, to their end; in memory, fold ``ALL_ROWS`` leaves none out."""
 
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
         """Score the validation rows of every fold by its own model."""
@@ -108,7 +116,7 @@ class FitResult(NamedTuple):
     rates: Any
     """``Rates``; with several models a list of them."""
     stages: Any
-    solver: Solver
+    solver: Solver | MultinomialLogistic
     """What made the model."""
     interval: Any
     """``RatesInterval``; with several models a list of them."""
@@ -139,6 +147,29 @@ class FitResult(NamedTuple):
             decision.message,
         )
 
+    def widened(self, occupied: NDArray[np.integer[Any]] | None, n_columns: int) -> FitResult:
+        """Return the result of all columns, where only some of them have entries and were fitted."""
+        if occupied is None:
+            return self
+        coef, scale = np.zeros((self.coef.shape[0], n_columns)), np.ones(n_columns)
+        coef[:, occupied], scale[occupied] = self.coef, self.scale
+        return self._replace(coef=coef, scale=scale)
+
+
+def occupied_columns(X: Any) -> tuple[Any, NDArray[np.integer[Any]] | None]:
+    """Return sparse rows without the columns that have no entry, and which columns are left.
+
+    What a fit costs grows with the columns, and a column without an entry has the coefficient 0. Other rows, and
+    those with more entries than columns, are left as they are.
+    """
+    if not sparse.issparse(X) or X.nnz >= X.shape[1]:
+        return X, None
+    occupied, places = np.unique(X.indices, return_inverse=True)
+    if not occupied.size:
+        return X, None
+    places = places.reshape(-1).astype(X.indices.dtype)
+    return type(X)((X.data, places, X.indptr), shape=(X.shape[0], occupied.size)), occupied
+
 
 def answer(rows: ArrayRows, request: Request) -> Any:
     """Answer any request but :class:`Learn` from rows in memory."""
@@ -157,7 +188,9 @@ def answer(rows: ArrayRows, request: Request) -> Any:
             rewards, weights = (np.sum([one[k] for one in sums], axis=0) for k in (0, 1))
             return tuple((rewards / np.maximum(weights, 1e-300)).tolist())
         case Maximize(reward, class_weights):
-            return maximize(WeightedReward(rows, reward, class_weights), request)
+            objective = WeightedReward(rows, reward, class_weights)
+            by_curvature = request.few_rows and rows.curvature_is_cheap
+            return maximize(objective, request, objective.curvature if by_curvature else None)
     raise TypeError(f"{type(request).__name__} is no request that rows in memory can answer.")
 
 
@@ -168,7 +201,7 @@ def learn(request: Learn, rows: ArrayRows, points: int) -> None:
 
 
 class Runner:
-    """A run with the rows it learns from, and how far its present request has come. Can be pickled in between."""
+    """A run with the rows it learns from, and how far its present request has come. Plain data in between."""
 
     def __init__(self, run: Run, fold: int, seen: Summary):
         self.run, self.fold, self.seen = run, fold, seen
@@ -228,3 +261,62 @@ class Runner:
         self._begun = False
         self._points = self._passes = 0
         self.run.receive(found)
+
+
+_WINDOW = Sigmoid()  # its slope is the curvature of the logistic reward, to base e
+
+
+class WeightedReward:
+    """Minus a weighted mean of the two classes' rewards, as a function of (weights, intercept), and its gradient.
+
+    ``class_weights`` are what the mean rewards of the positives and of the negatives weigh; only their proportion
+    matters.
+    """
+
+    def __init__(self, rows: ArrayRows, reward: Reward, class_weights: tuple[float, float]):
+        self._signs, shares = rows.signs_and_shares
+        on_positives, on_negatives = class_weights
+        total = max(on_positives + on_negatives, 1e-300)
+        self._weights = np.where(self._signs > 0, on_positives / total, on_negatives / total) * shares
+        self._rows = rows
+        self._reward = reward
+        self._last: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+
+    def __call__(self, model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        values, slopes = self._reward.value_and_slope(self._margins(model))
+        loss = -float(self._weights @ values)
+        pull = -self._weights * self._signs * slopes
+        return loss, np.append(self._rows.weighted_sum(pull), pull.sum())
+
+    def curvature(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the second derivatives of the logistic reward; of the sigmoid, as if it were that."""
+        margins = self._margins(model)
+        pull = self._weights * _WINDOW.slope(margins)
+        return self._rows.weighted_products(pull / math.log(2.0) if self._reward.concave else pull)
+
+    def _margins(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self._last is None or self._last[0] is not model:
+            self._last = model, self._signs * self._rows.scores(model[:-1], model[-1])
+        return self._last[1]
+
+
+def reward_sums(
+    scores: NDArray[Any], signed_weights: NDArray[Any], reward: Reward
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the sums of the rewards of positives and negatives, and those of their weights."""
+    weights = np.abs(signed_weights, dtype=np.float64)
+    rewards = weights * reward.value(np.sign(signed_weights) * scores)
+    sides = (signed_weights > 0, signed_weights < 0)
+    return np.array([rewards[mine].sum() for mine in sides]), np.array([weights[mine].sum() for mine in sides])
+
+
+def chunk_scores(chunk: Chunk, model: LinearModel) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    """Return the scores of a chunk's points, and their signed weights."""
+    rows, ranges = chunk.rows, list(zip(chunk.starts, chunk.stops, strict=True))
+    matrix = (
+        rows if isinstance(rows, np.ndarray) else sparse.csr_matrix(rows, (rows[2].size - 1, model.weights.size))
+    )
+    narrow = np.asarray(model.weights, dtype=matrix.dtype)
+    scores = np.concatenate([matrix[start:stop] @ narrow for start, stop in ranges])
+    weights = np.concatenate([chunk.signed_weights[start:stop] for start, stop in ranges])
+    return scores + matrix.dtype.type(model.intercept), weights
