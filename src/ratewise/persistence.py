@@ -22,7 +22,7 @@ import numpy as np
 from . import __version__, measures
 from ._atomic import write_bytes
 from .estimators import MeasureClassifier
-from .measures import FunctionMeasure, Measure, Rates, get_measure
+from .measures import FunctionMeasure, Measure, Rates, RatesInterval, get_measure
 from .streams.encode import Encoder
 
 FORMAT = "ratewise model"
@@ -32,7 +32,9 @@ FORMAT_VERSION = 1
 _MEASURES = {
     kind.__name__: f"{kind.__module__}.{kind.__name__}"
     for kind in vars(measures).values()
-    if isinstance(kind, type) and issubclass(kind, (Measure, Rates)) and not inspect.isabstract(kind)
+    if isinstance(kind, type)
+    and issubclass(kind, (Measure, Rates, RatesInterval))
+    and not inspect.isabstract(kind)
     if kind is not FunctionMeasure
 }
 
@@ -65,7 +67,7 @@ MOVED_TYPES = {
 _PLAIN_TYPES = {
     "DictNode": {"builtins.dict"},
     "ListNode": {"builtins.list"},
-    "TupleNode": {"builtins.tuple", _MEASURES["Rates"]},
+    "TupleNode": {"builtins.tuple", _MEASURES["Rates"], _MEASURES["RatesInterval"]},
     "JsonNode": {"builtins.str"},
     "TypeNode": {"builtins.str"},
 }
@@ -88,7 +90,15 @@ _FITTED = (
     "stages_",
     "history_",
 )
-_OPTIONAL = ("constraints_met_", "encoder_", "target_", "feature_spread_", "multilabel_")
+_OPTIONAL = (
+    "constraints_met_",
+    "rates_interval_",
+    "calibration_",
+    "encoder_",
+    "target_",
+    "feature_spread_",
+    "multilabel_",
+)
 
 
 def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:
@@ -255,7 +265,9 @@ def _classifier_from(content: Any, name: str) -> MeasureClassifier:
 def _checked_again(value: Any) -> Any:
     """Return a measure or solver created again, because one from a file has not run its own checks."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.replace(value)
+        # Bounds of earlier versions were kept by their margins, without a confidence.
+        by_margin = hasattr(type(value), "confidence") and "confidence" not in vars(value)
+        return dataclasses.replace(value, **({"confidence": None} if by_margin else {}))
     return value
 
 
@@ -277,6 +289,7 @@ def _require_sound(classifier: MeasureClassifier, name: str) -> None:
         and _is_array(classifier.intercept_, (n_models,))
         and (isinstance(classifier.rates_, Rates) if two else several)
         and (names is None or names.shape == (n_features,))
+        and _is_array(getattr(classifier, "calibration_", np.zeros((n_models, 5))), (n_models, 5))
         and dataclasses.is_dataclass(classifier.solver_)
         and _is_text(classifier.stages_)
         and _is_table(classifier.history_)

@@ -63,6 +63,17 @@ def test_evaluate_tells_the_counts_and_the_measures_of_the_predictions(run, file
     assert report["tnr"]["value"] > 0.8
 
 
+def test_intervals_of_the_rates_are_told_and_rows_that_contradict_them_too(run, files, rows_to_test, tmp_path):
+    fitted = run("fit", files / "train.csv", "--target", "label", "-o", tmp_path / "model.skops")
+    assert "On new rows expect TPR 0." in fitted.stdout
+    assert "95% intervals" in run("inspect", files / "model.skops").stdout
+    alike = json.loads(run("evaluate", files / "model.skops", files / "test.csv", "--json").stdout)
+    assert alike["contradicted"] == []
+    rows_to_test.assign(age=-rows_to_test["age"]).to_csv(tmp_path / "drifted.csv", index=False)
+    drifted = run("evaluate", files / "model.skops", tmp_path / "drifted.csv")
+    assert "The TPR here is not the one of the fit" in drifted.stdout
+
+
 def test_the_same_seed_gives_the_same_model_and_intervals(run, files, tmp_path):
     for name in ("a", "b"):
         result = run("fit", files / "train.csv", "--target", "label", "--seed", 5, "-o", tmp_path / name)

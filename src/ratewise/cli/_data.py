@@ -147,3 +147,13 @@ def written(path: str) -> Iterator[BinaryIO]:
     else:
         with atomic_write(path) as file:
             yield file
+
+
+def interval_words(model: Any) -> str | None:
+    """Return between what a model's rates lie on new rows; None for a model that does not know."""
+    found = getattr(model, "rates_interval_", None)
+    if found is None:
+        return None
+    ends = {"TPR": found.tpr, "TNR": found.tnr, model.measure_.label: found.value}
+    said = ", ".join(f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in ends.items())
+    return f"{said} ({found.confidence:.0%} intervals)"

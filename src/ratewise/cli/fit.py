@@ -177,12 +177,17 @@ def _say_how_to_resume(place: Path | None) -> None:
 
 
 def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None:
+    from ._data import interval_words
+
     rates = classifier.rates_
     value = float(classifier.measure_.value(*rates))
     survey = getattr(classifier, "survey_", None)
     rows = None if survey is None else int(survey.rows)
     if as_json:
         found = {"measure": classifier.measure_.label, "value": value, **rates._asdict()}
+        interval = getattr(classifier, "rates_interval_", None)
+        found |= {"rates_interval": None if interval is None else interval._asdict()}
+        found |= {"constraints_met": bool(classifier.constraints_met_)}
         more = {"features": classifier.n_features_in_, "rows": rows, "seconds": seconds, "model": output}
         print_json(found | more)
         return
@@ -192,6 +197,8 @@ def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None
         [(classifier.measure_.label, value, rates.tpr, rates.tnr, rates.prevalence)],
         to_stderr=to_stderr,
     )
+    if (words := interval_words(classifier)) is not None:
+        click.echo(f"On new rows expect {words}.", err=to_stderr)
     if survey is not None:
         _warn(survey)
     counted = f"{rows:,} rows, " if rows is not None else ""

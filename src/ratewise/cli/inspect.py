@@ -36,7 +36,7 @@ def inspect(model: str, top: int, as_json: bool) -> None:
 
 
 def _report(classifier: Any, top: int) -> dict[str, Any]:
-    from ._data import positive_class
+    from ._data import interval_words, positive_class
 
     survey = getattr(classifier, "survey_", None)
     positive = positive_class(classifier)
@@ -46,6 +46,7 @@ def _report(classifier: Any, top: int) -> dict[str, Any]:
         "tpr": classifier.rates_.tpr,
         "tnr": classifier.rates_.tnr,
         "prevalence": classifier.rates_.prevalence,
+        "on_new_rows": interval_words(classifier),
         "classes": classifier.classes_.tolist(),
         "positive": positive.item() if hasattr(positive, "item") else positive,
         "target": getattr(classifier, "target_", None),

@@ -130,7 +130,7 @@ class StreamFitting:
         self.n_features_in_ = stream.encoder.n_features
         self.history_ = history.table()
         self._online = None
-        fitted = fitted_two_classes(result, labels.classes, self.pos_label, settings.measure)
+        fitted = fitted_two_classes(result, labels.classes, self.pos_label)
         self._store(fitted, settings)
         remember_stream(self, stream, survey)
         warn_of_constraints(fitted.message, stacklevel=3)

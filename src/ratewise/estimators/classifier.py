@@ -101,9 +101,18 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     rates_ : Rates
         (tpr, tnr, prevalence): with sharpening, of out-of-fold scores where there are folds; otherwise of the
         training rows. With more than two classes or with labels, a list of them.
+    rates_interval_ : RatesInterval
+        (tpr, tnr, value, confidence): between what the rates and the measure lie on new rows, with 95% or the
+        confidence of the measure's bounds. With more than two classes or with labels, a list of them.
     constraints_met_ : bool
-        Whether ``rates_`` keep the measure's constraints, if it has any, by their margins. ``fit`` warns where
-        they do not (:class:`~ratewise.ConstraintWarning`).
+        Whether the measure's bounds, if it has any, hold on new rows with the confidence it states. ``fit`` warns
+        with numbers where that cannot be promised (:class:`~ratewise.ConstraintWarning`). After ``partial_fit``
+        it is no promise, because the rows it goes by were learned from.
+    calibration_ : array of shape (n_models, 5)
+        The curve from scores to log odds behind ``predict_proba``, one per row of ``coef_``
+        (:class:`~ratewise.solvers.calibrate.Calibration`).
+    decision_threshold_ : float, or an array with one per label
+        The probability at which ``predict`` changes its mind; not for more than two classes.
     stages_ : tuple of str
         With sharpening: the stages whose mean the model is.
     history_ : dict of arrays
@@ -266,5 +275,6 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         self.classes_, self.multilabel_ = fitted.classes, fitted.multilabel
         self.coef_, self.intercept_ = result.coef, result.intercept
         self.feature_spread_ = result.scale
-        self.rates_, self.stages_ = result.rates, result.stages
+        self.rates_, self.rates_interval_, self.stages_ = result.rates, result.interval, result.stages
+        self.calibration_ = result.calibration
         self.constraints_met_ = fitted.message is None

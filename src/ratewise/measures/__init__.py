@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
-from ._rates import Constraint, ConstraintWarning, Rates, rates_from_labels
+from ._rates import Constraint, ConstraintWarning, Rates, RatesInterval, rates_from_labels
 from .base import (
     ConcaveMeasure,
     Measure,
@@ -127,6 +127,7 @@ __all__ = [
     "PseudoLinearMeasure",
     "QMean",
     "Rates",
+    "RatesInterval",
     "RecallAtPrecision",
     "RecallAtPrecisionAndPrevalence",
     "TPRAtFPR",

@@ -16,7 +16,7 @@ import math
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
@@ -109,6 +109,14 @@ class Scores(NamedTuple):
     signed_weights: NDArray[np.floating[Any]]
     points: tuple[float, float] | None = None
     """Of a histogram: the effective points of both classes. None: one value per row."""
+    folds: tuple[int, ...] | None = None
+    """How many of the values each fold has, in order, where folds can be told apart."""
+
+    def of_folds(self, which: Collection[int]) -> Scores:
+        """Return the scores of some folds only."""
+        assert self.folds is not None
+        kept = np.repeat([fold in which for fold in range(len(self.folds))], self.folds)
+        return Scores(self.values[kept], self.signed_weights[kept])
 
     def mean_and_deviation(self) -> tuple[float, float]:
         if self.points is None:
