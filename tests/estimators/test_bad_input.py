@@ -21,7 +21,7 @@ FALLING = PseudoLinear(a=(0, 1, -1), b=(2, 0, 0))
 # Parameters that both fit and partial_fit must refuse, and words of the refusal.
 BAD_PARAMETERS = [
     ({"measure": "f11"}, "There is no measure 'f11'. Did you mean .*'f1'"),
-    ({"measure": "g-mean"}, "There is no measure 'g-mean'. Did you mean .*'gmean'"),
+    ({"measure": "g-men"}, "There is no measure 'g-men'. Did you mean .*'gmean'"),
     ({"measure": FBeta}, "measure=FBeta is a class"),
     ({"measure": None}, "measure must be a name, a Measure or a function"),
     ({"solver": "stemp"}, "There is no solver 'stemp'. Did you mean 'stamp'"),
