@@ -237,21 +237,47 @@ def test_sparse_rows_must_be_finite():
         list(stream.windows())
 
 
-def test_dates_nested_and_binary_columns_are_refused_by_name():
+def test_dates_and_times_become_seconds():
     pa = pytest.importorskip("pyarrow")
     import datetime
 
+    moment = datetime.datetime(2020, 1, 1, 12, 30, 15, 500_000)
+    midnight = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC).timestamp()
+    for value, seconds in (
+        (moment.date(), midnight),
+        (moment, midnight + 45_015.5),
+        (moment.time(), 45_015.5),
+        (datetime.timedelta(days=1, seconds=2), 86_402.0),
+    ):
+        column = pa.array([value, None, value])
+        encoder, survey = learned({"when": column})
+        assert encoder.feature_names == ("when in seconds",)
+        assert survey.missing == {"when": 1}
+        assert encoder.transform({"when": column}).ravel() == pytest.approx([seconds] * 3, rel=1e-7)
+    column = np.array(["2020-01-01", "NaT", "2020-01-03"], dtype="M8[D]")
+    encoder, _ = learned({"when": column})
+    assert encoder.transform({"when": column}).ravel().tolist() == [midnight + 86_400.0 * day for day in (0, 1, 2)]
+
+
+def test_a_date_where_numbers_were_learned_is_refused_and_the_other_way_round():
+    dates, numbers = np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"), np.array([1.0, 2.0])
+    of_dates, _ = learned({"a": dates})
+    of_numbers, _ = learned({"a": numbers})
+    with pytest.raises(DataError, match="column 'a': dates or times are expected here, and it holds numbers"):
+        of_dates.transform({"a": numbers})
+    with pytest.raises(DataError, match="column 'a': numbers are expected here, and it holds dates or times"):
+        of_numbers.transform({"a": dates})
+
+
+def test_nested_and_binary_columns_are_refused_by_name():
+    pa = pytest.importorskip("pyarrow")
+
     for values, what in (
-        (pa.array([datetime.date(2020, 1, 1)] * 2), "dates or times"),
-        (pa.array([datetime.datetime(2020, 1, 1)] * 2), "dates or times"),
-        (pa.array([datetime.timedelta(1)] * 2), "durations"),
         (pa.array([[1], [2]]), "list"),
         (pa.array([b"a", b"b"]), "binary"),
     ):
         with pytest.raises(DataError, match=f"column 'when': it holds {what}.*features="):
             open_stream([pa.table({"when": values, "y": [0, 1]})], target="y")
-    with pytest.raises(DataError, match="column 'when': it holds dates"):
-        open_stream([({"when": np.array(["2020-01-01"], dtype="M8[D]")}, [0])])
 
 
 def test_long_text_is_refused_by_name():

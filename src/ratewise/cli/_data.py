@@ -72,9 +72,9 @@ def stream_for(
 
 def scores_of(model: Any, window: Any) -> Any:
     """Return the decision function. Columns were found by name when they were read, and are a bare matrix now."""
-    if window.X.shape[1] != model.n_features_in_:
+    if window.X.shape[1] != model.coef_.shape[1]:
         raise ValueError(
-            f"{window.where}: {window.X.shape[1]:,} columns, where the model has {model.n_features_in_:,}."
+            f"{window.where}: {window.X.shape[1]:,} columns, where the model has {model.coef_.shape[1]:,}."
         )
     return np.asarray(window.X @ model.coef_[0]) + model.intercept_[0]
 

@@ -66,7 +66,7 @@ class MulticlassFit:
         )
         names = (f"class {label!r}" for label in self.rows.classes.tolist())
         message = first_constraint_message(settings.measure, names, rates, points)
-        return Fitted(self.rows.classes, result, message)
+        return Fitted(self.rows.classes, result.checked(), message)
 
     def _transform(self, rng: np.random.Generator, *, whiten: bool) -> Transform:
         checked, standardize = self.rows.checked, self.options.settings.standardize

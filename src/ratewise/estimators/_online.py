@@ -111,9 +111,8 @@ class OnlineClassifier:
         names = (f"class {label!r}" for label in self._classes.tolist())
         message = first_constraint_message(settings.measure, names, rates, points)
         scale = self._runs[0].standardizer.scale
-        return Fitted(
-            self._classes, FitResult(coef, intercept, scale, rates, (), settings.solver, points), message
-        )
+        result = FitResult(coef, intercept, scale, rates, (), settings.solver, points)
+        return Fitted(self._classes, result.checked(), message)
 
 
 def _log_odds(run: OnlineFit) -> LinearModel:

@@ -125,7 +125,17 @@ class FitResult(NamedTuple):
     ) -> FitResult:
         coef, intercept = transform.inverse_coef(*model)
         intercepts = np.array([intercept - threshold])
-        return cls(coef[np.newaxis, :], intercepts, transform.scale, rates, stages, solver, points)
+        found = cls(coef[np.newaxis, :], intercepts, transform.scale, rates, stages, solver, points)
+        return found.checked()
+
+    def checked(self) -> FitResult:
+        """Return this result, or raise if a number of it is not finite: such a model must not be kept."""
+        if all(np.isfinite(np.asarray(part, dtype=np.float64)).all() for part in (*self[:2], self.rates)):
+            return self
+        raise ValueError(
+            "No model could be learned: numbers beyond the range of float32 arose in training. Bring the columns "
+            "of X to a common scale (standardize=True does), and look for values far from all others."
+        )
 
 
 def answer(rows: ArrayRows, request: Request) -> Any:

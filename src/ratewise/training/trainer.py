@@ -132,6 +132,8 @@ class Trainer:
         model = mean_model(selected.models)
         own = rows.own_scores(model)
         threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, selected.tolerance)
+        if own.all_equal:  # the folds' models may still differ, by chance
+            scores = own
         rates = rates_at(scores.values, scores.signed_weights, threshold)
         return model, threshold, rates, selected.stages, selected.best
 
