@@ -37,6 +37,12 @@ test-oldest: .venv-oldest/made
 	$(ONE_THREAD) .venv-oldest/bin/pytest -n 2 --hypothesis-seed=0 -m "not slow" \
 		-W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(ARGS)
 
+# The tests that need PyTorch, which `make test` skips where it is missing. The version is one with a small CPU build.
+TORCH ?= torch==2.13.0
+test-torch: .venv/made
+	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
+	$(ONE_THREAD) $(BIN)/pytest tests/test_torch.py src/ratewise/torch tests/test_examples.py -k torch
+
 # ruff, mypy and import-linter before every commit, from .venv and without a network.
 hooks: .venv/made
 	@command -v pre-commit > /dev/null || { echo "pre-commit is missing: pip install pre-commit"; exit 1; }

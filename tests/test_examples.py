@@ -11,24 +11,41 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parent.parent
+NEEDS_TORCH = {"torch_loss.py", "torch.md"}
 ARGUMENTS = {"digits.py": ["--splits", "1"], "plots.py": ["figure.png"]}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+SLOW = {"digits.py", "large_data.py", "choosing-a-measure.md", "distributed.md"}
+
+
+def each(paths):
+    """A test per file; those that take seconds are slow tests."""
+    marked = [pytest.param(path, marks=[pytest.mark.slow] if path.name in SLOW else []) for path in paths]
+    return {"argvalues": marked, "ids": [path.name for path in paths]}
+
+
+@pytest.mark.parametrize("example", **each(sorted((ROOT / "examples").glob("*.py"))))
 def test_the_example_runs(example, monkeypatch, capsys, tmp_path):
+    skip_without_torch(example)
     monkeypatch.chdir(tmp_path)  # what an example writes must not land among the sources
     monkeypatch.setattr(sys, "argv", [example.name, *ARGUMENTS.get(example.name, [])])
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out.strip()
 
 
+def skip_without_torch(path):
+    if path.name in NEEDS_TORCH:
+        pytest.importorskip("torch")
+
+
 def python_blocks(page):
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", **each([page for page in PAGES if python_blocks(page)]))
 def test_the_code_on_the_page_runs(page, monkeypatch, tmp_path):
+    skip_without_torch(page)
     monkeypatch.chdir(tmp_path)
     module = ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)  # checkpoints pickle the classes that a page defines

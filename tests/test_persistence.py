@@ -93,8 +93,9 @@ def test_many_classes_and_labels_come_back(several, tmp_path):
     X, y = rows()
     second = (X[:, 1] > 0).astype(int)
     target = np.array(["a", "b", "c"])[y + second] if several == "classes" else np.column_stack([y, second])
-    classifier = MeasureClassifier("f1", sharpen=False, random_state=0).fit(X, target)
+    classifier = MeasureClassifier("f1", sharpen=Sharpen(passes=1), random_state=0).fit(X, target)
     loaded = through_a_file(classifier, tmp_path)
+    assert loaded.solver_ == classifier.solver_
     assert np.array_equal(loaded.predict(X), classifier.predict(X))
     assert loaded.score(X, target) == classifier.score(X, target)
     assert loaded.rates_ == classifier.rates_

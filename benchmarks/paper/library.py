@@ -15,7 +15,7 @@ from ratewise.estimators import MeasureClassifier
 from ratewise.estimators._validation import Columns, checked_labels, training_set
 from ratewise.measures import Measure, PseudoLinearMeasure
 from ratewise.solvers import Amp, LinearModel, Task, best_threshold
-from ratewise.solvers.history import History
+from ratewise.solvers.base import History
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner
 from ratewise.transforms import Standardizer

@@ -25,8 +25,7 @@ from ratewise.kernels import (
 from ratewise.measures import get_measure
 from ratewise.rewards import Hinge, Logistic, Reward, Sigmoid
 from ratewise.solvers.state import Chunk, Learner, LearnSettings
-from ratewise.training.rows import ArrayRows
-from ratewise.training.storage import kernel_rows
+from ratewise.training.rows import ArrayRows, kernel_rows
 from ratewise.transforms import Standardizer
 
 from .callgrind import Callgrind

@@ -27,6 +27,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     written = target if direct else target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
         with _naming_the_file(path), open(written, "wb" if direct else "xb") as file:
+            if not direct:
+                _lock(file)  # abandoned_parts tells by it that this process lives
             yield file
             file.flush()
             if not direct:
@@ -48,11 +50,32 @@ def write_bytes(path: str | os.PathLike[str] | BinaryIO, content: bytes) -> None
         file.write(content)
 
 
-def partial_files(path: str | os.PathLike[str]) -> list[Path]:
-    """Return what :func:`atomic_write` left beside a file when its process was killed."""
+def abandoned_parts(path: str | os.PathLike[str]) -> list[Path]:
+    """Return what :func:`atomic_write` left beside a file when its process was killed, not what is in use."""
     target = Path(os.path.realpath(path))
     pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.partial")
-    return [one for one in target.parent.glob(".*.partial") if pattern.fullmatch(one.name)]
+    return [one for one in target.parent.glob(".*.partial") if pattern.fullmatch(one.name) and _is_abandoned(one)]
+
+
+def _is_abandoned(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return _lock(file)
+    except OSError:
+        return False
+
+
+def _lock(file: BinaryIO) -> bool:
+    """Lock an open file, which its closing or the end of the process undoes; False if another process has."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows, where no file can be removed that another process has open
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)  # some file systems have no locks
+    return True
 
 
 @contextlib.contextmanager

@@ -46,6 +46,7 @@ OWN_TYPES = (
     "ratewise.solvers.amp.Amp",
     "ratewise.solvers.logistic.PenalizedLogistic",
     "ratewise.solvers.logistic.WeightedLogistic",
+    "ratewise.solvers.multiclass.MultinomialLogistic",
     "ratewise.solvers.sharpen.Sharpen",
     "ratewise.solvers.spade.Spade",
     "ratewise.solvers.stamp.Stamp",

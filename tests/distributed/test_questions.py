@@ -34,7 +34,7 @@ from ratewise.solvers import LinearModel, best_threshold, rates_at
 from ratewise.solvers.base import Learn, leverage_settings
 from ratewise.solvers.state import Learner, Summary
 from ratewise.solvers.threshold import ScoreBins
-from ratewise.training.rows import WeightedReward
+from ratewise.training.source import WeightedReward
 from ratewise.transforms import Standardizer, Whitener
 
 MODEL = LinearModel(np.linspace(-1.0, 1.0, 6), 0.25)

@@ -50,7 +50,9 @@ def far_outliers(rng):
     return X, positive
 
 
-@pytest.mark.parametrize("name", ["f1", "gmean", "min"])
+@pytest.mark.parametrize(
+    "name", ["f1", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gmean", "min"))]
+)
 @pytest.mark.parametrize(
     "make", [raw_columns, one_in_a_thousand, one_hot, pytest.param(text, marks=pytest.mark.slow), far_outliers]
 )

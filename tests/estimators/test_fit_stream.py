@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from ratewise.solvers import Stamp, WeightedLogistic
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.streams import DataError
 from ratewise.training import config
+from ratewise.training.checkpoint import CheckpointWarning
 
 HERE = Path(__file__).parent
 
@@ -394,7 +396,7 @@ def test_a_damaged_checkpoint_is_warned_of_and_the_one_before_it_gives_the_same_
     content[len(content) // 2] ^= 4
     kept.write_bytes(bytes(content) if damage == "flipped" else bytes(content[:-100]))
     classifier = MeasureClassifier(random_state=0)
-    with pytest.warns(RuntimeWarning, match="is damaged and was not used"):
+    with pytest.warns(RuntimeWarning, match="is damaged.*and was not used"):
         classifier.fit_stream(streamed(X, y), 2, checkpoint=kept)
     assert same_bits(classifier, whole)
 
@@ -420,11 +422,111 @@ def test_a_checkpoint_of_another_fit_is_refused(settings, how, named, tmp_path, 
         )
 
 
-def test_a_checkpoint_of_other_rows_is_refused(tmp_path, windows_only):
+@pytest.mark.parametrize(
+    "change", [lambda X, y: (X[:-500], y[:-500]), lambda X, y: (X + np.float32(1), y), lambda X, y: (X, 1 - y)]
+)
+def test_a_fit_of_batches_that_have_changed_begins_anew_and_says_so(change, tmp_path, windows_only):
+    X, y = rows(6000)
     kept = tmp_path / "kept"
-    MeasureClassifier(random_state=0).fit_stream(streamed(*rows(6000)), 2, checkpoint=kept)
-    with pytest.raises(ValueError, match="another fit: rows was 6000 and is 7000"):
-        MeasureClassifier(random_state=0).fit_stream(streamed(*rows(7000)), 2, checkpoint=kept)
+    MeasureClassifier(random_state=0).fit_stream(streamed(X, y), 2, checkpoint=kept)
+    again = MeasureClassifier(random_state=0)
+    with pytest.warns(CheckpointWarning, match=r"begins anew: the rows have changed since"):
+        again.fit_stream(streamed(*change(X, y)), 2, checkpoint=kept)
+    assert same_bits(again, MeasureClassifier(random_state=0).fit_stream(streamed(*change(X, y)), 2))
+
+
+def mend(file, other):
+    file.write_bytes(file.read_bytes().replace(b"0.5", b"5.5"))
+
+
+def mend_within_the_same_second(file, other):
+    about = file.stat()
+    mend(file, other)
+    os.utime(file, ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+def shorten(file, other):
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-9]))
+
+
+def swap(file, other):
+    one, two = file.read_bytes(), other.read_bytes()
+    file.write_bytes(two)
+    other.write_bytes(one)
+
+
+def touch(file, other):
+    os.utime(file, ns=(1, 1))
+
+
+@pytest.mark.parametrize("change", [mend, mend_within_the_same_second, shorten, swap, touch])
+def test_a_fit_of_a_file_that_has_changed_begins_anew_and_says_so(change, tmp_path, windows_only):
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for number, file in enumerate(files):
+        X, y = rows(3000, seed=number)
+        np.savetxt(file, np.column_stack([X, y]), delimiter=",", header="a,b,c,d,e,y", comments="", fmt="%.4f")
+
+    def fit(**more):
+        stream = open_stream(list(map(str, files)), target="y", window_rows=1000)
+        return MeasureClassifier(random_state=0).fit_stream(stream, 2, **more)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(checkpoint=tmp_path / "kept", checkpoint_every=1, progress=interrupted_after(20))
+    change(*files)
+    with pytest.warns(CheckpointWarning, match=r"begins anew: the rows have changed since \(.*a\.csv"):
+        again = fit(checkpoint=tmp_path / "kept")
+    assert same_bits(again, fit())
+
+
+@pytest.mark.parametrize(
+    ("how", "named"),
+    [({"files": ["b.csv", "a.csv"]}, "files"), ({"positive": 0}, "positive class"), ({"weight": "w"}, "weight")],
+)
+def test_a_checkpoint_of_other_files_classes_or_weights_is_refused(
+    how, named, tmp_path, windows_only, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    X, y = rows(2000)
+    table = np.column_stack([X, 1.0 + y, y])
+    for name in ("a.csv", "b.csv"):
+        np.savetxt(name, table, delimiter=",", header="a,b,c,d,e,w,y", comments="", fmt="%.4f")
+
+    def fit(files=("a.csv", "b.csv"), weight=None, positive=None):
+        stream = open_stream(list(files), target="y", weight=weight, features=["a", "b"], window_rows=1000)
+        MeasureClassifier(random_state=0, pos_label=positive).fit_stream(stream, 2, checkpoint="kept")
+
+    fit()
+    with pytest.raises(ValueError, match=f"another fit: {named} was"):
+        fit(**how)
+
+
+def test_a_fit_that_failed_leaves_no_checkpoint(tmp_path, windows_only):
+    def fail(report):
+        if report["stage"].startswith("learning"):
+            raise ValueError("as for a row that cannot be read")
+
+    with pytest.raises(ValueError, match="as for a row"):
+        MeasureClassifier(random_state=0).fit_stream(
+            streamed(*rows(6000)), 2, checkpoint=tmp_path / "kept", checkpoint_every=1, progress=fail
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_measure_that_is_a_function_is_taken_from_the_fit_that_goes_on(tmp_path, windows_only):
+    def mean(tpr, tnr):
+        return (tpr + tnr) / 2
+
+    X, y = rows(6000)
+    with pytest.raises(KeyboardInterrupt):
+        MeasureClassifier(mean, random_state=0).fit_stream(
+            streamed(X, y), 2, checkpoint=tmp_path / "kept", checkpoint_every=1, progress=interrupted_after(8)
+        )
+    resumed = MeasureClassifier(mean, random_state=0).fit_stream(streamed(X, y), 2, checkpoint=tmp_path / "kept")
+    assert same_bits(resumed, MeasureClassifier(mean, random_state=0).fit_stream(streamed(X, y), 2))
+    with pytest.raises(ValueError, match="another fit: measure was"):
+        MeasureClassifier(lambda tpr, tnr: tpr * tnr, random_state=0).fit_stream(
+            streamed(X, y), 2, checkpoint=tmp_path / "kept"
+        )
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from ratewise import ConstraintWarning, MeasureClassifier
 from ratewise.estimators._prediction import macro_of_classes
 from ratewise.measures import Rates, RecallAtPrecision
 from ratewise.solvers import Sharpen, Spade, Stamp
+from ratewise.solvers.multiclass import MultinomialLogistic
 
 SHORT = Sharpen(passes=4)
 
@@ -107,6 +108,17 @@ def test_a_solver_that_is_named_is_where_sharpening_starts(data):
     )
     assert sharpened.score(X_train, y_train) > plain.score(X_train, y_train) + 0.01
     assert not any("logistic" in stage for stage in sharpened.stages_)
+    assert plain.solver_ == sharpened.solver_ == Stamp(passes=2)
+
+
+def test_the_solver_named_is_the_logistic_regression_that_sharpening_started_from(data):
+    X_train, _, y_train, _ = data
+    given, chosen = (
+        MeasureClassifier("f1", alpha=alpha, sharpen=SHORT, random_state=0).fit(X_train, y_train)
+        for alpha in (1e-3, 0.0)
+    )
+    assert given.solver_ == MultinomialLogistic(l2=1e-3)
+    assert any(stage.endswith(f"L2 {chosen.solver_.l2:.2g}") for stage in chosen.stages_)
 
 
 @pytest.mark.parametrize("parameters", [{"sharpen": SHORT}, {"sharpen": False}])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from ratewise.kernels import evenly_mixed_order
-from ratewise.kernels.shuffle import _IN_CACHE, _shuffle
+from ratewise.kernels.order import _IN_CACHE, _shuffle
 
 
 @settings(deadline=None, max_examples=60)

@@ -143,6 +143,11 @@ def points(n=400, d=22, seed=0):
     return X, (y * rng.uniform(0.5, 2.0, n)).astype(np.float32)
 
 
+def csr_rows(X):
+    matrix = sparse.csr_matrix(X)
+    return matrix.data, matrix.indices, matrix.indptr
+
+
 def assert_same(found, expected, tolerance):
     np.testing.assert_allclose(found.weights, expected.weights, atol=tolerance)
     np.testing.assert_allclose(found.mean_weights, expected.mean_weights, atol=tolerance)
@@ -156,8 +161,8 @@ MEASURES = [None, MinRate(), HMean(), QMean(), GMean()]
 
 @pytest.mark.parametrize(
     ("measure", "reward"),
-    [(None, Hinge()), (None, Logistic()), (None, Sigmoid(2.0))]
-    + [(measure, reward) for measure in MEASURES[1:] for reward in (Hinge(), Logistic())],
+    [(None, Logistic()), (None, Sigmoid(2.0)), (QMean(), Logistic())]
+    + [(measure, Hinge()) for measure in MEASURES],
     ids=str,
 )
 def test_the_loop_matches_its_reference(measure, reward):
@@ -175,8 +180,7 @@ def test_the_loop_matches_its_reference(measure, reward):
 def test_the_loop_matches_its_reference_once_its_stretches_are_as_long_as_they_get(measure, as_csr):
     X, signed_weights = points(6000, 5)
     steps = _STEPS._replace(average_every=200)
-    matrix = sparse.csr_matrix(X)
-    rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
+    rows = csr_rows(X) if as_csr else X
     expected = reference_learn(X, signed_weights, [(0, 5999)], steps, Hinge(), measure, (0.4, 0.6))
     found = compiled_learn(rows, 5, np.float64, signed_weights, [0], [5999], steps, Hinge(), measure, (0.4, 0.6))
     assert len(list(stretches_of([(0, 5999)], 200))[-2]) == 32
@@ -189,8 +193,7 @@ def test_the_loop_matches_its_reference_once_its_stretches_are_as_long_as_they_g
 def test_any_number_of_columns_will_do(d, dtype, tolerance, as_csr):
     X, signed_weights = points(101, d)
     X = X.astype(dtype)
-    matrix = sparse.csr_matrix(X)
-    rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
+    rows = csr_rows(X) if as_csr else X
     expected = reference_learn(
         X.astype(np.float64), signed_weights, [(0, 101)], _STEPS, Hinge(), QMean(), (0.5, 0.5)
     )
@@ -198,21 +201,20 @@ def test_any_number_of_columns_will_do(d, dtype, tolerance, as_csr):
     assert_same(found, expected, tolerance)
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=str)
+@pytest.mark.parametrize("measure", [None, QMean()], ids=str)
 def test_csr_rows_give_the_model_of_dense_rows(measure):
     X, signed_weights = points()
     X = X.astype(np.float32)
-    matrix = sparse.csr_matrix(X)
-    rows = (matrix.data, matrix.indices, matrix.indptr)
+    rows = csr_rows(X)
     arguments = (22, np.float32, signed_weights, [0], [400], _STEPS, Hinge(), measure, (0.5, 0.5))
     dense, csr = compiled_learn(X, *arguments), compiled_learn(rows, *arguments)
     assert_same(csr, dense, 1e-5)
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=str)
+@pytest.mark.parametrize("measure", [None, QMean()], ids=str)
 def test_float32_agrees_with_float64(measure):
     X, signed_weights = points()
-    arguments = (signed_weights, [0], [400], _STEPS, Logistic(), measure, (0.5, 0.5))
+    arguments = (signed_weights, [0], [400], _STEPS, Hinge(), measure, (0.5, 0.5))
     narrow = compiled_learn(X.astype(np.float32), 22, np.float32, *arguments)
     wide = compiled_learn(X, 22, np.float64, *arguments)
     assert_same(narrow, wide, 1e-3)
@@ -244,8 +246,7 @@ def test_a_scale_that_nears_zero_is_folded_away_before_it_underflows():
 def test_the_mean_is_that_of_models_so_many_points_apart(as_csr, average_every):
     X, signed_weights = points(d=16)
     steps = _STEPS._replace(l2=0.1, average_every=average_every)
-    matrix = sparse.csr_matrix(X)
-    rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
+    rows = csr_rows(X) if as_csr else X
     arguments = (signed_weights, [(0, 400)], steps, Logistic(), None, (0.5, 0.5))
     expected = reference_learn(X, *arguments)
     found = compiled_learn(rows, 16, np.float64, signed_weights, [0], [400], steps, Logistic(), None, (0.5, 0.5))
@@ -256,8 +257,7 @@ def test_the_mean_is_that_of_models_so_many_points_apart(as_csr, average_every):
 def test_a_point_of_weight_zero_moves_nothing(as_csr):
     X, signed_weights = points()
     signed_weights[::3] = 0.0
-    matrix = sparse.csr_matrix(X)
-    rows = (matrix.data, matrix.indices, matrix.indptr) if as_csr else X
+    rows = csr_rows(X) if as_csr else X
     expected = reference_learn(X, signed_weights, [(0, 400)], _STEPS, Hinge(), QMean(), (0.5, 0.5))
     found = compiled_learn(rows, 22, np.float64, signed_weights, [0], [400], _STEPS, Hinge(), QMean(), (0.5, 0.5))
     assert_same(found, expected, 1e-9)

@@ -10,7 +10,7 @@ import pytest
 from ratewise.measures import CohenKappa, CostMatrix, FBeta, GowerLegendre, Jaccard, NetBenefit, Tversky
 from ratewise.rewards import Reward
 from ratewise.solvers import Amp, Task, best_threshold, rates_at
-from ratewise.solvers.history import History
+from ratewise.solvers.base import History
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner
 from ratewise.transforms import Standardizer

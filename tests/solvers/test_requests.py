@@ -13,15 +13,14 @@ from scipy import sparse
 from ratewise import solvers
 from ratewise.measures import FBeta, FunctionMeasure, GMean, MinRate, QMean, TPRAtTNR
 from ratewise.solvers import Amp, Learn, LinearModel, Sharpen, Spade, Stamp, Task, WeightedLogistic, get_solver
-from ratewise.solvers.base import CountRates, Evaluate, Maximize, MeanRewards, Request
-from ratewise.solvers.history import History
+from ratewise.solvers.base import CountRates, Evaluate, History, Maximize, MeanRewards, Request
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.solvers.sharpen import SharpenedRun
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner, answer, learn
 from ratewise.transforms import Standardizer
 
-REGISTERED = tuple(solvers._SOLVERS)
+REGISTERED = tuple(solvers.base._SOLVERS)
 # Registered solvers as they come, and every setting that changes what a run asks for.
 SOLVERS = [
     *(get_solver(name, FBeta()) for name in REGISTERED),

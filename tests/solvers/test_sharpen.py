@@ -10,7 +10,7 @@ import pytest
 from ratewise.measures import FBeta, FunctionMeasure, MinRate, get_measure, measure_names
 from ratewise.rewards import Sigmoid
 from ratewise.solvers import Learn, Sharpen, Task, WeightedLogistic, best_threshold
-from ratewise.solvers.history import History
+from ratewise.solvers.base import History
 from ratewise.solvers.sharpen import SharpenedRun
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner, answer, learn

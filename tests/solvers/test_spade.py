@@ -20,7 +20,7 @@ from ratewise.measures import (
 )
 from ratewise.rewards import Hinge
 from ratewise.solvers import Spade, Task, best_threshold, rates_at
-from ratewise.solvers.history import History
+from ratewise.solvers.base import History
 from ratewise.solvers.spade import SpadeRun
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner

@@ -22,8 +22,7 @@ from ratewise.measures import (
 )
 from ratewise.measures.base import PseudoLinearCoefficients, PseudoLinearMeasure
 from ratewise.solvers import Learn, LinearModel, Stamp, Summary, Task, best_threshold, rates_at
-from ratewise.solvers.base import CountRates
-from ratewise.solvers.history import History
+from ratewise.solvers.base import CountRates, History
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner
 from ratewise.transforms import Standardizer

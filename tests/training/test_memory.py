@@ -7,13 +7,13 @@ import pytest
 from scipy import sparse
 
 from ratewise import MeasureClassifier
-from ratewise.training import storage as storage_module
+from ratewise.training import rows as rows_module
 
 
 @pytest.fixture
 def small_cache(monkeypatch):
     """So few rows at a time that a pass takes several chunks."""
-    monkeypatch.setattr(storage_module, "_CACHED_BYTES", 1 << 13)
+    monkeypatch.setattr(rows_module, "_CACHED_BYTES", 1 << 13)
 
 
 def a_problem(kind, seed=0):

@@ -7,15 +7,16 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from ratewise.measures import get_measure
-from ratewise.solvers import Stamp
-from ratewise.solvers.history import History
+from ratewise.solvers import Sharpen, Stamp
+from ratewise.solvers.base import History
 from ratewise.solvers.multiclass import ClassRates, MulticlassModel
+from ratewise.training import FitConfig
 from ratewise.training.labelled import LabelledRows
 from ratewise.training.multiclass import (
     Descent,
     ForTheMeasure,
     for_the_likelihood,
-    learn_jointly,
+    learn_classes,
     one_against_the_rest,
     predicted_classes,
 )
@@ -36,6 +37,10 @@ def ring(n=900, seed=0):
 def labelled(X, codes, seed=0):
     standardizer = Standardizer(X.shape[1]).update(X)
     return LabelledRows(X, codes, np.ones(codes.size), 3, standardizer, np.random.default_rng(seed))
+
+
+def asked(passes, **more):
+    return FitConfig(get_measure("f1"), Stamp(), None, Sharpen(passes=passes), **more)
 
 
 def value_of(model, rows, name="f1"):
@@ -74,14 +79,7 @@ def test_the_measures_stage_climbs_above_the_likelihoods(name):
 def test_the_outcome_does_not_depend_on_threads_and_its_rates_hold_on_new_rows():
     X, codes = ring()
     found = [
-        learn_jointly(
-            labelled(X, codes),
-            get_measure("f1"),
-            passes=16,
-            rng=np.random.default_rng(1),
-            history=History(),
-            threads=threads,
-        )
+        learn_classes(labelled(X, codes), asked(16, threads=threads), None, np.random.default_rng(1), History())
         for threads in (1, 3)
     ]
     np.testing.assert_array_equal(found[0].model.weights, found[1].model.weights)
@@ -95,7 +93,7 @@ def test_the_outcome_does_not_depend_on_threads_and_its_rates_hold_on_new_rows()
 def test_the_history_has_rows_for_every_fold_and_penalty():
     X, codes = ring(300)
     history = History()
-    learn_jointly(labelled(X, codes), get_measure("f1"), passes=2, rng=np.random.default_rng(0), history=history)
+    learn_classes(labelled(X, codes), asked(2), None, np.random.default_rng(0), history)
     assert set(history.table()["run"]) == set(range(15))
 
 
@@ -107,13 +105,11 @@ def test_one_against_the_rest_is_the_same_with_threads_and_names_the_class_in_th
         found.append(
             one_against_the_rest(
                 labelled(X, codes),
-                get_measure("f1"),
+                asked(1),
                 Stamp(passes=2),
-                calibrate=True,
-                l2=0.0,
-                initial=None,
-                rng=np.random.default_rng(0),
-                history=histories[-1],
+                None,
+                np.random.default_rng(0),
+                histories[-1],
                 threads=threads,
             )
         )

@@ -12,9 +12,7 @@ from scipy import sparse
 
 from ratewise.solvers.state import NOTHING_SEEN, Summary
 from ratewise.training import rows as rows_module
-from ratewise.training import storage as storage_module
-from ratewise.training.rows import ArrayRows, summarize
-from ratewise.training.storage import ShuffledBlocks
+from ratewise.training.rows import ArrayRows, ShuffledBlocks, summarize
 from ratewise.transforms import Standardizer, Whitener
 
 quick = settings(deadline=None, max_examples=60)
@@ -248,7 +246,7 @@ def rows_and_transform(kind, n=3000, d=6, seed=0):
 @pytest.fixture
 def small_cache(monkeypatch):
     """So few rows at a time that a pass takes several chunks."""
-    monkeypatch.setattr(storage_module, "_CACHED_BYTES", 1 << 13)
+    monkeypatch.setattr(rows_module, "_CACHED_BYTES", 1 << 13)
 
 
 def both_storages(kind):

@@ -7,8 +7,7 @@ import pytest
 
 from ratewise.measures import FBeta, GMean, GowerLegendre, MinRate, TPRAtTNR
 from ratewise.solvers import LinearModel, Sharpen, Stamp, WeightedLogistic, best_threshold
-from ratewise.solvers.base import Scores
-from ratewise.solvers.history import History
+from ratewise.solvers.base import History, Scores
 from ratewise.training import ArraySource, FitConfig, Statistics, Trainer
 from ratewise.training.selection import SelectionPlan, Validated, natural_exponent, select, starts_for
 

@@ -13,7 +13,7 @@ from ratewise.distributed.inputs import ArrayShard
 from ratewise.distributed.source import ShardSource
 from ratewise.measures import RecallAtPrecision, get_measure
 from ratewise.solvers import Sharpen, Spade, Stamp, get_solver
-from ratewise.solvers.history import History
+from ratewise.solvers.base import History
 from ratewise.training import ArraySource, FitConfig, Trainer
 from ratewise.training.files import StreamLabels, WindowSource
 

@@ -12,7 +12,7 @@ from ..kernels import model_places
 from ..measures import Measure
 from ..rewards import Hinge
 from ..solvers import LinearModel
-from ..training.storage import kernel_rows
+from ..training.rows import kernel_rows
 from ._checkpoints import OnCheckpoint
 from .labelling import learn_batches, table_loss_of
 from .linear import Finish, FitContext, LinearBaseline, ThresholdedModel, candidates, require_number

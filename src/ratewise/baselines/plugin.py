@@ -12,7 +12,8 @@ from scipy import optimize
 from ..measures import Measure
 from ..rewards import Logistic
 from ..solvers import LinearModel
-from ..training.rows import ArrayRows, WeightedReward
+from ..training.rows import ArrayRows
+from ..training.source import WeightedReward
 from ._checkpoints import OnCheckpoint
 from .linear import Finish, FitContext, LinearBaseline, ThresholdedModel, linear_model, require_number
 

@@ -2,16 +2,64 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
+import signal
 import sys
+from typing import Any, NoReturn
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
 
 
 def main() -> None:
     """Run the command line, for `ratewise` and `python -m ratewise`."""
     try:
-        import click  # noqa: F401
-    except ModuleNotFoundError:
-        print('The command line needs click and rich: pip install "ratewise[cli]"', file=sys.stderr)
-        raise SystemExit(1) from None
-    from .app import app
+        signal.signal(signal.SIGINT, _interrupt_once)
+        _replace_closed_streams()
+        try:
+            import click  # noqa: F401
+        except ModuleNotFoundError:
+            print('The command line needs click and rich: pip install "ratewise[cli]"', file=sys.stderr)
+            raise SystemExit(1) from None
+        from .app import app
 
-    app(prog_name="ratewise")
+        app(prog_name="ratewise")
+    except KeyboardInterrupt:  # before the commands were there, or after their end
+        print("Stopped.", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+
+
+def _interrupt_once(number: int, frame: Any) -> NoReturn:
+    """Stop at the first Ctrl-C; those that follow must not break off the last words and the tidying up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _replace_closed_streams() -> None:
+    """Give a command that was started with closed streams (`>&-`) streams that say so when they are used."""
+    missing = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    while (
+        missing and (number := os.open(os.devnull, os.O_RDWR)) <= 2
+    ):  # or a file would get the number of a stream
+        os.set_inheritable(number, True)
+    for name in missing:
+        closed = _Closed(f"Standard {name.removeprefix('std')}put is closed")
+        setattr(sys, name, open(os.devnull, "w") if name == "stderr" else closed)
+
+
+class _Closed(io.TextIOBase):
+    """A stream that nothing can be read from or written to."""
+
+    def __init__(self, message: str):
+        self._message = message
+
+    @property
+    def buffer(self) -> Any:
+        return self
+
+    def read(self, *args: Any) -> NoReturn:
+        raise OSError(errno.EBADF, self._message)
+
+    write = readline = readinto = read  # type: ignore[assignment]

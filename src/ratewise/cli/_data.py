@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
@@ -30,6 +31,30 @@ def open_sources(sources: tuple[str, ...], file_format: str | None, **columns: A
         raise
     except (TypeError, ValueError) as error:
         raise click.UsageError(sentence(ValueError(str(error)))) from error
+
+
+def refuse_inputs_as_outputs(
+    outputs: dict[str, str | None], sources: tuple[str, ...], file_format: str | None = None, *others: str | None
+) -> None:
+    """Refuse to write to a file that is read, whatever it is called, before anything is read."""
+    from ..streams.open import find_files
+
+    inputs = [one for one in others if one is not None]
+    with contextlib.suppress(ValueError, OSError):  # what cannot be found is complained of when it is opened
+        inputs += find_files(list(sources), file_format)[0] if sources and "-" not in sources else []
+    for option, output in outputs.items():
+        for one in inputs:
+            if output is not None and _same_file(output, one):
+                raise click.UsageError(
+                    f"{option} {output} is the same file as {one}, which is read: name another."
+                )
+
+
+def _same_file(first: str, second: str) -> bool:
+    """Return whether two names, links among them, are of one file. Devices may be read and written at once."""
+    if not os.path.isfile(second) or "-" in (first, second):
+        return False
+    return os.path.exists(first) and os.path.samefile(first, second)
 
 
 def columns_are(sources: tuple[str, ...], file_format: str | None) -> str | None:
@@ -94,6 +119,8 @@ def load(path: str) -> Any:
     """Return the model of a file, or of standard input."""
     from ..persistence import load_model
 
+    if path == "-" and sys.stdin is None:
+        raise ValueError("Standard input is closed: there is no model to read.")
     return load_model(io.BytesIO(sys.stdin.buffer.read()) if path == "-" else path)
 
 

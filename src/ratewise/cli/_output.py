@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
 import click
-
-INTERRUPTED = 130
-"""The exit code after Ctrl-C."""
 
 _EXTRAS = {"rich": "cli", "pyarrow": "files", "skops": "persistence", "onnx": "onnx", "skl2onnx": "onnx"}
 
@@ -37,9 +35,21 @@ def sentence(error: Exception) -> str:
     )
 
 
+def say_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """Print a warning of ours as a sentence. Those of numpy, such as of an overflow, are no news to the user."""
+    if category.__module__.partition(".")[0] == __name__.partition(".")[0] or os.environ.get("RATEWISE_DEBUG"):
+        click.echo(f"Warning: {printable(str(message))}", err=True)
+
+
+def printable(text: str) -> str:
+    """Return text of a file or a model as it can be shown on a terminal: control characters as \\x1b and the like."""
+    return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text)
+
+
 def print_json(content: dict[str, Any]) -> None:
     """Print one JSON object on stdout; what JSON has no word for, such as NaN, becomes null or text."""
-    click.echo(json.dumps(_plain(content), indent=2, ensure_ascii=False))
+    text = json.dumps(_plain(content), indent=2, ensure_ascii=False)
+    click.echo(re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text))  # they too steer terminals
 
 
 def _plain(value: Any) -> Any:
@@ -71,9 +81,11 @@ def print_table(
     for number, heading in enumerate(headings):
         numeric = bool(rows) and all(isinstance(row[number], (int, float)) for row in rows)
         justify: Literal["left", "right"] = "right" if numeric else "left"
-        table.add_column(heading, justify=justify, overflow="fold", no_wrap=whole_names and number == 0)
+        table.add_column(
+            Text(printable(heading)), justify=justify, overflow="fold", no_wrap=whole_names and number == 0
+        )
     for row in rows:
-        table.add_row(*(Text(shown(cell)) for cell in row))
+        table.add_row(*(Text(printable(shown(cell))) for cell in row))
     Console(file=sys.stderr if to_stderr else sys.stdout, highlight=False).print(table)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import errno
+import contextlib
 import os
 import sys
-from typing import Any
+import warnings
+from typing import Any, NoReturn
 
 import click
 
 from .. import __version__
-from ._output import INTERRUPTED, sentence
+from . import INTERRUPTED
+from ._output import printable, say_warning, sentence
 from .convert import convert
 from .demo import demo
 from .evaluate import evaluate
@@ -25,25 +27,32 @@ from .warmup import warmup
 class Commands(click.Group):
     """A group of commands that never shows a traceback (RATEWISE_DEBUG=1 does).
 
-    An exception becomes one sentence on stderr and an exit code: 1 for bad data, 2 for bad usage.
+    The one place where the end of a command becomes a sentence on stderr and an exit code: 0 success, 1 bad data, 2
+    bad usage, 130 after Ctrl-C.
     """
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        with warnings.catch_warnings():
+            warnings.showwarning = say_warning
+            sys.exit(self._exit_code(*args, **kwargs | {"standalone_mode": False}))
+
+    def _exit_code(self, *args: Any, **kwargs: Any) -> int:
         try:
-            result = super().invoke(ctx)
+            code = super().main(*args, **kwargs)  # what ctx.exit was given, as --help does
             sys.stdout.flush()  # a full disk shows here, not after the last line of ours
-            return result
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except KeyboardInterrupt:
-            click.echo("Stopped.", err=True)
-            ctx.exit(INTERRUPTED)
+            return code if isinstance(code, int) else 0
+        except click.ClickException as error:
+            message, code = error, error.exit_code
+        except (KeyboardInterrupt, click.Abort):
+            message, code = None, INTERRUPTED
         except Exception as error:
-            # click ends quietly when nobody reads on, as in `| head`
-            if os.environ.get("RATEWISE_DEBUG") or (isinstance(error, OSError) and error.errno == errno.EPIPE):
+            if os.environ.get("RATEWISE_DEBUG"):
                 raise
-            _drop_unwritten_output()
-            raise click.ClickException(sentence(error)) from error
+            message, code = click.ClickException(printable(sentence(error))), 1
+        _drop_unwritten_output()
+        with contextlib.suppress(OSError):  # where nobody reads, nothing can be said
+            message.show() if message is not None else click.echo("Stopped.", err=True)
+        return code
 
 
 def _drop_unwritten_output() -> None:
@@ -51,7 +60,8 @@ def _drop_unwritten_output() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,7 +74,7 @@ def app() -> None:
     ratewise evaluate model.skops test.parquet
     ratewise predict model.skops new.csv -o labels.csv
 
-    Exit codes: 0 success, 1 bad data, 2 bad usage.
+    Exit codes: 0 success, 1 bad data, 2 bad usage, 130 after Ctrl-C.
     """
 
 

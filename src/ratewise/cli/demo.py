@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+_FILES = ("train.csv", "test.csv", "model.skops")
+
 
 @click.command()
 @click.option("--keep", type=click.Path(file_okay=False), help="A folder to keep the files in.")
@@ -21,7 +23,7 @@ def demo(ctx: click.Context, keep: str | None) -> None:
     commands = ctx.parent.command
     assert isinstance(commands, click.Group)
     with _folder(keep) as folder:
-        train, test, model = (str(folder / name) for name in ("train.csv", "test.csv", "model.skops"))
+        train, test, model = (str(folder / name) for name in _FILES)
         _write_digits(train, test)
         click.echo(f"1,347 digits in {train}, 450 more in {test}; one in ten is an eight.")
         for line in (
@@ -39,6 +41,8 @@ def demo(ctx: click.Context, keep: str | None) -> None:
 def _folder(keep: str | None) -> Iterator[Path]:
     if keep is not None:
         Path(keep).mkdir(parents=True, exist_ok=True)
+        if there := [name for name in _FILES if (Path(keep) / name).exists()]:
+            raise click.UsageError(f"{keep} holds {' and '.join(there)} already: name another folder.")
         yield Path(keep)
         return
     with tempfile.TemporaryDirectory() as folder:

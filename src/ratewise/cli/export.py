@@ -13,8 +13,9 @@ from ._options import NewFile
 def export(model: str, output: str) -> None:
     """Write MODEL as an ONNX graph to OUTPUT: rows of doubles in, labels and scores out."""
     from ..onnx import export_onnx
-    from ._data import load, written
+    from ._data import load, refuse_inputs_as_outputs, written
 
+    refuse_inputs_as_outputs({"OUTPUT": output}, (), None, model)
     classifier = load(model)
     encoder = getattr(classifier, "encoder_", None)
     with written(output) as file:

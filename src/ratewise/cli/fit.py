@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
+from . import INTERRUPTED
 from ._options import (
     ColumnNames,
     MeasureName,
@@ -21,7 +24,7 @@ from ._options import (
     seed_option,
     sources_argument,
 )
-from ._output import INTERRUPTED, Meter, print_json, print_table
+from ._output import Meter, print_json, print_table, printable
 
 
 class Passes(click.ParamType):  # type: ignore[type-arg]
@@ -79,12 +82,16 @@ def fit(
     Ctrl-C keeps what was learned in the checkpoint; the same command goes on from there.
     """
     from ..persistence import require_skops, save_model
-    from ..training.checkpoint import remove_checkpoint
-    from ._data import columns_are, open_sources
+    from ..training.checkpoint import CheckpointWarning, remove_checkpoint
+    from ._data import columns_are, open_sources, refuse_inputs_as_outputs
 
     if as_json and output == "-":
         raise click.UsageError("--json and -o - both want standard output.")
     require_skops()
+    kept_in = checkpoint or f"{output}.checkpoint"
+    refuse_inputs_as_outputs({"-o": output, "--checkpoint": kept_in}, sources, file_format, target, weight)
+    if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(output):
+        raise click.UsageError(f"-o and --checkpoint both name {output}: name another file for one of them.")
     if target is None and columns_are(sources, file_format) == "named":
         raise click.UsageError("Which column is to be predicted? Name it with --target.")
     columns = {"target": target, "features": features, "weight": weight}
@@ -95,15 +102,16 @@ def fit(
     if place is not None and not resume:
         remove_checkpoint(place)
     began = time.perf_counter()
+    warnings.simplefilter("always", CheckpointWarning)
     try:
         with Meter(quiet=quiet) as meter:
             # Few rows are fitted in memory, as to standard output, unless a checkpoint is asked for.
             asked_for = checkpoint is not None or checkpoint_every is not None
             classifier._fit_stream(stream, passes, place, checkpoint_every, meter, in_windows=asked_for)
+        save_model(classifier, sys.stdout.buffer if output == "-" else output)
     except KeyboardInterrupt:
         _say_how_to_resume(place)
         sys.exit(INTERRUPTED)
-    save_model(classifier, sys.stdout.buffer if output == "-" else output)
     if place is not None:
         remove_checkpoint(place)
     if not quiet:
@@ -140,21 +148,30 @@ def _typed(text: str | None, rows: Any) -> Any:
 
 def _checkpoint_place(checkpoint: str | None, output: str, stream: Any) -> Path | None:
     """Return the file: beside the model unless given, none for a stream that cannot be read again."""
+    from ..training.checkpoint import require_checkpoint
+
     if checkpoint == "-":
         raise click.UsageError("--checkpoint needs a file.")
     if not stream.repeatable:
         return None
-    if checkpoint is not None:
-        return Path(checkpoint)
     regular = output != "-" and (Path(output).is_file() or not Path(output).exists())
-    return Path(f"{output}.checkpoint") if regular else None
+    if checkpoint is None and not regular:
+        return None
+    place = Path(checkpoint or f"{output}.checkpoint")
+    try:
+        require_checkpoint(place)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    return place
 
 
 def _say_how_to_resume(place: Path | None) -> None:
+    from ..training.checkpoint import kept_checkpoint
+
     message = "Stopped before anything could be kept; no model was written."
-    if place is not None and place.exists():
+    if place is not None and (kept := kept_checkpoint(place)) is not None:
         command = shlex.join(["ratewise", *sys.argv[1:]])
-        message = f"Stopped. What was learned is kept in {place}. To go on, run the same command:\n  {command}"
+        message = f"Stopped. What was learned is kept in {kept}. To go on, run the same command:\n  {command}"
     click.echo(message, err=True)
 
 
@@ -185,8 +202,8 @@ def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None
 def _warn(survey: Any) -> None:
     if survey.missing:
         columns = ", ".join(f"{name} ({count:,})" for name, count in list(survey.missing.items())[:5])
-        click.echo(f"Missing numbers were replaced by the mean of their column: {columns}.", err=True)
+        click.echo(printable(f"Missing numbers were replaced by the mean of their column: {columns}."), err=True)
     if survey.hashed:
-        click.echo(f"Columns with too many values were hashed: {', '.join(survey.hashed)}.", err=True)
+        click.echo(printable(f"Columns with too many values were hashed: {', '.join(survey.hashed)}."), err=True)
     if survey.sorted_by_label:
         click.echo("The rows are sorted by label; `ratewise convert` mixes them within windows.", err=True)

@@ -33,7 +33,7 @@ def predict(model: str, sources: tuple[str, ...], output: str, file_format: str 
 
     A score above 0 speaks for the second class in sorted order. Rows need no labels.
     """
-    from ._data import load_two_class, stream_for, written
+    from ._data import load_two_class, refuse_inputs_as_outputs, stream_for, written
 
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
@@ -42,6 +42,7 @@ def predict(model: str, sources: tuple[str, ...], output: str, file_format: str 
         kind = "csv"  # a device or a pipe
     if kind is None:
         raise click.UsageError(f"{output}: the name must end in {', '.join(_SUFFIXES)}.")
+    refuse_inputs_as_outputs({"-o": output}, sources, file_format, model)
     classifier = load_two_class(model)
     stream = stream_for(classifier, sources, target=None, file_format=file_format)
     with Meter(quiet=quiet) as meter, written(output) as file:

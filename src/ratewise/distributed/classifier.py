@@ -16,7 +16,7 @@ from ..estimators._fits import Fitted, fitted_two_classes
 from ..estimators._settings import fit_config, one_blas_thread, warn_of_constraints
 from ..measures import Measure
 from ..solvers import Sharpen, Solver
-from ..solvers.history import History
+from ..solvers.base import History
 from ..streams import Survey
 from ..training import ArraySource, FitConfig, Trainer
 from ._prediction import FittedOnCluster

@@ -183,10 +183,12 @@ def _files(source: Any) -> list[str]:
     else:
         found = sorted(glob.glob(name)) if glob.has_magic(name) else [name]
     if not found:
-        raise DataError(f"{source}: there are no .parquet files. Make some with: ratewise convert")
+        raise DataError(
+            f"{source}: there are no .parquet files. Make one with: ratewise convert DATA -o rows.parquet"
+        )
     if not all(path.endswith(".parquet") for path in found):
         raise DataError(
-            f"{source}: a fit on a cluster reads Parquet files, whose row groups can be shared out. Make some "
-            "with: ratewise convert"
+            f"{source}: a fit on a cluster reads Parquet files, whose row groups can be shared out. Make one "
+            "with: ratewise convert DATA -o rows.parquet"
         )
     return found

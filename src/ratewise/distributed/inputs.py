@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._foreign import plain_matrix, trusted_csr
 from .engine import Shard
 from .files import parquet_shards
 
@@ -206,7 +207,7 @@ class ArrayShard(Shard):
 
 def as_matrix(X: Any, name: str) -> Any:
     if sparse.issparse(X):
-        X = sparse.csr_matrix(X)
+        X = sparse.csr_matrix(trusted_csr(X, f"{name}: X"))
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
         parts = (_aligned(X.data), _aligned(X.indices), _aligned(X.indptr))
         return sparse.csr_matrix(parts, shape=X.shape, copy=False)
@@ -218,7 +219,7 @@ def as_matrix(X: Any, name: str) -> Any:
                 "Parquet and fit the folder, which encodes categories."
             )
         X = X.to_numpy(dtype=np.float32 if all(t == np.float32 for t in X.dtypes) else np.float64)
-    X = np.asarray(X)
+    X = np.asarray(plain_matrix(X, f"{name}: X"))
     if X.ndim != 2:
         raise ValueError(f"{name}: X must have two dimensions, rows and columns; it has {X.ndim}.")
     if X.dtype.kind not in "biuf":

@@ -15,8 +15,8 @@ from ..rewards import Reward
 from ..solvers.base import Learn
 from ..solvers.state import LearnerState, LinearModel
 from ..solvers.threshold import ScoreBins
-from ..training.rows import ArrayRows, reward_sums
-from ..training.source import learn
+from ..training.rows import ArrayRows
+from ..training.source import learn, reward_sums
 from ..transforms import Transform
 from .engine import Answer, Question, Setup, Sums
 from .statistics import SignedRows, Summaries

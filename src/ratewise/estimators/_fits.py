@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Measure, Rates, at_prevalence
-from ..solvers.history import History
+from ..solvers.base import History
 from ..solvers.state import LinearModel
 from ..training import ArraySource, FitConfig, FitResult, Trainer
 from ..training.memory import in_threads

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ..measures import Rates
-from ..solvers.history import History
+from ..solvers.base import History
 from ..solvers.multiclass import log_odds_line
 from ..solvers.state import LinearModel
 from ..solvers.threshold import effective_points, rates_at

@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..solvers.history import History
+from ..solvers.base import History
 from ..streams import DataError, Stream, Survey, Window
 from ..training import ArraySource, FitConfig, FitResult, Trainer
-from ..training.checkpoint import Checkpoint
+from ..training.checkpoint import Checkpoint, facts_of_files
 from ..training.files import StreamLabels, WindowSource, rows_in_memory
-from ..training.source import Progress
+from ..training.plain_data import digest
+from ..training.source import Progress, occupied_columns
 from ._fits import fitted_two_classes
 from ._settings import fit_config, one_blas_thread, warn_of_constraints
 from ._validation import check_stream_arguments, positive_label, require_once_enough
+
+STREAM_ATTRIBUTES = ("encoder_", "target_", "survey_")
 
 
 class StreamFitting:
@@ -88,12 +91,13 @@ class StreamFitting:
         with one_blas_thread():
             in_memory = None if in_windows else rows_in_memory(stream, survey, labels, progress)
             if in_memory is not None:
-                X, signed_weights = in_memory
+                (X, occupied), signed_weights = occupied_columns(in_memory[0]), in_memory[1]
                 weights = signed_weights / np.abs(signed_weights).mean()
                 rng = np.random.default_rng(seed)
                 result = trainer.fit(ArraySource(X, weights, rng, progress=progress))
+                result = result.widened(occupied, stream.encoder.n_features)
             else:
-                kept = checkpoint and stream_checkpoint(checkpoint, stream, survey, settings, seed)
+                kept = checkpoint and stream_checkpoint(checkpoint, stream, survey, labels, settings, seed)
                 source = WindowSource(
                     stream,
                     survey,
@@ -105,7 +109,12 @@ class StreamFitting:
                     checkpoint_rows=checkpoint_every,
                     progress=progress,
                 )
-                result = trainer.fit(source)
+                try:
+                    result = trainer.fit(source)
+                except ValueError:
+                    if kept:
+                        kept.discard()
+                    raise
         self._store_stream(stream, survey, labels, settings, result, history)
         return self
 
@@ -118,7 +127,7 @@ class StreamFitting:
         result: FitResult,
         history: History,
     ) -> None:
-        self.n_features_in_ = len(stream.feature_names)
+        self.n_features_in_ = stream.encoder.n_features
         self.history_ = history.table()
         self._online = None
         fitted = fitted_two_classes(result, labels.classes, self.pos_label, settings.measure)
@@ -148,11 +157,18 @@ def stream_labels(survey: Survey, pos_label: Any) -> StreamLabels:
     return StreamLabels(classes, positive_label(classes, pos_label))
 
 
-def stream_checkpoint(path: Any, stream: Stream, survey: Survey, settings: FitConfig, seed: int) -> Checkpoint:
-    """Return the checkpoint of this fit; that of another one is refused."""
-    rows = {"rows": survey.rows, "labels": survey.label_counts, "columns": stream.feature_names}
-    rows["window_rows"] = getattr(stream, "window_rows", None)  # windows are counted, to be skipped
-    return Checkpoint(path, vars(settings) | rows | {"seed": seed})
+def stream_checkpoint(
+    path: Any, stream: Stream, survey: Survey, labels: StreamLabels, settings: FitConfig, seed: int
+) -> Checkpoint:
+    """Return the checkpoint of this fit; that of another one is refused, and that of changed rows not used."""
+    asked = vars(settings) | {"seed": seed, "positive class": labels.positive, "files": stream.files}
+    asked |= {"target": stream.target, "weight": stream.weight}
+    asked["window_rows"] = getattr(stream, "window_rows", None)  # windows are counted, to be skipped
+    found = {"number of rows": survey.rows, "labels": survey.label_counts, "columns": stream.feature_names}
+    found["statistics"] = digest([vars(stream.encoder), survey.missing, survey.hashed])
+    if not stream.files:
+        found["first window"] = digest(list(next(iter(stream.windows()))[:3]))
+    return Checkpoint(path, asked, found | dict(facts_of_files(stream.files)), settings)
 
 
 def windows_with_both_classes(windows: Iterable[Window]) -> Iterator[tuple[NDArray[Any], Window]]:
@@ -183,7 +199,8 @@ def windows_with_both_classes(windows: Iterable[Window]) -> Iterator[tuple[NDArr
 
 def remember_stream(classifier: Any, stream: Stream, survey: Survey | None) -> None:
     """Keep what a model needs to read other files as it read these."""
-    forget_stream(classifier)
+    for name in STREAM_ATTRIBUTES:
+        classifier.__dict__.pop(name, None)
     classifier.encoder_ = stream.encoder
     classifier.target_ = getattr(stream, "target", None)
     if survey is not None:
@@ -192,8 +209,3 @@ def remember_stream(classifier: Any, stream: Stream, survey: Survey | None) -> N
         classifier.feature_names_in_ = np.array(stream.feature_names, dtype=object)
     elif hasattr(classifier, "feature_names_in_"):
         del classifier.feature_names_in_
-
-
-def forget_stream(classifier: Any) -> None:
-    for name in ("encoder_", "target_", "survey_"):
-        classifier.__dict__.pop(name, None)

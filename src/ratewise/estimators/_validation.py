@@ -18,10 +18,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._foreign import canonical_csr, plain_matrix
 from ..solvers import Solver
 from ..streams.encode import Encoder, learn_encoder
 from ..streams.formats.batches import is_table
 from ..training.rows import class_totals
+from ..training.source import occupied_columns
 from ..transforms import Standardizer
 
 _LIGHTEST, _HEAVIEST = 1e-30, 1e30  # weights whose squares float32 can hold, or nearly so
@@ -36,21 +38,30 @@ class Columns(NamedTuple):
     """How a table becomes a matrix, if it was one."""
 
     @classmethod
-    def of(cls, X: Any, estimator: BaseEstimator) -> tuple[CheckedRows, Columns]:
-        """Check X as a fit does, without touching the estimator: a refused fit must leave it as it was."""
+    def of(cls, X: Any, estimator: BaseEstimator, *, occupied_only: bool = False) -> tuple[CheckedRows, Columns]:
+        """Check X as a fit does, without touching the estimator: a refused fit must leave it as it was.
+
+        ``occupied_only`` leaves out columns of sparse rows that have no entry, where there are many.
+        """
         if getattr(estimator, "encode", None) is not None:
             matrix, columns = cls._encoded(X, estimator)
         else:
             probe = copy.copy(estimator)
-            matrix = without_repeats(_as_rows(probe, X, reset=True))
+            matrix = _as_rows(probe, X, reset=True)
             columns = cls(probe.n_features_in_, getattr(probe, "feature_names_in_", None))
+        kept, occupied = occupied_columns(matrix) if occupied_only else (matrix, None)
         # One reading of the rows tells their statistics, and whether there is a NaN among them.
         with np.errstate(all="ignore"):
-            statistics = Standardizer(matrix.shape[1]).update(matrix)
+            statistics = Standardizer(kept.shape[1]).update(kept)
         if not np.isfinite(statistics.squares).all():
             _require_finite(matrix, columns.names, estimator)
-            _refuse_huge(statistics.squares, columns.names)
-        return CheckedRows(matrix, statistics), columns
+            _refuse_huge(matrix, columns.names)
+        return CheckedRows(kept, statistics, occupied), columns
+
+    @property
+    def width(self) -> int:
+        """The number of columns of the matrix."""
+        return self.number if self.encoder is None else self.encoder.n_features
 
     @classmethod
     def _encoded(cls, X: Any, estimator: BaseEstimator) -> tuple[Any, Columns]:
@@ -60,17 +71,15 @@ class Columns(NamedTuple):
             names = np.array(encoder.columns, dtype=object) if named else None
             return encoder.transform(X, "X"), cls(encoder.n_columns, names, encoder)
         probe = copy.copy(estimator)
-        matrix = without_repeats(_as_rows(probe, X, reset=True))
+        matrix = _as_rows(probe, _with_nan(X), reset=True)
         if sparse.issparse(matrix):
             return matrix, cls(probe.n_features_in_, None)
         encoder = Encoder(matrix.shape[1])
-        with np.errstate(all="ignore"):
-            missing = np.isnan(matrix)
-            if missing.any():
-                present = matrix.shape[0] - missing.sum(axis=0)
-                encoder.means = np.where(missing, 0.0, matrix).sum(axis=0, dtype=np.float64) / np.maximum(
-                    present, 1
-                )
+        missing = np.isnan(matrix)
+        if missing.any():
+            with np.errstate(all="ignore"):
+                sums = np.where(missing, 0.0, matrix).sum(axis=0, dtype=np.float64)
+            encoder.means = sums / np.maximum(matrix.shape[0] - missing.sum(axis=0), 1)
         encoder.fitted = True
         return _filled(matrix, encoder), cls(probe.n_features_in_, None, encoder)
 
@@ -89,6 +98,8 @@ class CheckedRows(NamedTuple):
 
     X: Any
     statistics: Standardizer | None
+    occupied: NDArray[np.integer[Any]] | None = None
+    """The columns of the user's that X has; None for all."""
 
     @property
     def number(self) -> int:
@@ -96,7 +107,7 @@ class CheckedRows(NamedTuple):
 
     def where(self, kept: NDArray[np.bool_]) -> CheckedRows:
         """Some of them."""
-        return CheckedRows(self.X[kept], None)
+        return CheckedRows(self.X[kept], None, self.occupied)
 
     def standardizer(self, *, active: bool = True) -> Standardizer:
         """Return the standardisation of these rows; none if it is not active."""
@@ -126,10 +137,9 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    if isinstance(X, np.ma.MaskedArray):
-        X = np.ma.filled(X.astype(np.float64), np.nan) if np.ma.is_masked(X) else X.data
+    X = plain_matrix(X)
     try:
-        return validate_data(
+        checked = validate_data(
             estimator,
             X,
             reset=reset,
@@ -145,6 +155,7 @@ def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         hint = " Or let MeasureClassifier(encode='auto') encode the table." if hasattr(estimator, "encode") else ""
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{message}{hint} ({error})") from error
+    return canonical_csr(checked) if sparse.issparse(checked) else checked
 
 
 def _not_numbers(X: Any) -> str | None:
@@ -176,12 +187,10 @@ def _is_numeric(column: NDArray[Any]) -> bool:
     return column.dtype.kind not in "Mm"
 
 
-def without_repeats(X: Any) -> Any:
-    """Return a CSR matrix whose entries for one place are added up, as scipy means them."""
-    if sparse.issparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+def _with_nan(X: Any) -> Any:
+    """Return an array with NaN for values that are masked."""
+    masked = isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X)
+    return np.ma.filled(X.astype(np.float64), np.nan) if masked else X
 
 
 def _filled(X: NDArray[Any], encoder: Encoder) -> NDArray[Any]:
@@ -190,11 +199,14 @@ def _filled(X: NDArray[Any], encoder: Encoder) -> NDArray[Any]:
     return np.where(missing, encoder.means, X).astype(X.dtype, copy=False) if missing.any() else X
 
 
-def _refuse_huge(squares: NDArray[np.float64], names: NDArray[Any] | None) -> None:
-    column = int(np.argmin(np.isfinite(squares)))
-    shown = f"{column} ({names[column]!r})" if names is not None else str(column)
+def _refuse_huge(X: Any, names: NDArray[Any] | None) -> None:
+    values = X.data if sparse.issparse(X) else X
+    largest = int(np.argmax(np.abs(values)))
+    column = int(X.indices[largest]) if sparse.issparse(X) else largest % X.shape[1]
+    shown = f"{column} ({names[column]!r})" if names is not None and len(names) == X.shape[1] else str(column)
     raise ValueError(
-        f"X contains numbers in column {shown} whose squares are infinite: divide it by a large number."
+        f"X contains {values.reshape(-1)[largest]:.3g} in column {shown}, whose square is beyond all numbers. Bring "
+        "the column to another scale."
     )
 
 

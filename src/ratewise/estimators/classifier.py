@@ -13,13 +13,13 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from ..measures import Measure, get_measure
 from ..solvers import Solver, get_solver
-from ..solvers.history import History
+from ..solvers.base import History
 from ..training import FitConfig
 from ._fits import Coefficients, FitOptions, Fitted, fit_task
 from ._online import OnlineClassifier
 from ._prediction import LinearPrediction
 from ._settings import fit_config, one_blas_thread, threads_of, warn_of_constraints
-from ._streams import StreamFitting, forget_stream
+from ._streams import STREAM_ATTRIBUTES, StreamFitting
 from ._validation import (
     CheckedRows,
     Columns,
@@ -27,7 +27,6 @@ from ._validation import (
     is_indicator,
     require_same_classes,
     validate_rows,
-    without_repeats,
 )
 
 
@@ -126,7 +125,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
     measure_ : Measure
         What the name stood for.
     solver_ : Solver
-        What made the model: the start of the best stage with sharpening, the solver itself without.
+        What made the model: the start of the best stage with sharpening, the solver itself without. With many
+        classes sharpening starts from a ``MultinomialLogistic`` unless a solver is named.
 
     Examples
     --------
@@ -199,7 +199,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
             Rows of one group are never parted between the inner folds.
         """
         settings = fit_config(self, threads=threads_of(self.n_jobs))
-        checked, columns = Columns.of(X, self)
+        checked, columns = Columns.of(X, self, occupied_only=not self.warm_start)
         options = FitOptions(settings, bool(self.low_memory), self.pos_label, groups)
         task = fit_task(checked, y, sample_weight, options, target_prevalence)
         before = self._models_before(checked.X.shape[1], task.n_models) if self.warm_start else None
@@ -207,8 +207,10 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
         history = History(verbose=bool(self.verbose))
         with one_blas_thread():
             fitted = task.learn(before, rng, history)
+        fitted = fitted._replace(result=fitted.result.widened(checked.occupied, columns.width))
 
-        forget_stream(self)
+        for name in STREAM_ATTRIBUTES:
+            self.__dict__.pop(name, None)
         columns.store_on(self)
         self.history_ = history.table()
         self._online = None
@@ -227,7 +229,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
             checked, columns = Columns.of(X, self)
             known = announced_classes(classes)
         else:
-            checked = CheckedRows(without_repeats(validate_rows(self, X, reset=False)), None)
+            checked = CheckedRows(validate_rows(self, X, reset=False), None)
             encoder = getattr(self, "encoder_", None)
             columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None), encoder)
             known = self.classes_

@@ -2,19 +2,33 @@
 
 from . import numba_types  # noqa: F401  (lets numba take measures and rewards)
 from ._operations import add_rows, row_dot
-from .gather import gather_scaled, gather_standardized, gather_weights, gather_whitened, padded_triangle
-from .hashing import fold_of_each_row, hash_csr_rows, hash_dense_rows
-from .histogram import bin_bent_scores, bin_scores, count_called, mean_and_spread, score_rows
-from .moments import (
+from .order import (
+    evenly_mixed_classes,
+    evenly_mixed_order,
+    fold_of_each_row,
+    gather_scaled,
+    gather_standardized,
+    gather_weights,
+    gather_whitened,
+    hash_csr_rows,
+    hash_dense_rows,
+    mix_evenly,
+    padded_triangle,
+)
+from .rows import FASTMATH
+from .sums import (
     add_column_moments,
+    bin_bent_scores,
+    bin_scores,
+    count_called,
+    mean_and_spread,
     merge_column_moments,
+    score_rows,
     square_csr_rows,
     square_dense_rows,
     weight_moments,
 )
-from .rows import FASTMATH, model_places
-from .shuffle import evenly_mixed_classes, evenly_mixed_order, mix_evenly
-from .update import STATE, Steps, learn
+from .update import STATE, Steps, learn, model_places
 
 __all__ = [
     "FASTMATH",

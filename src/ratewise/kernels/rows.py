@@ -15,7 +15,6 @@ from numba import njit
 from numba.core import types
 from numba.core.errors import TypingError
 from numba.extending import overload
-from numpy.typing import NDArray
 
 # Plain fastmath=True would let the compiler assume that no NaN exists, and a diverging run must be seen.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
@@ -23,24 +22,6 @@ VECTOR_BYTES = 32
 BLOCK = 4  # dense rows that are learned from together
 PAIRS = [(earlier, later) for later in range(BLOCK) for earlier in range(later)]
 WHITENED_TOGETHER = 8  # rows
-
-
-def model_places(rows: Any, n_features: int) -> tuple[int, NDArray[np.intp]]:
-    """Return the length of a model's array and where in it each column's weight is, for such rows.
-
-    Sparse rows take the columns as they come. Dense rows take whole vectors of columns, then one vector whose last
-    lanes are the columns that remain; the lanes before them stay 0. A model of fewer columns than a vector has
-    lanes is left as it is. (Plain loops need no such gap, but a model must mean the same to both versions.)
-    """
-    columns = np.arange(n_features)
-    if not isinstance(rows, np.ndarray):
-        return n_features, columns
-    lanes = VECTOR_BYTES // rows.dtype.itemsize
-    whole = n_features // lanes * lanes
-    if whole in (0, n_features):
-        return n_features, columns
-    gap = lanes - (n_features - whole)
-    return whole + lanes, np.where(columns < whole, columns, columns + gap)
 
 
 def _or_sparse(sparse: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ._operations import add_rows, count_values, learned_in_blocks, look_ahead, row_dot, squared_row
-from .histogram import count_called, sum_rewards
-from .rows import BLOCK, FASTMATH
+from .rows import BLOCK, FASTMATH, VECTOR_BYTES
+from .sums import count_called, sum_rewards
 
 STATE = np.dtype(
     [
@@ -56,6 +57,24 @@ _WRONG_GUESS = 32
 # Below this the scale is folded into the direction. It takes a loop over the columns, so it should be rare; but
 # numbers divided by it must not overflow.
 _SMALLEST_SCALE = 1e-6
+
+
+def model_places(rows: Any, n_features: int) -> tuple[int, NDArray[np.intp]]:
+    """Return the length of a model's array and where in it each column's weight is, for such rows.
+
+    Sparse rows take the columns as they come. Dense rows take whole vectors of columns, then one vector whose last
+    lanes are the columns that remain; the lanes before them stay 0. A model of fewer columns than a vector has
+    lanes is left as it is. (Plain loops need no such gap, but a model must mean the same to both versions.)
+    """
+    columns = np.arange(n_features)
+    if not isinstance(rows, np.ndarray):
+        return n_features, columns
+    lanes = VECTOR_BYTES // rows.dtype.itemsize
+    whole = n_features // lanes * lanes
+    if whole in (0, n_features):
+        return n_features, columns
+    gap = lanes - (n_features - whole)
+    return whole + lanes, np.where(columns < whole, columns, columns + gap)
 
 
 class Steps(NamedTuple):

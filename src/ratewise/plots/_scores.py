@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..measures import Measure, get_measure
+from ._style import model_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class LabelledScores(NamedTuple):
@@ -17,6 +21,90 @@ class LabelledScores(NamedTuple):
 
     scores: NDArray[np.float64]
     signed_weights: NDArray[np.float64]
+
+
+class ScoredRows(NamedTuple):
+    """The scores of a fitted classifier, the rows it predicts positive, and the usual threshold."""
+
+    rows: LabelledScores
+    predicted: NDArray[np.bool_]
+    default: float
+
+
+class ScoresDisplay:
+    """A display of scores at every threshold, made of a fitted classifier or of scores."""
+
+    name: str | None
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        measure: str | Measure | None = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw a fitted classifier on these rows, with the threshold it uses.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, of two classes, with ``predict_proba`` or ``decision_function``.
+        X, y : rows and labels
+        measure : str or Measure, optional
+            What a MeasureClassifier was trained for unless given.
+        sample_weight : array, optional
+        pos_label : label, optional
+            The class whose rate is the TPR: the estimator's own choice, or ``classes_[1]``, unless given.
+        name : str, optional
+        ax : matplotlib Axes, optional
+        **options
+            Those of :meth:`plot`.
+        """
+        measure = measure_of(estimator, measure)
+        scored = scores_from_estimator(estimator, X, y, sample_weight, pos_label)
+        display = cls._of_estimator(estimator, scored, measure)
+        display.name = model_name(estimator, name)
+        display.plot(ax, **options)
+        return display
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        scores: Any,
+        *,
+        measure: str | Measure,
+        threshold: float | None = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw scores at every threshold, with the one given or else the best.
+
+        A row is predicted positive if its score is above the threshold. ``options`` are those of :meth:`plot`.
+        """
+        rows = scores_from_predictions(y_true, scores, sample_weight, pos_label)
+        display: Self = cls._of_scores(rows, get_measure(measure), threshold)
+        display.name = name
+        display.plot(ax, **options)
+        return display
+
+    @classmethod
+    def _of_estimator(cls, estimator: Any, scored: ScoredRows, measure: Measure) -> Self:
+        display: Self = cls._of_scores(scored.rows, measure, threshold_of(estimator, scored))
+        return display
+
+    _of_scores: Any  # the display of scores, cut at a threshold or, without one, at the best
+    plot: Any
 
 
 def scores_from_predictions(y_true: Any, scores: Any, sample_weight: Any, pos_label: Any) -> LabelledScores:
@@ -35,10 +123,8 @@ def scores_from_predictions(y_true: Any, scores: Any, sample_weight: Any, pos_la
     return LabelledScores(scores, signed_weights(y_true, scores.size, sample_weight, pos_label))
 
 
-def scores_from_estimator(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, pos_label: Any
-) -> tuple[LabelledScores, NDArray[np.bool_], float]:
-    """Return the scores of a fitted classifier, the rows it predicts positive, and the usual threshold.
+def scores_from_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any, pos_label: Any) -> ScoredRows:
+    """Return the scores of a fitted classifier, and what it makes of them.
 
     As in scikit-learn's displays, ``predict_proba`` is taken where there is one, ``decision_function`` otherwise.
     """
@@ -55,11 +141,12 @@ def scores_from_estimator(
             "no threshold to move. ComparisonDisplay needs predictions only."
         )
     predicted = np.asarray(estimator.predict(X)) == positive
-    return scores_from_predictions(y, scores, sample_weight, positive), predicted, default
+    return ScoredRows(scores_from_predictions(y, scores, sample_weight, positive), predicted, default)
 
 
-def threshold_of(estimator: Any, scores: NDArray[Any], predicted: NDArray[np.bool_], default: float) -> float:
+def threshold_of(estimator: Any, scored: ScoredRows) -> float:
     """Return a threshold that gives these predictions: the estimator's own or the default one where they do."""
+    (scores, _), predicted, default = scored
     highest_negative = float(scores[~predicted].max()) if not predicted.all() else -math.inf
     lowest_positive = float(scores[predicted].min()) if predicted.any() else math.inf
     if not highest_negative < lowest_positive:

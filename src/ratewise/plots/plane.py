@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..measures import Measure, Rates, get_measure
 from ..solvers.threshold import Cuts, best_threshold, rates_at
-from ._scores import inner_classifier, measure_of, scores_from_estimator, scores_from_predictions
+from ._scores import LabelledScores, ScoredRows, ScoresDisplay, inner_classifier
 from ._style import (
     BLACK,
     BLUE,
@@ -22,7 +22,6 @@ from ._style import (
     labelled_lines,
     legend_below,
     measure_name,
-    model_name,
 )
 from .history import FEW_RUNS, Runs, checked_history, long_runs, median_of_runs, split_runs
 
@@ -39,11 +38,12 @@ class Frontier(NamedTuple):
     tnr: NDArray[np.float64]
 
 
-class RatesPlaneDisplay:
+class RatesPlaneDisplay(ScoresDisplay):
     """A fit in the plane of TPR and TNR, over the level curves of its measure.
 
     The frontier is what other thresholds reach: the ROC curve. The chosen threshold is the best one where its
-    point lies on the highest level curve that the frontier touches.
+    point lies on the highest level curve that the frontier touches. There is a path where the estimator is, or
+    holds, a MeasureClassifier.
 
     Parameters
     ----------
@@ -97,75 +97,20 @@ class RatesPlaneDisplay:
         self.name = name
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        measure: str | Measure | None = None,
-        sample_weight: Any = None,
-        pos_label: Any = None,
-        runs: Iterable[int] | None = None,
-        zoom: bool = True,
-        name: str | None = None,
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw a fitted classifier: its frontier and its chosen point on these rows, and the path of its fit.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, of two classes, with ``predict_proba`` or ``decision_function``. There is a path where it is,
-            or holds, a MeasureClassifier.
-        X, y : rows and labels
-        measure : str or Measure, optional
-            What a MeasureClassifier was trained for unless given.
-        sample_weight : array, optional
-        pos_label : label, optional
-            The class whose rate is the TPR: the estimator's own choice, or ``classes_[1]``, unless given.
-        runs : iterable of int, optional
-            The runs whose paths to draw; all unless given.
-        zoom : bool
-            See :meth:`plot`.
-        name : str, optional
-        ax : matplotlib Axes, optional
-        """
-        measure = measure_of(estimator, measure)
-        rows, predicted, _ = scores_from_estimator(estimator, X, y, sample_weight, pos_label)
-        cuts = Cuts(*rows, measure)
-        display = cls(
-            measure=measure,
-            prevalence=cuts.prevalence,
-            history=getattr(inner_classifier(estimator), "history_", None),
-            frontier=Frontier(cuts.tpr, cuts.tnr),
-            chosen=rates_at(predicted.astype(np.float64), rows.signed_weights, 0.5),
-            name=model_name(estimator, name),
-        )
-        return display.plot(ax, runs=runs, zoom=zoom)
+    def _of_estimator(cls, estimator: Any, scored: ScoredRows, measure: Measure) -> Self:
+        chosen = rates_at(scored.predicted.astype(np.float64), scored.rows.signed_weights, 0.5)
+        return cls._at(scored.rows, measure, chosen, getattr(inner_classifier(estimator), "history_", None))
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        scores: Any,
-        *,
-        measure: str | Measure,
-        threshold: float | None = None,
-        sample_weight: Any = None,
-        pos_label: Any = None,
-        zoom: bool = True,
-        name: str | None = None,
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw the frontier of scores, with the point at the threshold given or else at the best one."""
-        rows = scores_from_predictions(y_true, scores, sample_weight, pos_label)
-        measure = get_measure(measure)
+    def _of_scores(cls, rows: LabelledScores, measure: Measure, threshold: float | None) -> Self:
+        chosen = best_threshold(*rows, measure).rates if threshold is None else rates_at(*rows, threshold)
+        return cls._at(rows, measure, chosen)
+
+    @classmethod
+    def _at(cls, rows: LabelledScores, measure: Measure, chosen: Rates, history: Any = None) -> Self:
         cuts = Cuts(*rows, measure)
         frontier = Frontier(cuts.tpr, cuts.tnr)
-        chosen = best_threshold(*rows, measure).rates if threshold is None else rates_at(*rows, threshold)
-        display = cls(measure=measure, prevalence=cuts.prevalence, frontier=frontier, chosen=chosen, name=name)
-        return display.plot(ax, zoom=zoom)
+        return cls(measure=measure, prevalence=cuts.prevalence, history=history, frontier=frontier, chosen=chosen)
 
     def plot(
         self, ax: Axes | None = None, *, levels: int = 10, runs: Iterable[int] | None = None, zoom: bool = True

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ..measures import Measure, get_measure
 from ..solvers.threshold import BestThreshold, Cuts, best_threshold, rates_at
-from ._scores import LabelledScores, measure_of, scores_from_estimator, scores_from_predictions, threshold_of
-from ._style import BLUE, GREEN, ORANGE, SKY, VERMILLION, axes_for, legend_below, measure_name, model_name
+from ._scores import LabelledScores, ScoresDisplay
+from ._style import BLUE, GREEN, ORANGE, SKY, VERMILLION, axes_for, legend_below, measure_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ _MOST_STEPS = 4000  # more than a screen has pixels
 _EDGE_SHARE = 0.02
 
 
-class ThresholdDisplay:
+class ThresholdDisplay(ScoresDisplay):
     """The measure against the threshold: what another threshold would gain or cost.
 
     Parameters
@@ -74,64 +74,7 @@ class ThresholdDisplay:
         self.name = name
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        measure: str | Measure | None = None,
-        sample_weight: Any = None,
-        pos_label: Any = None,
-        rates: bool = True,
-        name: str | None = None,
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw the measure of a fitted classifier on these rows, with the threshold it uses.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, of two classes, with ``predict_proba`` or ``decision_function``.
-        X, y : rows and labels
-        measure : str or Measure, optional
-            What a MeasureClassifier was trained for unless given.
-        sample_weight : array, optional
-        pos_label : label, optional
-            The class whose rate is the TPR: the estimator's own choice, or ``classes_[1]``, unless given.
-        rates : bool
-            Whether to draw the TPR and the TNR too, faintly.
-        name : str, optional
-        ax : matplotlib Axes, optional
-        """
-        measure = measure_of(estimator, measure)
-        rows, predicted, default = scores_from_estimator(estimator, X, y, sample_weight, pos_label)
-        threshold = threshold_of(estimator, rows.scores, predicted, default)
-        return cls._of(rows, measure, threshold, model_name(estimator, name)).plot(ax, rates=rates)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        scores: Any,
-        *,
-        measure: str | Measure,
-        threshold: float | None = None,
-        sample_weight: Any = None,
-        pos_label: Any = None,
-        rates: bool = True,
-        name: str | None = None,
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw the measure of scores at every threshold, with the one given or else the best.
-
-        A row is predicted positive if its score is above the threshold.
-        """
-        rows = scores_from_predictions(y_true, scores, sample_weight, pos_label)
-        return cls._of(rows, get_measure(measure), threshold, name).plot(ax, rates=rates)
-
-    @classmethod
-    def _of(cls, rows: LabelledScores, measure: Measure, threshold: float | None, name: str | None) -> Self:
+    def _of_scores(cls, rows: LabelledScores, measure: Measure, threshold: float | None) -> Self:
         cuts = Cuts(*rows, measure)
         chosen = None
         if threshold is not None:
@@ -146,7 +89,6 @@ class ThresholdDisplay:
             tnr=cuts.tnr[::-1],
             best=best,
             chosen=chosen,
-            name=name,
         )
 
     def plot(self, ax: Axes | None = None, *, rates: bool = True) -> Self:

@@ -10,6 +10,7 @@ from ..measures import Measure, Rates
 from ..rewards import Reward
 from .base import (
     CountRates,
+    History,
     Maximize,
     MeanRewards,
     Request,
@@ -20,7 +21,6 @@ from .base import (
     require_number,
     require_pseudo_linear,
 )
-from .history import History
 from .state import LinearModel, Summary
 
 

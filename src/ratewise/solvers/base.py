@@ -11,7 +11,10 @@ So a solver works the same on rows in memory, in files and on a cluster.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
+import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import Steps
-from ..measures import Measure, PseudoLinearMeasure, Rates
+from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure, Rates
 from ..rewards import Reward, get_reward
-from .history import History
 from .state import Learner, LearnSettings, LinearModel, Summary
 
 _ROUNDING = 1e-6  # of the size of float32 scores
+_MOST_ROWS = 2000  # of a history
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,60 @@ class Scores(NamedTuple):
         return math.isfinite(float(self.values.sum(dtype=np.float64)))
 
 
+class History:
+    """Rows of (pass, points, seconds, tpr, tnr, value, ...) written at checkpoints of a fit.
+
+    The rates are those of the points as they were met, each before it was learned from: honest, and free.
+    """
+
+    def __init__(self, *, verbose: bool = False):
+        self._verbose = verbose
+        self._rows: list[dict[str, float]] = []
+        self._started = time.perf_counter()
+
+    def record(self, *, passes: float, points: float, tpr: float, tnr: float, value: float, **more: float) -> None:
+        """Write one row; ``more`` holds the dual pair or the challenge level."""
+        row = {
+            "pass": float(passes),
+            "points": float(points),
+            "seconds": time.perf_counter() - self._started,
+            "tpr": tpr,
+            "tnr": tnr,
+            "value": value,
+        } | more
+        self._rows.append(row)
+        if len(self._rows) > _MOST_ROWS:
+            del self._rows[::2]  # a long history grows coarser, not longer
+        if self._verbose:
+            line = "  ".join(f"{name} {number:.4g}" for name, number in row.items())
+            print(f"[ratewise] {line}", file=sys.stderr)
+
+    def branch(self) -> History:
+        """Return a history by the same clock, for one of several runs side by side; :meth:`join` it later."""
+        other = History(verbose=self._verbose)
+        other._started = self._started
+        return other
+
+    def join(self, other: History, **more: float) -> None:
+        """Take in the rows of a branch, each with ``more`` columns."""
+        self._rows += [row | more for row in other._rows] if more else other._rows
+        while len(self._rows) > _MOST_ROWS:
+            del self._rows[::2]
+
+    def table(self) -> dict[str, NDArray[np.float64]]:
+        """Return the history as a dict of equally long arrays."""
+        names = list(dict.fromkeys(name for row in self._rows for name in row))
+        return {name: np.array([row.get(name, np.nan) for row in self._rows]) for name in names}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A clock reading means nothing in another process: keep what has passed, not when it began.
+        return self.__dict__ | {"_started": time.perf_counter() - self._started}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._started = time.perf_counter() - state["_started"]
+
+
 @dataclass(frozen=True)
 class Task:
     """What is asked of a solver, apart from its own settings."""
@@ -133,7 +190,7 @@ class Task:
 
 
 class Run(ABC):
-    """A training run: it can be asked for what comes next, told what came of it, and pickled in between."""
+    """A training run: it can be asked for what comes next, told what came of it, and stored in between."""
 
     finished: bool = False
 
@@ -221,6 +278,34 @@ class Solver(ABC):
         if not hasattr(self, "step"):
             return None
         return dataclasses.replace(self, step=self.step / 10.0)  # type: ignore[type-var]
+
+
+_SOLVERS: dict[str, type[Solver]] = {}
+
+
+def register_solver(solver: type[Solver]) -> type[Solver]:
+    """Make a solver known by its ``name``: then ``MeasureClassifier(solver=name)`` takes it."""
+    _SOLVERS[solver.name] = solver
+    return solver
+
+
+def get_solver(solver: str | Solver, measure: Measure) -> Solver:
+    """Return a solver by its name; "auto" takes the streaming one that suits the measure.
+
+    For a measure of neither family that is logistic regression, which is only a start: sharpening must follow.
+    """
+    if isinstance(solver, Solver):
+        return solver
+    if solver == "auto":
+        if isinstance(measure, ConcaveMeasure):
+            return _SOLVERS["spade"]()
+        return _SOLVERS["stamp" if isinstance(measure, PseudoLinearMeasure) else "logistic"]()
+    if isinstance(solver, str) and solver in _SOLVERS:
+        return _SOLVERS[solver]()
+    names = ["auto", *_SOLVERS]
+    near = difflib.get_close_matches(str(solver).lower(), names, n=1, cutoff=0.3)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"There is no solver {solver!r}.{hint} Known: {', '.join(names)}, or a solver object.")
 
 
 def primal_settings(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,16 @@ from ..measures import Measure, Rates
 _STEP = 1e-6
 _CUTS = 256
 _WORTH_A_MOVE = 1e-9
+
+
+@dataclass(frozen=True)
+class MultinomialLogistic:
+    """Logistic regression of all classes at once: the start of a sharpened fit of more than two classes.
+
+    ``l2`` is the strength of the penalty that validation rows chose.
+    """
+
+    l2: float
 
 
 class MulticlassModel(NamedTuple):

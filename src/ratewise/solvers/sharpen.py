@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ..measures import Measure
 from ..rewards import Sigmoid
-from .base import Evaluate, Learn, Request, Run, Scores, Solver, Task, leverage_settings, require_number
-from .history import History
+from .base import Evaluate, History, Learn, Request, Run, Scores, Solver, Task, leverage_settings, require_number
 from .state import Learner, LinearModel, Summary
 from .threshold import BestThreshold, quick_threshold
 

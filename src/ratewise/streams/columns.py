@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DataError, Place, not_whole
+from .errors import DataError, Place, not_whole, shortened
 from .formats import Reader, Request, Rows
 
 NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date or time"
@@ -24,6 +25,7 @@ _SECONDS_PER_DAY = 86_400.0
 _LARGE_DICTIONARY = 1024
 _LARGEST_EXACT = 2.0**53  # beyond it, whole numbers next to each other are one float64
 _LIGHTEST, _HEAVIEST = 1e-30, 1e30  # weights: their squares are float32 too
+_LONGEST_LABEL = 1000
 
 
 @functools.lru_cache(maxsize=256)
@@ -158,6 +160,7 @@ def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
             _check_not_missing(column.is_null().to_numpy(zero_copy_only=False), name, place)
         if kind == CATEGORY:
             codes, values = categories(column)
+            _check_not_long(codes, values, name, place)
             found = np.array(values or [""])[codes]
         else:
             found = numbers(column, name, place) if kind == NUMBER else column.to_numpy(zero_copy_only=False)
@@ -171,6 +174,19 @@ def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
     elif found.dtype.kind == "O":
         _check_not_missing(np.array([value is None or value != value for value in found], bool), name, place)
     return found
+
+
+def _check_not_long(codes: NDArray[np.int64], values: list[str], name: str, place: Place) -> None:
+    """Refuse labels that would take gigabytes: numpy gives all of them the room of the longest."""
+    longest = max(range(len(values)), key=lambda i: len(values[i]), default=0)
+    if values and len(values[longest]) > _LONGEST_LABEL:
+        row = int(np.argmax(codes == longest))
+        raise place.error(
+            f"a label of {len(values[longest]):,} characters, where at most {_LONGEST_LABEL:,} are possible. Is "
+            "this the column to predict?",
+            row,
+            name,
+        )
 
 
 def _check_not_missing(missing: NDArray[np.bool_], name: str, place: Place) -> None:
@@ -199,15 +215,15 @@ def sample_weights(column: Any, name: str, place: Place) -> NDArray[np.float64]:
 
 def missing_column(name: str, file: str, there: list[str], whose: str) -> DataError:
     """Return the error for a column that is asked for and is not there."""
-    shown = ", ".join(repr(other) for other in there[:12]) + (", ..." if len(there) > 12 else "")
-    return DataError(f"{file}: there is no column {name!r}, which {whose}. Its columns are: {shown}.")
+    shown = ", ".join(repr(shortened(other)) for other in there[:12]) + (", ..." if len(there) > 12 else "")
+    return DataError(f"{file}: there is no column {shortened(name)!r}, which {whose}. Its columns are: {shown}.")
 
 
 def unique_names(names: list[str], file: str) -> list[str]:
     """Return the names of columns, or refuse one that is there twice."""
     if len(set(names)) < len(names):
-        twice = next(name for at, name in enumerate(names) if name in names[:at])
-        raise DataError(f"{file}: there are two columns {twice!r}. Rename one of them.")
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        raise DataError(f"{file}: there are two columns {shortened(twice)!r}. Rename one of them.")
     return names
 
 
@@ -242,7 +258,8 @@ class TablePlan:
         for name in self.columns:
             if name not in schema:
                 raise missing_column(name, file, list(schema), f"{first_file} has")
-        extra = [name for name in schema if name not in self.columns]
+        mine = set(self.columns)
+        extra = [name for name in schema if name not in mine]
         if extra and not self.ignores_others:
             raise DataError(
                 f"{file}: column {extra[0]!r} is not in {first_file}. Files that are read together must have "

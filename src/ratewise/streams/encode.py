@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .columns import CATEGORY, DATE, NUMBER, categories, make_plan, missing_column, numbers
-from .errors import Place
-from .formats import Request, Rows
+from .errors import DataError, Place
+from .formats import MOST_COLUMNS, Request, Rows, too_wide
 
 LARGEST_VOCABULARY = 256
 BUCKETS = 256
 WIDEST_DENSE = 300
 _MOST_VALUES = 10_000
+_PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY = 1 << 21, 100
 _LONGEST_MEAN_LENGTH = 64.0
 _BLOCK_ROWS = 2048  # of 22 columns: fits into the second-level cache, in which columns become rows
 _CHECKED_AT_ONCE = 1 << 16
@@ -273,9 +274,6 @@ def _finite_csr(matrix: Any, width: int, place: Place) -> Any:
     matrix = sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
     with np.errstate(over="ignore"):
         out = sparse.csr_array(matrix, dtype=np.float32)
-    if not out.has_canonical_format:  # entries that are there twice add up
-        out = out.copy()
-        out.sum_duplicates()
     if not np.isfinite(out.data).all():
         entry = int(np.argmin(np.isfinite(out.data)))
         row = int(np.searchsorted(out.indptr, entry, side="right")) - 1
@@ -300,6 +298,8 @@ class EncoderFit:
         self._parts = 0
         self._samples: dict[int, list[NDArray[np.float64]]] = {}  # of columns that float32 does not hold exactly
         self.width = encoder.n_columns
+        self._entries = 0  # of sparse rows
+        self._widest = Place("the rows")
 
     def add(self, rows: Rows) -> None:
         """Take in more rows."""
@@ -308,7 +308,9 @@ class EncoderFit:
         if isinstance(rows.features, dict):
             self._add_columns(rows)
         elif self.encoder.sparse_input:
-            self.width = max(self.width, rows.features.shape[1])
+            self._entries += int(rows.features.nnz)
+            if rows.features.shape[1] >= self.width:
+                self.width, self._widest = int(rows.features.shape[1]), rows.place
         else:
             self._add_matrix(np.asarray(rows.features), rows.place)
 
@@ -375,6 +377,7 @@ class EncoderFit:
         """Give the encoder all that was learned."""
         encoder = self.encoder
         if encoder.elastic:
+            self._check_width()
             encoder.n_columns = self.width
         self.update_means()
         self._find_far_columns()
@@ -387,6 +390,16 @@ class EncoderFit:
             if values.some_missing and name not in encoder.missing_levels:
                 encoder.missing_levels.append(name)
         encoder.fitted = True
+
+    def _check_width(self) -> None:
+        """Refuse a width that is no more than a slip in one index: a model has several numbers per column."""
+        if self.width > MOST_COLUMNS:
+            raise DataError(too_wide(self._widest.file, self.width))
+        if self.width > max(_PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY * self._entries):
+            raise self._widest.error(
+                f"the largest index makes {self.width:,} columns, for {self._entries:,} numbers in all rows. If "
+                f"it is meant so, say features={self.width}."
+            )
 
     def update_means(self) -> None:
         """Give the encoder the means of all rows so far; 0 for a column without any number."""

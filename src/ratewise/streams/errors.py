@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+_LONGEST_QUOTED = 200
+
 
 class DataError(ValueError):
     """A file or stream that cannot be read as it is; the message says where and what to do."""
@@ -22,8 +24,19 @@ def need_pyarrow(what: str, module: str = "pyarrow") -> Any:
 
 def not_whole(kind: str, error: Exception) -> str:
     """Return the message for a file that cannot be read to its end."""
-    first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return f"this is not a whole {kind} file; it may have been cut off. Write or copy it again. ({first_line})"
+    return (
+        f"this is not a whole {kind} file; it may have been cut off. Write or copy it again. ({first_line(error)})"
+    )
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of a message of others, not too long."""
+    return shortened(next(iter(str(error).splitlines()), "") or type(error).__name__)
+
+
+def shortened(text: str) -> str:
+    """Return a name or a value of a file as a message quotes it, not too long."""
+    return text if len(text) <= _LONGEST_QUOTED else text[:_LONGEST_QUOTED] + " ..."
 
 
 @dataclass(frozen=True)
@@ -50,5 +63,5 @@ class Place:
                 first = self.find_first_row()
             where += f", row {first + offset + 1:,}" if first is not None else ""
         if column is not None:
-            where += f", column {column!r}"
+            where += f", column {shortened(column)!r}"
         return DataError(f"{where}: {problem}")

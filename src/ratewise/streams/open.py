@@ -89,6 +89,8 @@ def _open_standard_input(request: Request) -> Opened:
     if request.format not in texts:
         options = " or ".join(f"format={name!r}" for name in texts)
         raise ValueError(f"Standard input is read as {' or '.join(texts.values())}: say {options}.")
+    if sys.stdin is None:  # as after `<&-`
+        raise DataError("Standard input is closed: there is nothing to read.")
     return FORMATS[request.format].open_files(["standard input"], request, sys.stdin.buffer)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
@@ -71,6 +72,13 @@ class Stream:
             return self._rows_counted
         sizes = [size for reader in self._readers for size in reader.sizes]
         return None if None in sizes else sum(filter(None, sizes))
+
+    @property
+    def files(self) -> list[str]:
+        """The files that the rows are read from, in order; none for batches."""
+        arrays = [name for name in (self.target, self.weight) if name is not None and name.endswith(".npy")]
+        names = [reader.name for reader in self._readers] + arrays
+        return [os.path.abspath(name) for name in names if os.path.isfile(name)]
 
     @property
     def sparse(self) -> bool:

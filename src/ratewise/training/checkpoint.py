@@ -1,84 +1,160 @@
-"""Work in progress on disk: whole or not at all, with the one before it kept."""
+"""Work in progress on disk: whole or not at all, with the one before it kept.
+
+A file is a line that says what it is, the length of a JSON header, the header, the bytes of the arrays, and a digest
+of all that. No code runs from it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import pickle
+import json
+import math
+import os
+import stat
 import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .._atomic import atomic_write, partial_files
+import numpy as np
 
-_MAGIC = b"ratewise checkpoint 1\n"
+from .. import __version__
+from .._atomic import abandoned_parts, atomic_write
+from .plain_data import Known, Packed, described, dtype_from_json, dtype_to_json, pack, unpack
+
+_KIND = b"ratewise checkpoint "
+_MAGIC = _KIND + b"2\n"
 _DIGEST_BYTES = 32
+_SAMPLES, _SAMPLE_BYTES = 16, 1 << 14
+
+
+class CheckpointWarning(RuntimeWarning):
+    """A checkpoint was not used, and the fit began anew or from the one before it."""
 
 
 class Checkpoint:
     """A file that holds a fit in progress, and a second one that holds the state before it.
 
-    Both are pickles: load none that you did not write yourself.
-
     Parameters
     ----------
     path : path
     fit : dict
-        What the fit is of: its settings and its rows. A checkpoint of another fit is refused.
+        What is asked for: settings, and where the rows are. A checkpoint of another fit is refused.
+    rows : dict
+        What the rows are. If they have changed, the fit begins anew and says so.
+    settings : object, optional
+        Whose measure and solver may be the user's own.
     """
 
-    def __init__(self, path: Any, fit: dict[str, Any]):
+    def __init__(self, path: Any, fit: dict[str, Any], rows: dict[str, Any] | None = None, settings: Any = None):
         self._path = Path(path)
         self._before = _before(self._path)
-        self._fit = fit
+        self._fit = {name: described(value) for name, value in fit.items()}
+        self._rows = {name: described(value) for name, value in (rows or {}).items()}
+        self._known = Known(settings)
         self._damaged = False
         if not self._path.absolute().parent.is_dir():
             raise FileNotFoundError(f"There is no folder {self._path.absolute().parent} to keep a checkpoint in.")
+        for one in (self._path, self._before):
+            require_checkpoint(one)
 
     def save(self, state: Any) -> None:
-        if self._path.exists() and not self._damaged:
-            self._path.replace(self._before)
-        self._damaged = False
+        try:
+            packed = pack(state, self._known)
+        except TypeError as error:
+            raise ValueError(
+                f"{error}. Use classes at the top of the module that defines your measure or solver, with plain "
+                "values, lists, dicts and arrays for attributes; or fit without a checkpoint."
+            ) from error
+        arrays = [[dtype_to_json(one.dtype), one.shape, _order(one)] for one in packed.arrays]
+        header = {
+            "version": __version__,
+            "fit": self._fit,
+            "rows": self._rows,
+            "arrays": arrays,
+            "state": packed.tree,
+        }
         with atomic_write(self._path) as file:
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), 0o600)
             file.write(_MAGIC)
             hashed = _Hashed(file)
-            # Written as it is made: as one string of bytes it would take as much memory again.
-            pickle.dump((self._fit, state), hashed, protocol=pickle.HIGHEST_PROTOCOL)
+            text = json.dumps(header).encode()
+            hashed.write(len(text).to_bytes(8, "little"))
+            hashed.write(text)
+            for array in packed.arrays:  # one by one: as one string of bytes they would take as much memory again
+                hashed.write(np.ascontiguousarray(array.T if _order(array) == "F" else array).data)
             file.write(hashed.digest())
+            if not self._damaged:
+                with contextlib.suppress(FileNotFoundError):  # there is none yet, or an equal fit has just ended
+                    self._path.replace(self._before)
+        self._damaged = False
 
     def load(self) -> Any:
-        """The last state that is whole; None if there is none."""
+        """Return the last state that is whole; None if there is none, or if the rows have changed since."""
         for path in (self._path, self._before):
             if not path.exists():
                 continue
-            found = self._read(path)
-            if found is None:
+            try:
+                header, packed = _read(path)
+                if (reason := self._reason_to_begin_anew(header, path)) is not None:
+                    _warn(f"The checkpoint {path} was not used, and the fit begins anew: {reason}.")
+                    return None
+                return unpack(packed, self._known)
+            except _AnotherFit:
+                raise
+            except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, MemoryError):
                 self._damaged = True  # not to take the place of the one before it
-                warnings.warn(
-                    f"The checkpoint {path} is damaged and was not used; the one before it is, if there is one.",
-                    RuntimeWarning,
-                    stacklevel=4,
+                _warn(
+                    f"The checkpoint {path} is damaged, or of another version of ratewise, and was not used; the one "
+                    "before it is, if there is one."
                 )
-                continue
-            fit, state = found
-            self._require_same(fit, path)
-            return state
         return None
 
-    def _read(self, path: Path) -> Any:
-        content = path.read_bytes()
-        if not content.startswith(_MAGIC) or len(content) < len(_MAGIC) + _DIGEST_BYTES:
-            return None
-        body = memoryview(content)[len(_MAGIC) : -_DIGEST_BYTES]
-        return pickle.loads(body) if hashlib.sha256(body).digest() == content[-_DIGEST_BYTES:] else None
+    def discard(self) -> None:
+        """Remove the checkpoint of a fit that failed: the same fit would fail again."""
+        remove_checkpoint(self._path)
 
-    def _require_same(self, fit: dict[str, Any], path: Path) -> None:
+    def _reason_to_begin_anew(self, header: dict[str, Any], path: Path) -> str | None:
+        if header["version"] != __version__:
+            return f"it was written by ratewise {header['version']}, and this is {__version__}"
         for name, now in self._fit.items():
-            if fit.get(name) != now:
+            if (then := header["fit"].get(name)) != now:
                 hint = " A random_state makes a fit repeatable." if name == "seed" else ""
-                raise ValueError(
-                    f"The checkpoint {path} is of another fit: {name} was {fit.get(name)!r} and is {now!r} now. "
+                raise _AnotherFit(
+                    f"The checkpoint {path} is of another fit: {name} was {then} and is {now} now. "
                     f"Remove the file to begin anew, or name another.{hint}"
                 )
+        changed = [name for name, now in self._rows.items() if header["rows"].get(name) != now]
+        changed += [name for name in header["rows"] if name not in self._rows]
+        return f"the rows have changed since ({', '.join(changed)})" if changed else None
+
+
+class _AnotherFit(ValueError):
+    """A checkpoint of another fit, which is somebody's work: it is left alone."""
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Packed]:
+    """Return what a whole checkpoint holds; any error means that it is damaged."""
+    content = path.read_bytes()
+    body = memoryview(content)[len(_MAGIC) : -_DIGEST_BYTES]
+    if not content.startswith(_MAGIC) or hashlib.sha256(body).digest() != content[-_DIGEST_BYTES:]:
+        raise ValueError("damaged")
+    begin = 8 + int.from_bytes(body[:8], "little")
+    header = json.loads(bytes(body[8:begin]))
+    arrays = []
+    for kind, shape, order in header["arrays"]:
+        dtype = dtype_from_json(kind)
+        count = math.prod(shape)
+        array = np.frombuffer(body, dtype=dtype, count=count, offset=begin) if count else np.empty(0, dtype=dtype)
+        arrays.append(array.reshape(shape, order=order).copy(order=order))
+        begin += count * dtype.itemsize
+    return header, Packed(header["state"], arrays)
+
+
+def _order(array: Any) -> str:
+    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
 
 
 class _Hashed:
@@ -88,21 +164,67 @@ class _Hashed:
         self._file = file
         self._hash = hashlib.sha256()
 
-    def write(self, content: Any) -> int:
+    def write(self, content: Any) -> None:
         self._hash.update(content)
-        return self._file.write(content)
+        self._file.write(content)
 
     def digest(self) -> bytes:
         return self._hash.digest()
 
 
+def _warn(message: str) -> None:
+    warnings.warn(message, CheckpointWarning, stacklevel=6)
+
+
+def require_checkpoint(path: Path) -> None:
+    """Refuse a file that is there and is no checkpoint of this user's: it is neither read nor written nor removed."""
+    if not path.exists():
+        return
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise ValueError(f"{path} is no regular file: name another to keep a checkpoint in.")
+    if hasattr(os, "geteuid") and about.st_uid != os.geteuid():
+        raise ValueError(
+            f"The checkpoint {path} belongs to another user and is not read: remove it, or name another file."
+        )
+    if about.st_size and not _is_checkpoint(path):
+        raise ValueError(
+            f"{path} is there and is no checkpoint of ratewise: it is left as it is; name another file."
+        )
+
+
+def _is_checkpoint(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(_KIND)) == _KIND
+
+
+def kept_checkpoint(path: Any) -> Path | None:
+    """Return the file from which the same fit would go on, if there is one."""
+    return next((one for one in (Path(path), _before(Path(path))) if one.exists()), None)
+
+
 def remove_checkpoint(path: Any) -> None:
-    """Remove a checkpoint and the one before it, if they are there, and what a killed fit left half written."""
-    Path(path).unlink(missing_ok=True)
-    _before(Path(path)).unlink(missing_ok=True)
-    for half in partial_files(path):
-        half.unlink(missing_ok=True)
+    """Remove a checkpoint and the one before it, if they are there, and what a killed fit left half written.
+
+    A file that is no checkpoint stays.
+    """
+    for one in (Path(path), _before(Path(path)), *abandoned_parts(path)):
+        with contextlib.suppress(FileNotFoundError):  # an equal fit that ended just now has removed it
+            if one.stat().st_size == 0 or _is_checkpoint(one):
+                one.unlink()
 
 
 def _before(path: Path) -> Path:
     return path.with_name(path.name + ".before")
+
+
+def facts_of_files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield what tells whether a file has changed: its size, its time, and a digest of parts of its content."""
+    for path in paths:
+        about = os.stat(path)
+        hashed = hashlib.sha256()
+        with open(path, "rb") as file:
+            for number in range(_SAMPLES):
+                file.seek(max(about.st_size - _SAMPLE_BYTES, 0) * number // (_SAMPLES - 1))
+                hashed.update(file.read(_SAMPLE_BYTES))
+        yield path, f"{about.st_size} bytes, {about.st_mtime_ns}, {hashed.hexdigest()[:16]}"

@@ -1,7 +1,7 @@
 """Rows in files as a source: read window by window in bounded memory, resumable between any two windows.
 
-Every pass over the windows is one step of a fit: a :class:`_Job` that takes windows one by one and can be pickled
-in between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds; a
+Every pass over the windows is one step of a fit: a :class:`_Job` that takes windows one by one and is plain
+data in between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds; a
 resumed fit asks the same questions again, gets the kept answers, and goes on where it was.
 """
 
@@ -122,8 +122,7 @@ class WindowSource:
     def _first_pass(self) -> _FirstPass:
         if self._asked == 0:
             self._found: _FirstPass = self.run(_FirstPass(self._standardize, self.seed))
-            if min(self._found.weight) == 0:
-                raise ValueError("All rows of one class have weight 0: a classifier needs rows of both classes.")
+            require_weights(self._found.weight)
         return self._found
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:
@@ -436,4 +435,12 @@ def rows_in_memory(
         if progress is not None:
             progress({"stage": "reading", "done_rows": done, "total_rows": survey.rows})
     X = sparse.vstack(rows, format="csr") if stream.sparse else np.concatenate(rows)
-    return X, np.concatenate(weights)
+    signed_weights = np.concatenate(weights)
+    require_weights(class_totals(signed_weights))
+    return X, signed_weights
+
+
+def require_weights(totals: Sequence[float]) -> None:
+    """Refuse rows of which one class has no weight at all."""
+    if min(totals) == 0:
+        raise ValueError("All rows of one class have weight 0: a classifier needs rows of both classes.")

@@ -13,8 +13,7 @@ from scipy import sparse
 from ..kernels import evenly_mixed_classes
 from ..solvers.multiclass import sums_by_class
 from ..transforms import Transform
-from .rows import ArrayRows, equal_ranges, order_by_group, sum_of_squares
-from .storage import MaterializedRows, store
+from .rows import ArrayRows, MaterializedRows, equal_ranges, order_by_group, store, sum_of_squares
 
 # Up to so many numbers, what a batch of a sparse matrix costs to take out is more than what its zeros cost.
 _SMALL = 1 << 22
@@ -32,23 +31,8 @@ class LabelledRows:
     """Rows of many classes, transformed and shuffled once.
 
     Every stretch of rows has its share of each class, so that a range of rows is a fair part of all. One copy
-    serves all classes and all parts.
-
-    Parameters
-    ----------
-    X : array or CSR matrix
-    codes : array of int
-        The class of each row, from 0.
-    weights : array
-        The sample weight of each row.
-    n_classes : int
-    transform : Transform
-        Applied to the rows.
-    rng : numpy Generator
-    groups : array of int, optional
-        Numbers from 0: :meth:`in_folds` keeps rows of one number together.
-    low_memory : bool
-        Make no copy: gather rows whenever they are read.
+    serves all classes and all parts. ``codes`` are the classes, numbered from 0; rows of one number in ``groups``
+    stay in one fold; ``low_memory`` makes no copy, and gathers rows whenever they are read.
     """
 
     def __init__(

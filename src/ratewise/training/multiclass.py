@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Measure
-from ..solvers.base import Solver, Task
-from ..solvers.history import History
+from ..solvers.base import History, Solver, Task
 from ..solvers.multiclass import (
     ClassRates,
     MulticlassModel,
+    MultinomialLogistic,
+    best_offsets,
     log_odds_line,
     logistic_pull,
     macro_pull,
@@ -23,6 +24,7 @@ from ..solvers.multiclass import (
 )
 from ..solvers.state import LinearModel
 from ..solvers.threshold import half_standard_error
+from .config import FitConfig
 from .labelled import Batch, LabelledRows
 from .memory import ArrayTrainingRows, in_threads
 from .trainer import trained_with_care
@@ -43,7 +45,6 @@ _PENALTIES = (0.05, 2.0)
 _PENALTIES_FOR_FEW = (0.05, 1.0, 20.0)
 _NEVER = -30.0  # the log odds of a class that no row is of
 
-Start = Callable[[LabelledRows, np.random.Generator], MulticlassModel]
 Pull = Callable[[NDArray[Any], Batch], NDArray[Any]]
 
 
@@ -53,48 +54,63 @@ class SelectedMany(NamedTuple):
     model: MulticlassModel
     rates: ClassRates
     stages: tuple[str, ...]
+    solver: Solver | MultinomialLogistic
+    """What made the model."""
 
 
-def learn_jointly(
+def learn_classes(
     rows: LabelledRows,
-    measure: Measure,
-    *,
-    start: Start | None = None,
-    initial: MulticlassModel | None = None,
-    passes: int | None = None,
-    l2: float = 0.0,
-    validation_fraction: float | None = None,
+    settings: FitConfig,
+    initial: MulticlassModel | None,
     rng: np.random.Generator,
     history: History,
-    threads: int = 1,
+) -> SelectedMany:
+    """Fit all classes at once or, without sharpening, each against the rest; ``initial`` is where to begin."""
+    fit = _learn_apart if settings.sharpen is None else _learn_jointly
+    return fit(rows, settings, initial, rng, history)
+
+
+def _learn_apart(
+    rows: LabelledRows,
+    settings: FitConfig,
+    initial: MulticlassModel | None,
+    rng: np.random.Generator,
+    history: History,
+) -> SelectedMany:
+    """The paper's algorithm for every class; the highest log odds win, moved to the best macro average."""
+    model = one_against_the_rest(
+        rows, settings, settings.solver, initial, rng, history, calibrate=settings.tune, threads=settings.threads
+    )
+    codes, weights = rows.codes, rows.weights
+    if settings.tune:
+        offsets = best_offsets(rows.scores(*model), codes, weights, settings.measure)
+        model = model._replace(intercepts=model.intercepts + offsets)
+    rates = ClassRates.of_predictions(codes, predicted_classes(model, rows), weights, rows.n_classes)
+    return SelectedMany(model, rates, (), settings.solver)
+
+
+def _learn_jointly(
+    rows: LabelledRows,
+    settings: FitConfig,
+    initial: MulticlassModel | None,
+    rng: np.random.Generator,
+    history: History,
 ) -> SelectedMany:
     """Learn all classes together; validation rows choose how far to go, then all rows go that far.
 
     Stages that cannot be told apart are averaged.
 
-    Multinomial logistic regression comes first. From there the macro average itself is climbed, with shares by
-    softmax in the place of calls: rates are then smooth, and the measure's own slopes say what a share is worth.
-    Unlike the likelihood this is bounded, so that rows beyond saving stop pulling.
-
-    Parameters
-    ----------
-    start : function, optional
-        Gives the model to climb from, in the place of logistic regression.
-    initial : MulticlassModel, optional
-        Where logistic regression begins.
-    passes : int, optional
-        Of each stage; the number of rows decides unless given.
-    l2 : float
-        Strength of the penalty; 0 lets validation rows choose.
-    validation_fraction : float, optional
-        One fifth unless given.
-    threads : int
-        Folds and penalties learned side by side; the outcome does not depend on it.
+    Multinomial logistic regression comes first, or the solver that the user named. From there the macro average
+    itself is climbed, with shares by softmax in the place of calls: rates are then smooth, and the measure's own
+    slopes say what a share is worth. Unlike the likelihood this is bounded, so that rows beyond saving stop
+    pulling. Without a penalty of the user's, validation rows choose one.
     """
-    rows, folds = _folds(rows, validation_fraction, rng)
+    rows, folds = _folds(rows, settings.validation_fraction, rng)
     strengths = _PENALTIES_FOR_FEW if rows.n_points < _FEW_ROWS else _PENALTIES
-    penalties = [l2] if l2 > 0 else [strength / rows.n_points for strength in strengths]
-    path = _Path(measure, start, initial, passes or passes_over(rows))
+    penalties = [settings.l2] if settings.l2 > 0 else [strength / rows.n_points for strength in strengths]
+    assert settings.sharpen is not None
+    passes = passes_over(rows) if settings.sharpen.passes == "auto" else int(settings.sharpen.passes)
+    path = _Path(settings, initial, passes)
     seeds = rng.spawn(len(folds) * len(penalties) + len(penalties))
     jobs = [
         _FoldJob(k * len(folds) + number, fold, penalty, seeds[k * len(folds) + number])
@@ -102,15 +118,18 @@ def learn_jointly(
         for number, fold in enumerate(folds)
     ]
     histories = [history.branch() for _ in jobs]
-    found = in_threads(lambda job: _predictions_of(job, path, rows, histories[job.number]), jobs, threads)
+    found = in_threads(lambda job: _predictions_of(job, path, rows, histories[job.number]), jobs, settings.threads)
     for one in histories:
         history.join(one)
-    stages, rates = _best_stages(found, jobs, rows, measure)
+    best, stages, rates = _best_stages(found, jobs, rows, settings.measure)
     last = {penalty: seeds[len(jobs) + k] for k, penalty in enumerate(penalties)}
     wanted = [penalty for penalty in penalties if any(stage.penalty == penalty for stage in stages)]
-    refitted = in_threads(lambda penalty: _refitted(rows, path, stages, penalty, last[penalty]), wanted, threads)
+    refitted = in_threads(
+        lambda penalty: _refitted(rows, path, stages, penalty, last[penalty]), wanted, settings.threads
+    )
     model = _mean([model for several in refitted for model in several])
-    return SelectedMany(model, rates, tuple(f"{stage.name}, L2 {stage.penalty:.2g}" for stage in stages))
+    names = tuple(f"{stage.name}, L2 {stage.penalty:.2g}" for stage in stages)
+    return SelectedMany(model, rates, names, settings.start or MultinomialLogistic(best.penalty))
 
 
 def passes_over(rows: LabelledRows) -> int:
@@ -137,8 +156,7 @@ class _FoldJob(NamedTuple):
 class _Path(NamedTuple):
     """The way from a start to the last pass, the same for every fold."""
 
-    measure: Measure
-    start: Start | None
+    settings: FitConfig
     initial: MulticlassModel | None
     passes: int
 
@@ -149,16 +167,16 @@ class _Path(NamedTuple):
         n_classes, n_features = rows.n_classes, rows.n_features
         model = self.initial or MulticlassModel(np.zeros((n_classes, n_features)), np.zeros(n_classes))
         done = 0
-        if self.start is None:
+        if self.settings.start is None:
             descent = Descent(rows, model, penalty, rng)
             for number, model in descent.stage(self.passes, for_the_likelihood):
                 if self._is_candidate(number):
                     yield f"logistic, {number} passes", number, model
             done = self.passes
         else:
-            model = self.start(rows, rng)
+            model = one_against_the_rest(rows, self.settings, self.settings.start, self.initial, rng, History())
             yield "one against the rest", 0, model
-        pull = ForTheMeasure(self.measure, rows, model)
+        pull = ForTheMeasure(self.settings.measure, rows, model)
         descent = Descent(rows, model, penalty, rng)
         for number, model in descent.stage(self.passes, pull):
             if self._is_candidate(number):
@@ -185,7 +203,7 @@ def _predictions_of(
             points=passes * learned.n_points,
             tpr=float(rates.tpr.mean()),
             tnr=float(rates.tnr.mean()),
-            value=rates.value(path.measure),
+            value=rates.value(path.settings.measure),
         )
         calls[_Stage(name, job.penalty)] = called
     return calls
@@ -193,8 +211,8 @@ def _predictions_of(
 
 def _best_stages(
     found: list[dict[_Stage, NDArray[np.intp]]], jobs: list[_FoldJob], rows: LabelledRows, measure: Measure
-) -> tuple[list[_Stage], ClassRates]:
-    """The stages that do best on the validation rows, as far as these can tell, and the rates of the very best."""
+) -> tuple[_Stage, list[_Stage], ClassRates]:
+    """The best stage on the validation rows, all that these cannot tell from it, and the rates of the best."""
     pooled: dict[_Stage, ClassRates] = {}
     for penalty in dict.fromkeys(job.penalty for job in jobs):
         mine = [(job, calls) for job, calls in zip(jobs, found, strict=True) if job.penalty == penalty]
@@ -207,7 +225,8 @@ def _best_stages(
     best = max(values, key=lambda stage: values[stage])
     useless, perfect = np.mean([measure.scale(float(p)) for p in pooled[best].prevalence if p > 0], axis=0)
     tolerance = half_standard_error(values[best], (float(useless), float(perfect)), codes.size)
-    return [stage for stage, value in values.items() if value >= values[best] - tolerance], pooled[best]
+    alike = [stage for stage, value in values.items() if value >= values[best] - tolerance]
+    return best, alike, pooled[best]
 
 
 def _refitted(
@@ -255,16 +274,6 @@ class Descent:
 
     The steps are Adam's; they fall in a straight line to nothing at the end of a stage. What a stage learns is the
     mean of the models of its last pass.
-
-    Parameters
-    ----------
-    rows : LabelledRows
-    model : MulticlassModel
-        Where to begin.
-    l2 : float
-        Strength of the penalty on the weights.
-    rng : numpy Generator
-        The order of the batches.
     """
 
     def __init__(self, rows: LabelledRows, model: MulticlassModel, l2: float, rng: np.random.Generator):
@@ -315,15 +324,7 @@ def for_the_likelihood(shares: NDArray[Any], batch: Batch) -> NDArray[Any]:
 
 
 class ForTheMeasure:
-    """The pull of the macro average, at the soft rates of the last batches.
-
-    Parameters
-    ----------
-    measure : Measure
-    rows : LabelledRows
-    model : MulticlassModel
-        The rates begin with its own.
-    """
+    """The pull of the macro average, at the soft rates of the last batches; they begin with those of the model."""
 
     def __init__(self, measure: Measure, rows: LabelledRows, model: MulticlassModel):
         self._measure = measure
@@ -351,20 +352,16 @@ def batch_rows(rows: LabelledRows) -> int:
 
 def one_against_the_rest(
     rows: LabelledRows,
-    measure: Measure,
+    settings: FitConfig,
     solver: Solver,
-    *,
-    calibrate: bool,
-    l2: float,
     initial: MulticlassModel | None,
     rng: np.random.Generator,
     history: History,
+    *,
+    calibrate: bool = True,
     threads: int = 1,
 ) -> MulticlassModel:
-    """A run of the solver for each class; ``calibrate`` makes log odds of its scores, to compare them by.
-
-    ``threads`` classes are learned side by side; the outcome does not depend on it.
-    """
+    """A run of the solver for each class; ``calibrate`` makes log odds of its scores, to compare them by."""
     histories = [history.branch() for _ in range(rows.n_classes)]
     seeds = rng.spawn(rows.n_classes)
     totals = rows.class_weights()
@@ -374,8 +371,10 @@ def one_against_the_rest(
             return LinearModel(np.zeros(rows.n_features), _NEVER if totals[k] == 0 else -_NEVER)
         mine = rows.against_the_rest(k, seeds[k])
         before = None if initial is None else LinearModel(initial.weights[k], float(initial.intercepts[k]))
-        task = Task(measure, rows.n_features, mine.dtype, l2=l2, initial=before, history=histories[k])
-        run, scores, _ = trained_with_care(solver, task, ArrayTrainingRows(mine), measure)
+        task = Task(
+            settings.measure, rows.n_features, mine.dtype, l2=settings.l2, initial=before, history=histories[k]
+        )
+        run, scores, _ = trained_with_care(solver, task, ArrayTrainingRows(mine), settings.measure)
         model = run.model()
         if not calibrate:
             return model

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..solvers.base import Scores, Task
-from ..solvers.history import History
+from ..solvers.base import History, Scores, Task
 from ..solvers.state import NOTHING_SEEN, LinearModel, Summary
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer

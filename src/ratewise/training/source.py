@@ -13,14 +13,17 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..measures import Measure, Rates
+from ..rewards import Reward
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
 from ..solvers.batch import maximize
-from ..solvers.state import LinearModel, Summary
+from ..solvers.multiclass import MultinomialLogistic
+from ..solvers.state import Chunk, LinearModel, Summary
 from ..solvers.threshold import rates_at
 from ..transforms import Transform
-from .rows import ArrayRows, WeightedReward, chunk_scores, reward_sums
+from .rows import ArrayRows
 
 R = TypeVar("R", bound=Run)
 
@@ -107,7 +110,7 @@ class FitResult(NamedTuple):
     rates: Any
     """``Rates``; with several models a list of them."""
     stages: Any
-    solver: Solver
+    solver: Solver | MultinomialLogistic
     """What made the model."""
     points: Any
     """Effective points of both classes that the rates were taken on; with several models a list."""
@@ -136,6 +139,29 @@ class FitResult(NamedTuple):
             "No model could be learned: numbers beyond the range of float32 arose in training. Bring the columns "
             "of X to a common scale (standardize=True does), and look for values far from all others."
         )
+
+    def widened(self, occupied: NDArray[np.integer[Any]] | None, n_columns: int) -> FitResult:
+        """Return the result of all columns, where only some of them have entries and were fitted."""
+        if occupied is None:
+            return self
+        coef, scale = np.zeros((self.coef.shape[0], n_columns)), np.ones(n_columns)
+        coef[:, occupied], scale[occupied] = self.coef, self.scale
+        return self._replace(coef=coef, scale=scale)
+
+
+def occupied_columns(X: Any) -> tuple[Any, NDArray[np.integer[Any]] | None]:
+    """Return sparse rows without the columns that have no entry, and which columns are left.
+
+    What a fit costs grows with the columns, and a column without an entry has the coefficient 0. Other rows, and
+    those with more entries than columns, are left as they are.
+    """
+    if not sparse.issparse(X) or X.nnz >= X.shape[1]:
+        return X, None
+    occupied, places = np.unique(X.indices, return_inverse=True)
+    if not occupied.size:
+        return X, None
+    places = places.reshape(-1).astype(X.indices.dtype)
+    return type(X)((X.data, places, X.indptr), shape=(X.shape[0], occupied.size)), occupied
 
 
 def answer(rows: ArrayRows, request: Request) -> Any:
@@ -166,7 +192,7 @@ def learn(request: Learn, rows: ArrayRows, points: int) -> None:
 
 
 class Runner:
-    """A run with the rows it learns from, and how far its present request has come. Can be pickled in between."""
+    """A run with the rows it learns from, and how far its present request has come. Plain data in between."""
 
     def __init__(self, run: Run, fold: int, seen: Summary):
         self.run, self.fold, self.seen = run, fold, seen
@@ -226,3 +252,53 @@ class Runner:
         self._begun = False
         self._points = self._passes = 0
         self.run.receive(found)
+
+
+class WeightedReward:
+    """Minus a weighted mean of the two classes' rewards, as a function of (weights, intercept), and its gradient.
+
+    ``class_weights`` are what the mean rewards of the positives and of the negatives weigh; only their proportion
+    matters.
+    """
+
+    def __init__(self, rows: ArrayRows, reward: Reward, class_weights: tuple[float, float]):
+        on_positives, on_negatives = class_weights
+        weights = np.abs(rows.signed_weights, dtype=np.float64)
+        self._signs = np.sign(rows.signed_weights).astype(np.float64)
+        positive = self._signs > 0
+        per_point = np.where(
+            positive,
+            on_positives / max(weights[positive].sum(), 1e-300),
+            on_negatives / max(weights[~positive].sum(), 1e-300),
+        )
+        self._weights = weights * per_point / max(on_positives + on_negatives, 1e-300)
+        self._rows = rows
+        self._reward = reward
+
+    def __call__(self, model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        margins = self._signs * self._rows.scores(model[:-1], model[-1])
+        loss = -float(self._weights @ self._reward.value(margins))
+        pull = -self._weights * self._signs * self._reward.slope(margins)
+        return loss, np.append(self._rows.weighted_sum(pull), pull.sum())
+
+
+def reward_sums(
+    scores: NDArray[Any], signed_weights: NDArray[Any], reward: Reward
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the sums of the rewards of positives and negatives, and those of their weights."""
+    weights = np.abs(signed_weights, dtype=np.float64)
+    rewards = weights * reward.value(np.sign(signed_weights) * scores)
+    sides = (signed_weights > 0, signed_weights < 0)
+    return np.array([rewards[mine].sum() for mine in sides]), np.array([weights[mine].sum() for mine in sides])
+
+
+def chunk_scores(chunk: Chunk, model: LinearModel) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    """Return the scores of a chunk's points, and their signed weights."""
+    rows, ranges = chunk.rows, list(zip(chunk.starts, chunk.stops, strict=True))
+    matrix = (
+        rows if isinstance(rows, np.ndarray) else sparse.csr_matrix(rows, (rows[2].size - 1, model.weights.size))
+    )
+    narrow = np.asarray(model.weights, dtype=matrix.dtype)
+    scores = np.concatenate([matrix[start:stop] @ narrow for start, stop in ranges])
+    weights = np.concatenate([chunk.signed_weights[start:stop] for start, stop in ranges])
+    return scores + matrix.dtype.type(model.intercept), weights

@@ -7,8 +7,7 @@ import math
 from typing import NamedTuple
 
 from ..measures import Measure, Rates
-from ..solvers.base import Run, Scores, Solver, Task
-from ..solvers.history import History
+from ..solvers.base import History, Run, Scores, Solver, Task
 from ..solvers.sharpen import SharpenedRun
 from ..solvers.state import LinearModel, mean_model
 from ..solvers.threshold import beside_tied_rows, rates_at, smoothed_threshold

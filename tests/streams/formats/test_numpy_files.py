@@ -124,7 +124,7 @@ def test_a_broken_compressed_array_is_refused(tmp_path):
     text = bytearray((tmp_path / "a.npz").read_bytes())
     text[3000:3100] = b"\x00" * 100
     (tmp_path / "a.npz").write_bytes(text)
-    with pytest.raises(DataError, match=r"a\.npz, array 'X': it cannot be unpacked"):
+    with pytest.raises(DataError, match=r"a\.npz.* cannot be unpacked"):
         whole(open_stream(tmp_path / "a.npz"))
 
 

@@ -460,10 +460,13 @@ def test_an_endless_line_is_refused(monkeypatch):
     assert "line 3: this line has more than 64 bytes" in message_about(content, block_bytes=16)
 
 
-def test_the_largest_index_can_be_used():
+def test_the_largest_index_is_read_for_a_model_and_makes_no_width():
     content = b"1 2147483647:1\n"
-    assert read_content(content)[0].shape == (1, 2**31 - 1)
-    assert_same(read_content(content, encoder=encoder_of(True)), scikit_learn(content, zero_based=True))
+    with pytest.raises(DataError, match="2,147,483,647 columns, where at most 67,108,864 are possible"):
+        read_content(content)
+    (rows,) = SvmlightReader("the text", None, True, io.BytesIO(content)).read(0, 1000)
+    assert rows.features.shape == (1, 2**31)
+    assert rows.features.indices.tolist() == [2**31 - 1]
 
 
 def test_chunks_before_a_bad_line_can_be_used_and_the_reader_ends_there():

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ..encode import Encoder
 
 PIECE_BYTES = 4 << 20
+MOST_COLUMNS = 1 << 26
+"""A model has several numbers for every column, and so has every fit on its way: gigabytes, beyond this."""
 _MOST_FILES_KEPT_OPEN = 64
 _RELEASE_AFTER = 16 << 20
 _COMPRESSED_ENDINGS = (".gz", ".bz2", ".zst")
@@ -84,6 +86,14 @@ class Opened(NamedTuple):
     target: Any
 
 
+def too_wide(name: str, n_columns: int) -> str:
+    """Return the message for more columns than a model can have."""
+    return (
+        f"{name}: {n_columns:,} columns, where at most {MOST_COLUMNS:,} are possible. Hash them into fewer first, "
+        "for instance with sklearn.feature_extraction.FeatureHasher."
+    )
+
+
 def matrix_encoder(
     n_features: int, name: str, request: Request, *, is_sparse: bool = False, names: list[str] | None = None
 ) -> Encoder:
@@ -91,6 +101,8 @@ def matrix_encoder(
     from ..encode import Encoder
 
     encoder = request.encoder
+    if n_features > MOST_COLUMNS:
+        raise DataError(too_wide(name, n_features))
     if encoder is None:
         return Encoder(names or n_features, sparse_input=is_sparse)
     if n_features != encoder.n_columns and not encoder.elastic:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from ..._foreign import LARGEST_UNPACKED, trusted_batch
 from ..columns import CATEGORY, Schema, TablePlan, TableReader, unique_names
 from ..errors import DataError, need_pyarrow, not_whole
 from ..open import open_tables
@@ -19,6 +20,7 @@ _USUAL_PAGE = 1 << 18
 _USUAL_DICTIONARY = 1 << 20
 _MEMORY_PER_BYTE = 11  # of the footer of a file, as Arrow holds it
 _FEATHER_PIECE_ROWS = 1 << 14
+_MOST_ROWS_PER_BYTE = 1 << 10  # of a file: eight booleans to a byte, and well packed
 
 
 def open_files(paths: list[str], request: Request) -> Opened:
@@ -129,16 +131,23 @@ class FeatherReader(TableReader):
         self._kept = self._opened() if keep_open else None
         if self._compressed:
             self.lane_bytes = 8 * len(plan.columns) * max(filter(None, self.sizes), default=0)
+            if self.lane_bytes > LARGEST_UNPACKED:
+                raise DataError(
+                    f"{self.name}: {self.lane_bytes / 2**30:,.1f} GB would have to be unpacked at once, since all "
+                    "rows are in one record batch. Write it in smaller ones, for instance with "
+                    "pyarrow.feather.write_feather."
+                )
 
     def _opened(self) -> _OpenFile:
         if not self._compressed:
             return _OpenFile(self.name)
-        return _OpenFile(self.name, [i for i, name in enumerate(self.schema) if name in self.plan.columns])
+        wanted = set(self.plan.columns)
+        return _OpenFile(self.name, [i for i, name in enumerate(self.schema) if name in wanted])
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         number, start, stop = self._pieces[piece]
         file = self._kept or self._opened()
-        batch = file.batch(number).slice(start, stop - start)
+        batch = file.trusted(number, start, stop, self.plan.columns)
         yield self.plan.rows(batch, self.place(piece))
         file.mapped.used(8 * batch.num_rows * len(self.plan.columns))
 
@@ -159,9 +168,22 @@ class _OpenFile:
         self.schema = self._reader.schema
 
     def batch(self, number: int) -> Any:
+        with self._reading(number):
+            batch = self._reader.get_batch(number)
+            batch.validate()  # the lengths: columns without values may say anything
+            return batch
+
+    def trusted(self, number: int, start: int, stop: int, columns: list[str]) -> Any:
+        """Return some rows of some columns, of which every offset and every text was checked."""
+        batch = self.batch(number)
+        with self._reading(number):
+            return trusted_batch(batch.select(columns).slice(start, stop - start))
+
+    @contextlib.contextmanager
+    def _reading(self, number: int) -> Iterator[None]:
         try:
-            return self._reader.get_batch(number)
-        except (OSError, ValueError) as error:
+            yield
+        except (OSError, ValueError, LookupError) as error:
             raise DataError(f"{self._path}, record batch {number + 1:,}: {not_whole('Arrow', error)}") from error
 
     def pieces(self, compressed: bool) -> list[tuple[int, int, int]]:
@@ -172,6 +194,8 @@ class _OpenFile:
         found = []
         for number in range(self._reader.num_record_batches):
             rows = self.batch(number).num_rows
+            if rows > _MOST_ROWS_PER_BYTE * len(self.mapped.bytes):
+                raise DataError(f"{self._path}, record batch {number + 1:,}: {rows:,} rows are not in this file.")
             step = max(rows, 1) if compressed else _FEATHER_PIECE_ROWS
             found += [(number, at, min(at + step, rows)) for at in range(0, rows, step)]
         return found
@@ -197,14 +221,16 @@ class ArrowStreamReader(TableReader):
 
     def _opened(self) -> Any:
         pa = need_pyarrow("Arrow streams")
+        mapped = MappedFile(self.name)  # a message that is longer than the file takes no memory
         try:
-            return pa.ipc.open_stream(pa.OSFile(self.name))
+            return pa.ipc.open_stream(pa.py_buffer(mapped.bytes))
         except (OSError, ValueError) as error:
             raise DataError(f"{self.name}: {not_whole('Arrow', error)}") from error
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         with self._opened() as batches:
-            yield from self.rows_in_order(batches, self.place(0), "Arrow")
+            trusted = (trusted_batch(batch.select(self.plan.columns)) for batch in batches)
+            yield from self.rows_in_order(trusted, self.place(0), "Arrow")
 
 
 def _schema(schema: Any, path: str) -> Schema:

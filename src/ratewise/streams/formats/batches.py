@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..._foreign import plain_matrix, trusted_csr
 from ..columns import Schema, TablePlan, make_plan, unique_names
 from ..encode import Encoder
 from ..errors import DataError, Place, need_pyarrow
@@ -108,7 +109,11 @@ def batch_rows(item: Any, name: str, plan: TablePlan | None = None) -> Iterator[
     features, y, w = (*item, None)[:3] if isinstance(item, tuple) else (item, None, None)
     target, weights = (None if values is None else _as_column(values) for values in (y, w))
     if not is_table(features):
-        X = sparse.csr_array(features) if sparse.issparse(features) else np.asarray(features)
+        try:
+            is_sparse = sparse.issparse(features)
+            X = sparse.csr_array(trusted_csr(features)) if is_sparse else np.asarray(plain_matrix(features))
+        except ValueError as error:
+            raise DataError(f"{name}: {error}") from error
         if X.ndim != 2:
             raise DataError(f"{name}: a matrix is needed, and the array has {X.ndim} dimensions.")
         yield _checked(Rows(X.shape[0], X, target, weights, Place(name, 0)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
 from ..columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema, TableReader, kind_of
-from ..errors import DataError, Place, need_pyarrow
+from ..errors import DataError, Place, first_line, need_pyarrow, shortened
 from ..open import open_tables
 from . import Opened, Request, Rows, TextReader
 
@@ -19,6 +20,8 @@ arrow_csv = need_pyarrow("CSV", "pyarrow.csv")
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _HEAD_BYTES = 4 << 20
 _BLOCK_BYTES = 1 << 20
+_TO_UTF8 = "Convert the file: iconv -f latin1 -t utf-8 FILE > NEW, if it is Latin-1."
+_MANY_COLUMNS = 1000
 _DELIMITERS = (",", "\t", ";", "|")
 _BOOLEANS = {"0", "1", "true", "false", "True", "False", "TRUE", "FALSE"}
 _MISSING = [
@@ -58,7 +61,8 @@ class CsvReader(TextReader, TableReader):
         body = head.lstrip(b"\r\n")
         if not body.strip():
             raise DataError(f"{self.name}: the file is empty.")
-        header, _, lines = body.partition(b"\n")
+        header, newline, lines = body.partition(b"\n")
+        self._check_header(header, bool(newline), len(head) >= _HEAD_BYTES)
         self._delimiter, names = self._names(header)
         if len(head) >= _HEAD_BYTES:  # the last line may be cut
             lines = lines[: lines.rfind(b"\n") + 1]
@@ -69,16 +73,31 @@ class CsvReader(TextReader, TableReader):
         if self.has_rows:
             self.schema = self._inferred(lines)
 
+    def _check_header(self, header: bytes, ends: bool, is_long: bool) -> None:
+        if b"\0" in header:
+            raise DataError(f"{self.name}: there are zero bytes in the header. This is no CSV file, or not UTF-8.")
+        if b"\r" in header.rstrip(b"\r"):
+            raise DataError(
+                f"{self.name}: its lines end in CR, as on old Macs. Write them anew: tr '\\r' '\\n' < FILE > NEW."
+            )
+        if is_long and not ends:
+            raise DataError(
+                f"{self.name}: the first line is longer than {_HEAD_BYTES:,} bytes. Is this a CSV file?"
+            )
+
     def _names(self, header: bytes) -> tuple[str, list[str]]:
         try:
             text = header.decode("utf-8-sig").rstrip("\r")
         except UnicodeDecodeError:
-            raise DataError(f"{self.name}: the header is not UTF-8 text. Is this a CSV file?") from None
+            raise DataError(f"{self.name}: the header is not UTF-8 text. {_TO_UTF8}") from None
         delimiter = max(_DELIMITERS, key=text.count)  # the first of them, if none is there
-        names = next(csv.reader([text], delimiter=delimiter))
-        twice = [column for column in names if names.count(column) > 1]
+        try:
+            names = next(csv.reader([text], delimiter=delimiter))
+        except csv.Error as error:
+            raise DataError(f"{self.name}: the header cannot be read: {error}.") from error
+        twice = [column for column, times in Counter(names).items() if times > 1]
         if twice:
-            raise DataError(f"{self.name}: the header has the column {twice[0]!r} twice.")
+            raise DataError(f"{self.name}: the header has the column {shortened(twice[0])!r} twice.")
         return delimiter, names
 
     def _inferred(self, lines: bytes) -> Schema:
@@ -92,6 +111,10 @@ class CsvReader(TextReader, TableReader):
             raise self._fault(error) from error
         types = dict(zip(table.schema.names, table.schema.types, strict=True))
         for name, dtype in types.items():
+            if pa.types.is_binary(dtype):  # what Arrow calls a text that is not UTF-8
+                raise DataError(
+                    f"{self.name}, column {shortened(name)!r}: there is text that is not UTF-8. {_TO_UTF8}"
+                )
             if pa.types.is_string(dtype):
                 values = table[name].drop_null().slice(0, 10_000).to_pylist()
                 if 2 * sum(map(_is_number, values)) > len(values):
@@ -127,7 +150,9 @@ class CsvReader(TextReader, TableReader):
         text, batches = self.text_of(piece), []
         if text.strip():
             try:
-                options = self._options(self.plan.columns, self._types())
+                # Many columns: every block of some rows costs a little per column.
+                block_bytes = len(text) if len(self.schema) > _MANY_COLUMNS else None
+                options = self._options(self.plan.columns, self._types(), block_bytes)
                 batches = arrow_csv.read_csv(pa.BufferReader(text), **options).to_batches()
             except (OSError, ValueError) as error:
                 raise self._fault(error, text, self.before(piece)) from error
@@ -146,10 +171,15 @@ class CsvReader(TextReader, TableReader):
                 raise self._fault(error) from error
 
     def _options(
-        self, columns: list[str] | None = None, types: Schema | None = None, block_bytes: int = _BLOCK_BYTES
+        self, columns: list[str] | None = None, types: Schema | None = None, block_bytes: int | None = None
     ) -> dict[str, Any]:
+        """Return what Arrow is told. One block is read without threads, which might still start as we end."""
         return {
-            "read_options": arrow_csv.ReadOptions(column_names=list(self.schema), block_size=block_bytes),
+            "read_options": arrow_csv.ReadOptions(
+                column_names=list(self.schema),
+                block_size=block_bytes or _BLOCK_BYTES,
+                use_threads=block_bytes is None,
+            ),
             "parse_options": arrow_csv.ParseOptions(
                 delimiter=self._delimiter, newlines_in_values=self._breaks_in_values
             ),
@@ -204,7 +234,7 @@ class CsvReader(TextReader, TableReader):
                     found = self._find_fault(lines, *before)
                 except OSError as unreadable:
                     error = unreadable
-        return found or DataError(f"{self.name}: {str(error).splitlines()[0]}.")
+        return found or DataError(f"{self.name}: {first_line(error)}.")
 
     def _find_fault(self, lines: Any, row: int, lines_before: int) -> DataError | None:
         """Find the first row with too few or too many values, or a text where a number is expected."""
@@ -222,13 +252,13 @@ class CsvReader(TextReader, TableReader):
                         f"{where}: {len(values):,} values, where the header has {len(names):,} columns."
                     )
                 for position, name, kind in checked:
-                    if not _fits(values[position], kind, types[name]):
+                    if not _fits(text := values[position], kind, types[name]):
                         return DataError(
-                            f"{where}, column {name!r}: {values[position]!r} is not a {kind}. "
+                            f"{where}, column {shortened(name)!r}: {shortened(text)!r} is not a {kind}. "
                             "Mend the row, or leave the column out with features=."
                         )
         except UnicodeDecodeError:
-            return DataError(f"{self.name}, after row {row:,}: this is not UTF-8 text. Convert the file to UTF-8.")
+            return DataError(f"{self.name}, after row {row:,}: this is not UTF-8 text. {_TO_UTF8}")
         except csv.Error as error:
             return DataError(f"{self.name}, after row {row:,}: {error}.")
         return None

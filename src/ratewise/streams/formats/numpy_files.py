@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import io
+import math
+import os
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,20 +19,35 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..errors import DataError, Place
-from . import MappedFile, Opened, Reader, Request, Rows, few_enough_to_keep_open, matrix_encoder
+from ..._foreign import LARGEST_UNPACKED, trusted_csr
+from ..errors import DataError, Place, first_line
+from . import (
+    MOST_COLUMNS,
+    PIECE_BYTES,
+    MappedFile,
+    Opened,
+    Reader,
+    Request,
+    Rows,
+    few_enough_to_keep_open,
+    matrix_encoder,
+    too_wide,
+)
 
 _PIECE_BYTES = 1 << 20
 _FEWEST_PIECE_ROWS = 256
 _LOCAL_HEADER = 30  # bytes of a zip member's header, before its name
+_LARGEST_HEADER = 1 << 16
 _CSR = ["data", "indices", "indptr"]
+_NUMBERS = "biuf"
+_KINDS = {"X": _NUMBERS, "data": _NUMBERS, "indices": "iu", "indptr": "iu", "weight": _NUMBERS, "target": "biufU"}
 
 
 def open_files(paths: list[str], request: Request) -> Opened:
     if isinstance(request.features, int | str):
         raise TypeError("features= takes a list of column numbers.")
     opener = _open_npy if request.format == "npy" else _open_npz
-    if request.format == "npy" and request.target is None and len(paths) == 2 and _map_npy(paths[1])[1].ndim == 1:
+    if request.format == "npy" and request.target is None and len(paths) == 2 and _is_vector(paths[1]):
         request = request._replace(target=paths[1])  # X.npy, y.npy
         paths = paths[:1]
     keep_open = few_enough_to_keep_open(len(paths))
@@ -46,16 +66,14 @@ def open_files(paths: list[str], request: Request) -> Opened:
 
 def _open_npy(path: str, request: Request, keep_open: bool) -> MappedReader:
     """Open a matrix in an npy file. Target and weight are column numbers, or other npy files."""
-    X = _map_npy(path)[1]
-    if X.ndim != 2:
-        raise DataError(f"{path}: a matrix is needed, and the array has {X.ndim} dimensions.")
+    X = _map_npy(path, "X")[1]
     target, weight = _column_number(request.target), _column_number(request.weight)
     plan = plan_matrix(X.shape[1], path, target, request.features, weight)
 
     def opened() -> _Arrays:
-        file, matrix = _map_npy(path)
-        target_file, labels = _other_array(request.target)
-        weight_file, weights = _other_array(request.weight)
+        file, matrix = _map_npy(path, "X")
+        target_file, labels = _other_array(request.target, "target")
+        weight_file, weights = _other_array(request.weight, "weight")
         return _Arrays(matrix, labels, weights, [file, *target_file, *weight_file])
 
     return MappedReader(path, opened, plan, keep_open)
@@ -71,13 +89,11 @@ def _column_number(value: Any) -> int | None:
     )
 
 
-def _other_array(path: Any) -> tuple[list[MappedFile], Any]:
+def _other_array(path: Any, role: str) -> tuple[list[MappedFile], Any]:
     """Map the array of a target or a weight that is a file of its own."""
     if path is None or isinstance(path, int):
         return [], None
-    file, array = _map_npy(str(path))
-    if array.ndim != 1 and array.size != array.shape[0]:
-        raise DataError(f"{path}: target and weight must have one dimension, not the shape {array.shape}.")
+    file, array = _map_npy(str(path), role)
     return [file], array.reshape(-1)
 
 
@@ -86,19 +102,19 @@ def _open_npz(path: str, request: Request, keep_open: bool) -> MappedReader | Co
     file = _NpzFile(path)
     roles = file.roles(request.target, request.weight)
     is_sparse = "X" not in roles
-    shape = tuple(int(n) for n in (file.load("shape") if is_sparse else file.headers["X"].shape))
-    if len(shape) != 2:
-        raise DataError(f"{path}: a matrix is needed, and the array has {len(shape)} dimensions.")
-    for role in ("target", "weight"):
-        if role in roles and (found := file.headers[roles[role]].shape) != (shape[0],):
+    shape = file.sparse_shape() if is_sparse else file.headers["X"].shape
+    for role, key in roles.items():
+        found, wanted = file.headers[key].shape, (shape[0] + (role == "indptr"),)
+        if role in ("target", "weight", "indptr") and found != wanted:
             raise DataError(f"{path}: {shape[0]:,} rows, and the shape of the {role} is {found}.")
     plan = replace(plan_matrix(shape[1], path, None, request.features, None), is_sparse=is_sparse)
-    if "feature_names" in file.headers and len(names := file.load("feature_names")) == shape[1]:
-        plan = replace(plan, names=[str(name) for name in names[plan.features]])
+    names = file.headers.get("feature_names")
+    if names is not None and names.shape == shape[1:] and names.dtype.kind == "U":
+        plan = replace(plan, names=file.load("feature_names")[plan.features].tolist())
     by_column = not is_sparse and file.headers["X"].fortran
     if file.can_be_mapped(roles) or by_column:
         return MappedReader(path, lambda: file.arrays(roles, shape[1]), plan, keep_open or by_column)
-    return CompressedReader(path, roles, shape, plan)
+    return CompressedReader(path, file, roles, shape, plan)
 
 
 @dataclass(frozen=True)
@@ -117,7 +133,8 @@ class MatrixPlan:
         """Return rows of the matrix, with target and weights where they are not columns of it."""
         target = target if self.target is None else X[:, self.target]
         weights = weights if self.weight is None else X[:, self.weight]
-        return Rows(X.shape[0], X[:, self.features], target, weights, place)
+        whole = isinstance(self.features, slice) and self.n_features == X.shape[1]
+        return Rows(X.shape[0], X if whole else X[:, self.features], target, weights, place)
 
 
 def plan_matrix(
@@ -134,60 +151,115 @@ def plan_matrix(
 
     roles = {" for the target": target, " for the weight": weight}
     taken = [checked(number, use) for use, number in roles.items() if number is not None]
+    if n_columns > MOST_COLUMNS:
+        raise DataError(too_wide(file, n_columns))
     if features is None:
-        chosen = [j for j in range(n_columns) if j not in taken]
+        chosen = np.delete(np.arange(n_columns), taken)
     else:
-        chosen = [checked(j) for j in features]
-        if set(chosen) & set(taken):
+        chosen = np.array([checked(j) for j in features], dtype=np.int64)
+        if np.isin(chosen, taken).any():
             raise ValueError("A column cannot be a feature and the target or the weight too.")
-    if not chosen:
+    if not chosen.size:
         raise DataError(f"{file}: there are no columns besides the target and the weight to learn from.")
-    in_a_row = chosen == list(range(chosen[0], chosen[0] + len(chosen)))
-    columns = slice(chosen[0], chosen[0] + len(chosen)) if in_a_row else np.array(chosen)
-    return MatrixPlan(columns, len(chosen), target, weight)
+    first, stop = int(chosen[0]), int(chosen[0]) + chosen.size
+    columns = slice(first, stop) if np.array_equal(chosen, np.arange(first, stop)) else chosen
+    return MatrixPlan(columns, chosen.size, target, weight)
 
 
 class _ArrayHeader:
-    """The shape and type of an array in an open file, and where its numbers begin."""
+    """The shape and type of an array, and where its numbers begin: checked, before any of them is read.
 
-    def __init__(self, file: Any, name: str):
+    ``start`` is the beginning of the file, and ``size`` how many bytes the whole of it has.
+    """
+
+    def __init__(self, start: bytes, size: int, name: str):
+        self.name = name
+        file = io.BytesIO(start)
         try:
-            version = npy_format.read_magic(file)
-            read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
-            self.shape, self.fortran, self.dtype = read(file)
-        except ValueError as error:
-            raise DataError(f"{name}: this is not a whole npy file. ({error})") from error
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the file is of Python 2
+                version = npy_format.read_magic(file)
+                read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+                shape, self.fortran, self.dtype = read(file)
+        except Exception as error:  # a damaged header fails anywhere in the parser of Python and in numpy
+            raise DataError(f"{name}: this is not a whole npy file. ({first_line(error)})") from error
         if self.dtype.hasobject:
             raise DataError(f"{name}: it holds Python objects, which are not read. Save numbers.")
         self.begin = file.tell()
-        self.name = name
+        self.shape = tuple(map(int, shape))
+        self.nbytes = math.prod(self.shape) * self.dtype.itemsize
+        if min(self.shape, default=0) < 0 or self.begin + self.nbytes > size:
+            raise DataError(f"{name}: the file is cut off, or damaged; the shape {self.shape} does not fit it.")
+
+    def check(self, role: str) -> None:
+        """Refuse what cannot be the matrix, a part of it, the target or the weight."""
+        if role == "X":
+            if len(self.shape) != 2:
+                raise DataError(
+                    f"{self.name}: a matrix is needed, and the array has {len(self.shape)} dimensions."
+                )
+        elif math.prod(self.shape) != max(self.shape, default=0):
+            raise DataError(f"{self.name}: the {role} must have one dimension, not the shape {self.shape}.")
+        if self.dtype.kind not in _KINDS[role]:
+            raise DataError(f"{self.name}: numbers are expected here, and the type is {self.dtype}.")
+
+    def flat(self) -> _ArrayHeader:
+        """Return the header of the same numbers in one row."""
+        found = copy.copy(self)
+        found.shape = (math.prod(self.shape),)
+        return found
 
     def mapped(self, file: MappedFile, offset: int = 0) -> NDArray[Any]:
         """Return the array, not read yet; ``offset`` is where in the file it was found."""
-        begin, size = offset + self.begin, int(np.prod(self.shape, dtype=np.int64))
-        if begin + size * self.dtype.itemsize > len(file.bytes):
+        begin = offset + self.begin
+        if begin + self.nbytes > len(file.bytes):
             raise DataError(f"{self.name}: the file is cut off; {self.shape} numbers do not fit into it.")
-        flat = np.frombuffer(file.bytes, self.dtype, size, begin)
+        flat = np.frombuffer(file.bytes, self.dtype, math.prod(self.shape), begin)
         return flat.reshape(self.shape, order="F" if self.fortran else "C")
 
     def take(self, file: Any, rows: int) -> NDArray[Any]:
         """Return the next rows, or entries, of the file of the array, which is decompressed from its beginning."""
         shape = (rows, *self.shape[1:])
-        wanted = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
-        try:
+        wanted = math.prod(shape) * self.dtype.itemsize
+        if wanted > LARGEST_UNPACKED:
+            raise DataError(
+                f"{self.name}: {wanted / 2**30:,.1f} GB would have to be unpacked at once. Save it with "
+                "numpy.savez, which does not pack."
+            )
+        with _unpacking(self.name):
             text = file.read(wanted)
-        except (zipfile.BadZipFile, OSError, EOFError) as error:
-            raise DataError(f"{self.name}: it cannot be unpacked. ({error})") from error
         if len(text) < wanted:
             raise DataError(f"{self.name}: the file is cut off.")
         return np.frombuffer(text, self.dtype).reshape(shape)
 
 
-def _map_npy(path: str) -> tuple[MappedFile, NDArray[Any]]:
-    """Return the array of an npy file, and the file."""
-    mapped = MappedFile(path)
+@contextlib.contextmanager
+def _unpacking(name: str) -> Iterator[None]:
+    """Turn what zipfile and the unpackers raise for a damaged archive into one sentence."""
+    try:
+        yield
+    except (DataError, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
+        raise
+    except Exception as error:  # zipfile lets errors of struct, zlib, lzma, codecs and its own pass
+        raise DataError(
+            f"{name}: this is not a whole npz file; it cannot be unpacked. ({first_line(error)})"
+        ) from error
+
+
+def _npy_header(path: str) -> _ArrayHeader:
     with open(path, "rb") as file:
-        return mapped, _ArrayHeader(file, path).mapped(mapped)
+        return _ArrayHeader(file.read(_LARGEST_HEADER), os.fstat(file.fileno()).st_size, path)
+
+
+def _is_vector(path: str) -> bool:
+    return len(_npy_header(path).shape) == 1
+
+
+def _map_npy(path: str, role: str) -> tuple[MappedFile, NDArray[Any]]:
+    """Return the array of an npy file, and the file."""
+    mapped, header = MappedFile(path), _npy_header(path)
+    header.check(role)
+    return mapped, header.mapped(mapped)
 
 
 class _NpzFile:
@@ -195,16 +267,33 @@ class _NpzFile:
 
     def __init__(self, path: str):
         self._path = path
-        try:
-            with zipfile.ZipFile(path) as archive:
-                self._members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-                self.headers = {key: self._header(archive, key) for key in self._members}
-        except (zipfile.BadZipFile, EOFError) as error:
-            raise DataError(f"{path}: this is not a whole npz file. ({error})") from error
+        self.headers: dict[str, _ArrayHeader] = {}
+        with self.opened() as archive:
+            self._members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            for key, info in self._members.items():
+                with archive.open(info) as file:
+                    start = file.read(_LARGEST_HEADER)
+                self.headers[key] = _ArrayHeader(start, info.file_size, f"{path}, array {key!r}")
 
-    def _header(self, archive: zipfile.ZipFile, key: str) -> _ArrayHeader:
-        with archive.open(f"{key}.npy") as file:
-            return _ArrayHeader(file, f"{self._path}, array {key!r}")
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[zipfile.ZipFile]:
+        with _unpacking(self._path), zipfile.ZipFile(self._path) as archive:
+            yield archive
+
+    def numbers_of(self, archive: zipfile.ZipFile, key: str) -> Any:
+        """Return the file of an array, at its first number."""
+        file = archive.open(self._members[key])
+        file.read(self.headers[key].begin)
+        return file
+
+    def sparse_shape(self) -> tuple[int, ...]:
+        header = self.headers["shape"]
+        if header.shape != (2,) or header.dtype.kind not in "iu":
+            raise DataError(f"{header.name}: two whole numbers are needed, rows and columns.")
+        shape = tuple(map(int, self.load("shape")))
+        if min(shape) < 0:
+            raise DataError(f"{header.name}: the shape {shape} is not one of a matrix.")
+        return shape
 
     def roles(self, target: str | None, weight: str | None) -> dict[str, str]:
         """Return which array is the matrix (or its data, indices, indptr), the target and the weight."""
@@ -224,6 +313,8 @@ class _NpzFile:
                 raise DataError(f"{self._path}: there is no array {key!r} for the {role}; there are {there}.")
             if key is not None:
                 roles[role] = key
+        for role, key in roles.items():
+            self.headers[key].check(role)
         return roles
 
     def can_be_mapped(self, roles: dict[str, str]) -> bool:
@@ -236,18 +327,20 @@ class _NpzFile:
             files = [mapped := MappedFile(self._path)]
             for role, key in roles.items():
                 offset = self._members[key].header_offset
-                local = mapped.bytes[offset : offset + _LOCAL_HEADER]
+                local = mapped.bytes[max(offset, 0) : offset + _LOCAL_HEADER]
                 names = int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
                 found[role] = self.headers[key].mapped(mapped, offset + _LOCAL_HEADER + names)
         else:
             found = {role: self.load(key) for role, key in roles.items()}
-        X = found["X"] if "X" in found else _CsrArrays(found, n_columns)
+        X = found["X"] if "X" in found else _CsrArrays(found, n_columns, self._path)
         return _Arrays(X, found.get("target"), found.get("weight"), files)
 
     def load(self, key: str) -> NDArray[Any]:
-        with np.load(self._path) as arrays:
-            loaded: NDArray[Any] = arrays[key]
-            return loaded
+        """Unpack the whole of an array."""
+        header = self.headers[key]
+        with self.opened() as archive, self.numbers_of(archive, key) as file:
+            flat = header.flat().take(file, math.prod(header.shape))
+        return flat.reshape(header.shape, order="F" if header.fortran else "C")
 
 
 class _Arrays(NamedTuple):
@@ -262,16 +355,29 @@ class _Arrays(NamedTuple):
 class _CsrArrays:
     """The three arrays of a CSR matrix, of which runs of rows are cut without reading the rest."""
 
-    def __init__(self, arrays: dict[str, NDArray[Any]], n_columns: int):
+    def __init__(self, arrays: dict[str, NDArray[Any]], n_columns: int, name: str):
         self._data, self._indices, self._indptr = (arrays[key] for key in _CSR)
+        self._name = name
         self.shape = (self._indptr.size - 1, n_columns)
         self.nbytes = sum(arrays[key].nbytes for key in _CSR)
 
     def __getitem__(self, rows: slice) -> Any:
-        indptr = self._indptr[rows.start : rows.stop + 1]
+        indptr = self._indptr[rows.start : rows.stop + 1].astype(np.int64)
         first, last = int(indptr[0]), int(indptr[-1])
-        parts = (self._data[first:last], self._indices[first:last], indptr - first)
-        return sparse.csr_array(parts, shape=(indptr.size - 1, self.shape[1]))
+        if not 0 <= first <= last:
+            raise Place(self._name, rows.start).error(f"the indptr goes from {first:,} to {last:,}.", 0)
+        place = Place(self._name, rows.start)
+        return _csr(self._data[first:last], self._indices[first:last], indptr - first, self.shape[1], place)
+
+
+def _csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], n_columns: int, place: Place) -> Any:
+    """Return rows of a file as a CSR matrix that can be trusted."""
+    if data.dtype not in (np.float32, np.float64):  # scipy knows no short floats
+        data = data.astype(np.float64)
+    try:
+        return trusted_csr(sparse.csr_array((data, indices, indptr), shape=(indptr.size - 1, n_columns)), "this")
+    except ValueError as error:
+        raise place.error(f"{error} Write the file again.", 0) from error
 
 
 class MappedReader(Reader):
@@ -304,30 +410,33 @@ class CompressedReader(Reader):
 
     lane_bytes = 4 << 20
 
-    def __init__(self, path: str, roles: dict[str, str], shape: tuple[int, ...], plan: MatrixPlan):
+    def __init__(self, path: str, file: _NpzFile, roles: dict[str, str], shape: tuple[int, ...], plan: MatrixPlan):
         super().__init__(path, shape[:1])
-        self._roles, self._shape, self.plan = roles, shape, plan
+        self._file, self._roles, self._shape, self.plan = file, roles, shape, plan
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         with contextlib.ExitStack() as stack:
-            archive = stack.enter_context(zipfile.ZipFile(self.name))
+            archive = stack.enter_context(self._file.opened())
             take = {}
             for role, key in self._roles.items():
-                file = stack.enter_context(archive.open(f"{key}.npy"))
-                take[role] = partial(_ArrayHeader(file, f"{self.name}, array {key!r}").take, file)
-            if "indptr" in take:
-                take["indptr"](1)
-            first, entries = 0, 0
+                file = stack.enter_context(self._file.numbers_of(archive, key))
+                take[role] = partial(self._file.headers[key].take, file)
+            row_bytes = 4 * self._shape[1] if "X" in take else 0
+            batch_rows = max(min(batch_rows, PIECE_BYTES // max(row_bytes, 1)), 1)
+            entries = int(take["indptr"](1)[0]) if "indptr" in take else 0
+            first = 0
             while first < self._shape[0]:
                 rows = min(batch_rows, self._shape[0] - first)
+                place = Place(self.name, first)
                 if "X" in take:
                     X: Any = take["X"](rows)
                 else:
                     indptr = np.concatenate([[entries], take["indptr"](rows)]).astype(np.int64)
                     count = int(indptr[-1]) - entries
-                    parts = (take["data"](count), take["indices"](count), indptr - entries)
-                    X = sparse.csr_array(parts, shape=(rows, self._shape[1]))
+                    if count < 0 or (first == 0 and entries != 0):
+                        raise place.error(f"the indptr goes from {entries:,} to {int(indptr[-1]):,}.", 0)
+                    X = _csr(take["data"](count), take["indices"](count), indptr - entries, self._shape[1], place)
                     entries += count
                 target, weights = (take[role](rows) if role in take else None for role in ("target", "weight"))
-                yield self.plan.rows(X, target, weights, Place(self.name, first))
+                yield self.plan.rows(X, target, weights, place)
                 first += rows

@@ -18,7 +18,7 @@ from scipy import sparse
 from ...kernels import svmlight as kernel
 from ..encode import Encoder
 from ..errors import DataError
-from . import Opened, Request, Rows, TextReader
+from . import MOST_COLUMNS, Opened, Request, Rows, TextReader, too_wide
 
 Chunk = tuple[sparse.csr_array, NDArray[np.float64]]  # consecutive rows of float32, and their labels
 
@@ -47,6 +47,8 @@ def open_files(paths: list[str], request: Request, stream: BinaryIO | None = Non
         raise TypeError("svmlight: features= takes the number of columns.")
     if request.features is not None and request.features < 1:
         raise ValueError(f"features must be at least 1, not {request.features}.")
+    if request.features is not None and request.features > MOST_COLUMNS:
+        raise DataError(too_wide("features=", request.features))
     encoder = request.encoder
     fixed = request.features if encoder is None else (None if encoder.elastic else encoder.n_columns)
     zero_based = None if encoder is None else encoder.zero_based

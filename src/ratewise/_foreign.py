@@ -1,0 +1,74 @@
+"""Where arrays of others become arrays that compiled loops may trust: nothing is read outside of them.
+
+Compiled loops check no index. So what comes from a caller, a file or another machine passes through here once:
+every index of a sparse matrix lies inside of its shape, every offset of an Arrow array inside of its buffers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+LARGEST_UNPACKED = 1 << 30
+"""How many bytes may be unpacked at once, whatever the file says."""
+
+
+def plain_matrix(X: Any, what: str = "X") -> Any:
+    """Return X, checked as far as can be done without changing it; refuse what would lose a part of it unseen.
+
+    The arrays of a sparse matrix may be too short, or point outside of it. Masked and complex arrays would lose
+    their mask and their imaginary part on the way to floats.
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        if np.ma.is_masked(X):
+            raise ValueError(
+                f"{what} is a masked array with {np.ma.count_masked(X):,} masked values. Fill them first: "
+                "X.filled(numpy.nan), then sklearn.impute.SimpleImputer."
+            )
+        return X.data
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+        raise ValueError(
+            f"Complex data not supported: {what} has the type {X.dtype}. Give real and imaginary parts."
+        )
+    return _checked_sparse(X, what) if sparse.issparse(X) else X
+
+
+def trusted_csr(X: Any, what: str = "X") -> Any:
+    """Return a sparse matrix as checked CSR with sorted indices, none twice in a row.
+
+    Entries that are stored twice are added up, as scipy does. Nothing is copied if nothing has to be changed.
+    """
+    X = _checked_sparse(X, what)
+    return canonical_csr(X if X.format == "csr" else X.tocsr())
+
+
+def canonical_csr(X: Any) -> Any:
+    """Return a checked CSR matrix with sorted indices, none twice in a row."""
+    if X.has_canonical_format:
+        return X
+    X = X.astype(np.float64) if X.dtype.kind != "f" else X.copy()
+    X.sum_duplicates()
+    return X
+
+
+def _checked_sparse(X: Any, what: str) -> Any:
+    """Return the same matrix, made anew of the same arrays: flags that a caller has set may be wrong."""
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            X.check_format(full_check=True)
+        elif X.format == "coo":
+            X = type(X)((X.data, (X.row, X.col)), shape=X.shape)
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{what} is not a whole sparse matrix: its indices do not fit its shape {X.shape}. ({error})"
+        ) from error
+    return X
+
+
+def trusted_batch(batch: Any) -> Any:
+    """Return an Arrow record batch, its offsets, dictionary indices and texts checked; ValueError otherwise."""
+    batch.validate(full=True)
+    return batch

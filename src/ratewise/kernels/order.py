@@ -1,0 +1,271 @@
+"""Orders of rows: random ones, the fold of each row, and rows gathered in an order, transformed on the way.
+
+A row in random order is a cache miss, several times the arithmetic: dense rows are asked for ahead of time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ._operations import named_by_fingerprint, prefetch_row, standardize_row, whiten_rows
+from .rows import VECTOR_BYTES, WHITENED_TOGETHER
+
+# Rows asked for before they are needed: whitening takes longer, so that fewer do.
+_AHEAD, _AHEAD_WHITENED = 24, 12
+# splitmix64
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_IN_CACHE, _PILE = 1 << 21, 1 << 16  # numbers that are shuffled in place; numbers per pile
+_30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+# FNV-1a, and Murmur3's last step
+_PRIME = np.uint64(1099511628211)
+_START = np.uint64(14695981039346656037)
+_SHIFT = np.uint64(33)
+_MIX_ONCE, _MIX_AGAIN = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
+
+
+@njit(nogil=True)
+def _below(number: int, state: Any) -> Any:
+    """Return a random whole number below ``number``, and the next state of splitmix64."""
+    state += _GOLDEN
+    z = state
+    z = (z ^ (z >> _30)) * _FIRST
+    z = (z ^ (z >> _27)) * _SECOND
+    z = z ^ (z >> _31)
+    # 32 random bits times the number: the upper half is below it.
+    return np.int64(((z >> _32) * np.uint64(number)) >> _32), state
+
+
+@njit(nogil=True)
+def _shuffle(values: Any, state: Any, spare: Any) -> Any:
+    """Shuffle in place, with as much spare room; return the next state."""
+    if values.size <= _IN_CACHE:
+        return _shuffle_in_cache(values, state)
+    # Swaps all over the memory would wait for it. So the values are dealt out at random into piles that fit into
+    # the cache, and each pile is shuffled: again, all orders are equally likely.
+    piles = 2
+    while values.size > piles * _PILE:
+        piles *= 2
+    edges = np.zeros(piles + 1, np.int64)
+    again = state
+    for _ in range(values.size):
+        pile, again = _below(piles, again)
+        edges[pile + 1] += 1
+    edges = np.cumsum(edges)
+    dealt, tops = spare[: values.size], edges[:-1].copy()
+    for i in range(values.size):
+        pile, state = _below(piles, state)
+        dealt[tops[pile]] = values[i]
+        tops[pile] += 1
+    for pile in range(piles):
+        state = _shuffle_in_cache(dealt[edges[pile] : edges[pile + 1]], state)
+    values[:] = dealt
+    return state
+
+
+@njit(nogil=True)
+def _shuffle_in_cache(values: Any, state: Any) -> Any:
+    """Shuffle in place by Fisher and Yates' method; return the next state."""
+    for i in range(values.size - 1, 0, -1):
+        j, state = _below(i + 1, state)
+        values[i], values[j] = values[j], values[i]
+    return state
+
+
+@njit(cache=True, nogil=True)
+def mix_evenly(positive: Any, positives: int, seed: Any, pool: Any, order: Any) -> None:
+    """Fill ``order`` with all rows, each class shuffled, and the rarer one spread evenly; ``pool`` is spare room.
+
+    The k-th row of the rarer class goes to a random place in the k-th of as many equal stretches.
+    """
+    n = positive.size
+    rarer = positives <= n - positives
+    number = positives if rarer else n - positives
+    rare, common = pool[:number], pool[number:]
+    r, c = 0, 0
+    for i in range(n):
+        if positive[i] == rarer:
+            rare[r] = i
+            r += 1
+        else:
+            common[c] = i
+            c += 1
+    state = _shuffle(common, _shuffle(rare, np.uint64(seed), order), order)
+    c, end = 0, 0
+    for k in range(max(number, 1)):
+        begin, end = end, (k + 1) * n // max(number, 1)
+        place = -1
+        if number > 0:
+            within, state = _below(end - begin, state)
+            place = begin + within
+            order[place] = rare[k]
+        for i in range(begin, end):
+            if i != place:
+                order[i] = common[c]
+                c += 1
+
+
+def evenly_mixed_order(positive: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.signedinteger[Any]]:
+    """Return a random order in which every stretch of rows has its share of both classes."""
+    whole: Any = np.int32 if positive.size <= np.iinfo(np.int32).max else np.int64
+    pool, order = np.empty(positive.size, dtype=whole), np.empty(positive.size, dtype=whole)
+    mix_evenly(positive, int(np.count_nonzero(positive)), rng.integers(2**63, dtype=np.uint64), pool, order)
+    return order
+
+
+def evenly_mixed_classes(codes: NDArray[np.integer[Any]], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return a random order in which every stretch of rows has its share of each of many classes.
+
+    The k-th row of a class of m, in random order, goes to a random place in the k-th of m equal stretches.
+    """
+    by_class = np.argsort(codes + rng.random(codes.size), kind="stable")  # each class together, in random order
+    sizes = np.bincount(codes)
+    ranks = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    places = (ranks + rng.random(codes.size)) / np.repeat(sizes, sizes)
+    order: NDArray[np.intp] = by_class[np.argsort(places, kind="stable")]
+    return order
+
+
+@njit(cache=True, nogil=True)
+def _mixed(h: Any) -> Any:
+    """Apply Murmur3's last step: every bit changes every other, since whole numbers differ in few high bits."""
+    h = (h ^ (h >> _SHIFT)) * _MIX_ONCE
+    h = (h ^ (h >> _SHIFT)) * _MIX_AGAIN
+    return h ^ (h >> _SHIFT)
+
+
+@njit(cache=True, nogil=True)
+def hash_dense_rows(bits: Any, hashes: Any) -> None:
+    """Set one number per row, from the bits of its entries (FNV-1a over 32-bit words, then mixed)."""
+    for i in range(bits.shape[0]):
+        h = _START
+        for j in range(bits.shape[1]):
+            h = (h ^ np.uint64(bits[i, j])) * _PRIME
+        hashes[i] = _mixed(h)
+
+
+@njit(cache=True, nogil=True)
+def hash_csr_rows(bits: Any, indices: Any, indptr: Any, hashes: Any) -> None:
+    """Set one number per sparse row, from its columns and entries."""
+    for i in range(indptr.size - 1):
+        h = _START
+        for k in range(indptr[i], indptr[i + 1]):
+            h = (h ^ np.uint64(indices[k])) * _PRIME
+            h = (h ^ np.uint64(bits[k])) * _PRIME
+        hashes[i] = _mixed(h)
+
+
+def fold_of_each_row(X: Any, folds: int) -> NDArray[np.uint64]:
+    """Return the number of the fold that each row, dense or of a CSR matrix, belongs to.
+
+    The bits of the row's own entries decide: equal rows are in one fold, in any window and on any machine.
+    """
+    if folds == 1:
+        return np.zeros(X.shape[0], dtype=np.uint64)
+    hashes = np.empty(X.shape[0], dtype=np.uint64)
+    if sparse.issparse(X):
+        hash_csr_rows(np.asarray(X.data, dtype=np.float32).view(np.uint32), X.indices, X.indptr, hashes)
+    else:
+        bits = np.uint64 if X.dtype == np.float64 else np.uint32
+        hash_dense_rows(np.ascontiguousarray(X).view(bits), hashes)
+    return hashes % np.uint64(folds)
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+@named_by_fingerprint
+def gather_standardized(X: Any, order: Any, centre: Any, inverse: Any, out: Any) -> None:
+    """Set ``out[i] = (X[order[i]] - centre) * inverse``; the rows must be C-contiguous."""
+    n = out.shape[0]
+    for i in range(n):
+        if i + _AHEAD < n:
+            prefetch_row(X, np.int64(order[i + _AHEAD]))
+        standardize_row(X, np.int64(order[i]), centre, inverse, out, i)
+
+
+def padded_triangle(triangle: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Return an upper triangle with zeros added to the right, up to whole vectors."""
+    lanes = VECTOR_BYTES // np.dtype(dtype).itemsize
+    width = -(-triangle.shape[0] // lanes) * lanes
+    out = np.zeros((triangle.shape[0], width), dtype=dtype)
+    out[:, : triangle.shape[1]] = triangle
+    return out
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"}, boundscheck=False)
+@named_by_fingerprint
+def gather_whitened(X: Any, order: Any, centre: Any, inverse: Any, triangle: Any, out: Any) -> None:
+    """Set ``out[i] = ((X[order[i]] - centre) * inverse) @ triangle``, the triangle padded; X must be C-contiguous.
+
+    BLAS would take a second pass and twice the arithmetic, and threads of its own, which get in the way of the one
+    that reads ahead.
+    """
+    n, d = out.shape
+    rows = np.zeros((WHITENED_TOGETHER, triangle.shape[1]), dtype=out.dtype)
+    whitened = np.zeros((WHITENED_TOGETHER, triangle.shape[1]), dtype=out.dtype)
+    for first in range(0, n, WHITENED_TOGETHER):
+        count = min(WHITENED_TOGETHER, n - first)
+        for row in range(count):
+            i = first + row
+            if i + _AHEAD_WHITENED < n:
+                prefetch_row(X, np.int64(order[i + _AHEAD_WHITENED]))
+            k = order[i]
+            for j in range(d):
+                rows[row, j] = (X[k, j] - centre[j]) * inverse[j]
+        whiten_rows(rows, triangle, whitened)
+        for row in range(count):
+            for j in range(d):
+                out[first + row, j] = whitened[row, j]
+
+
+def gather_weights(weights: NDArray[Any], order: NDArray[np.signedinteger[Any]]) -> NDArray[np.float32]:
+    """Return the weights in this order, as float32.
+
+    (numpy would widen the order first, and then the weights again.)
+    """
+    out = np.empty(order.size, dtype=np.float32)
+    _gather_weights(weights, order, out)
+    return out
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _gather_weights(weights: Any, order: Any, out: Any) -> None:
+    for i in range(order.size):
+        out[i] = weights[order[i]]
+
+
+def gather_scaled(X: Any, order: NDArray[np.signedinteger[Any]], factors: NDArray[np.float64], dtype: Any) -> Any:
+    """Return the rows of a CSR matrix in this order, each column times its factor, with sorted columns."""
+    lengths = np.diff(X.indptr)[order]
+    indptr = np.zeros(order.size + 1, dtype=X.indptr.dtype)
+    np.cumsum(lengths, out=indptr[1:])
+    data, indices = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1], dtype=X.indices.dtype)
+    _gather_entries(X.data, X.indices, X.indptr, order, factors.astype(dtype), data, indices, indptr)
+    gathered = sparse.csr_matrix((data, indices, indptr), shape=(order.size, X.shape[1]), copy=False)
+    gathered.has_sorted_indices = X.has_sorted_indices
+    gathered.sort_indices()
+    return gathered
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _gather_entries(
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    order: Any,
+    factors: Any,
+    new_data: Any,
+    new_indices: Any,
+    new_indptr: Any,
+) -> None:
+    for i in range(order.size):
+        begin, place = indptr[order[i]], new_indptr[i]
+        for k in range(new_indptr[i + 1] - place):
+            column = indices[begin + k]
+            new_indices[place + k] = column
+            new_data[place + k] = data[begin + k] * factors[column]

@@ -1,0 +1,170 @@
+"""Runs commands in forked children, with limits of time and memory, and says how each one ended.
+
+A child is forked from a process that has imported and compiled everything, so a mutant costs some 50 ms.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import seeds
+
+SECONDS = 20.0
+MEMORY = 1 << 30  # beyond what the process had, and beyond the file's own size
+NOBODY = 65534
+BAD = ("internal error", "signal", "timeout", "memory")
+
+
+class Outcome(NamedTuple):
+    kind: str
+    """ok, sentence, warning, or one of BAD."""
+    seconds: float
+    megabytes: float
+    output: str
+
+
+def run_commands(commands: Sequence[Sequence[str]], folder: Path, file_bytes: int = 0) -> Outcome:
+    """Run command lines one after the other in one child; a command that refuses its input ends it quietly."""
+    log = folder / ".log"
+    log.write_bytes(b"")
+    began = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        _be_the_child(commands, folder, log)
+    highest, before, how = 0, None, None
+    while True:
+        done, status, usage = os.wait4(child, os.WNOHANG)
+        seconds = time.monotonic() - began
+        if done:
+            break
+        now = _resident_bytes(child)
+        before = now if before is None else before
+        highest = max(highest, now - before)
+        if how is None and (seconds > SECONDS or highest > MEMORY + file_bytes):
+            how = "timeout" if seconds > SECONDS else "memory"
+            os.kill(child, signal.SIGKILL)
+        time.sleep(0.002 if seconds < 0.2 else 0.02)
+    highest = max(highest, usage.ru_maxrss * 1024 - (before or 0))
+    output = log.read_bytes()[-20_000:].decode("utf-8", "replace")
+    if how is None and highest > MEMORY + file_bytes:
+        how = "memory"
+    return Outcome(how or _kind_of(status, output), seconds, highest / 2**20, output)
+
+
+def _kind_of(status: int, output: str) -> str:
+    if os.WIFSIGNALED(status):
+        return "signal"
+    if os.WEXITSTATUS(status) not in (0, 1, 2) or "Traceback" in output or "defect of ours" in output:
+        return "internal error"
+    if re.search(r"\w+Warning: ", output):
+        return "warning"
+    return "sentence" if os.WEXITSTATUS(status) else "ok"
+
+
+def _be_the_child(commands: Sequence[Sequence[str]], folder: Path, log: Path) -> None:
+    """Run the commands and end the process; the exit code is the largest of theirs."""
+    from ratewise.cli.app import app
+
+    code = 70
+    try:
+        output = os.open(log, os.O_WRONLY)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        faulthandler.enable(2)
+        os.chdir(folder)
+        if os.getuid() == 0:  # a command line that is drawn at random is not for the administrator
+            os.chown(folder, NOBODY, NOBODY)
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+        codes = []
+        for words in commands:
+            try:
+                app.main(args=list(words), prog_name="ratewise")
+            except SystemExit as end:
+                codes.append(end.code if isinstance(end.code, int) else 1)
+        code = max(codes)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _resident_bytes(process: int) -> int:
+    try:
+        with open(f"/proc/{process}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
+class Workbench:
+    """A folder with good files and models of them, in which mutants are tried."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.seeds = seeds.all_seeds()
+        self._models: dict[str, bytes] = {}
+        self._good = seeds.good_files()
+        for name, content in self._good.items():
+            (folder / name).write_bytes(content)
+
+    def model_of(self, name: str) -> bytes:
+        """Return the model file of a format's first seed; fitting it here warms this process up for its children."""
+        if name not in self._models:
+            seed = self.seeds[name]
+            file, model = self.folder / f"seed{seed.ending}", self.folder / "made.skops"
+            for content in reversed(seed.files):
+                file.write_bytes(content)
+                for words in seed.commands:
+                    model = self._run_here(words, file)
+                    (self.folder / "model.skops").write_bytes(model)
+            self._models[name] = model
+        return self._models[name]
+
+    def _run_here(self, words: Sequence[str], file: Path) -> bytes:
+        from ratewise.cli.app import app
+
+        with contextlib.chdir(self.folder):
+            app.main(args=[word.format(file.name) for word in words], standalone_mode=False)
+        return (self.folder / "made.skops").read_bytes()
+
+    @contextlib.contextmanager
+    def cleared(self, model: bytes) -> Iterator[Path]:
+        """Make a fresh folder with the good files and a model."""
+        folder = self.folder / "child"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for name, content in (self._good | {"model.skops": model}).items():
+            (folder / name).write_bytes(content)
+        yield folder
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def try_file(self, name: str, content: bytes) -> Outcome:
+        """Do with a mutant of a format what is done with its files."""
+        if name == "model":
+            ending, commands = ".skops", seeds.MODEL_COMMANDS
+        else:
+            ending, commands = self.seeds[name].ending, self.seeds[name].commands
+        with self.cleared(self.model_of("csv" if name == "model" else name)) as folder:
+            (folder / f"mutant{ending}").write_bytes(content)
+            filled = [[word.format(f"mutant{ending}") for word in words] for words in commands]
+            return run_commands(filled, folder, len(content))
+
+    def try_words(self, words: Sequence[str]) -> Outcome:
+        with self.cleared(self.model_of("csv")) as folder:
+            return run_commands([words], folder)
