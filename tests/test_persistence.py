@@ -158,7 +158,7 @@ def test_a_function_as_measure_is_refused_before_anything_is_written(tmp_path):
 def test_an_unfitted_classifier_is_refused(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
         save_model(MeasureClassifier(), tmp_path / "model.skops")
-    with pytest.raises(ValueError, match="saves a MeasureClassifier; got dict"):
+    with pytest.raises(ValueError, match="Pipeline that ends in one of them; got dict"):
         save_model({}, tmp_path / "model.skops")
     assert list(tmp_path.iterdir()) == []
 
