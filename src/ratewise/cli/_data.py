@@ -117,11 +117,18 @@ def windows_with_progress(
 
 def load(path: str) -> Any:
     """Return the model of a file, or of standard input."""
+    from ..estimators import MeasureClassifier
     from ..persistence import load_model
 
     if path == "-" and sys.stdin is None:
         raise ValueError("Standard input is closed: there is no model to read.")
-    return load_model(io.BytesIO(sys.stdin.buffer.read()) if path == "-" else path)
+    model = load_model(io.BytesIO(sys.stdin.buffer.read()) if path == "-" else path)
+    if not isinstance(model, MeasureClassifier):
+        raise click.UsageError(
+            f"{path} is a {type(model).__name__}, and commands take a MeasureClassifier. In Python: "
+            "ratewise.load_model(...), then predict."
+        )
+    return model
 
 
 def load_two_class(path: str) -> Any:

@@ -205,8 +205,8 @@ def _refuse_huge(X: Any, names: NDArray[Any] | None) -> None:
     column = int(X.indices[largest]) if sparse.issparse(X) else largest % X.shape[1]
     shown = f"{column} ({names[column]!r})" if names is not None and len(names) == X.shape[1] else str(column)
     raise ValueError(
-        f"X contains {values.reshape(-1)[largest]:.3g} in column {shown}, whose square is beyond all numbers. Bring "
-        "the column to another scale."
+        f"X contains {values.reshape(-1)[largest]:.3g} in column {shown}, whose square is beyond all numbers. "
+        "Bring the column to another scale."
     )
 
 

@@ -212,6 +212,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEs
         for name in STREAM_ATTRIBUTES:
             self.__dict__.pop(name, None)
         columns.store_on(self)
+        if columns.encoder is not None:
+            self.target_ = y.name if isinstance(getattr(y, "name", None), str) else None
         self.history_ = history.table()
         self._online = None
         self._store(fitted, settings)
