@@ -308,3 +308,35 @@ def test_every_width_of_number_is_read(type_name):
     encoder, survey = learned({"a": column})
     assert survey.missing == {"a": 1}
     assert encoder.transform({"a": column}).ravel() == pytest.approx([1.0, 0.0, 2 / 3, 1.0])
+
+
+@pytest.mark.parametrize("form", ["{},5", "${}.20", "{}%", "{} %", "1.{:03},50", "(1,{:03}.00)", "\u20ac {},5"])
+def test_numbers_written_as_texts_are_refused_with_an_example(form):
+    texts = objects(*(form.format(i) for i in range(10, 60)))
+    with pytest.raises(DataError, match=r"column 'price': it holds numbers written as texts, such as .*features="):
+        learned({"price": texts, "x": np.arange(50.0)})
+    few = objects(*(form.format(i % 5) for i in range(50)))
+    assert learned({"price": few})[1].categories == {"price": 5}
+
+
+@pytest.mark.parametrize("form", ["{}", "{:05}", "A{}", "{}-1", "10.0.0.{}", "{}:30", "v1.{}.2"])
+def test_codes_versions_and_times_of_day_are_categories(form):
+    texts = objects(*(form.format(i) for i in range(10, 60)))
+    assert learned({"code": texts})[1].categories == {"code": 50}
+
+
+def test_weights_beyond_what_float32_squares_hold_are_refused():
+    X, y = np.eye(4), [0, 1, 0, 1]
+    with pytest.raises(
+        DataError, match=r"row 2.*must be 0, or between 1e-30 and 1e\+30; it is 1e-40.*by their mean"
+    ):
+        list(open_stream([(X, y, np.array([1.0, 1e-40, 0.0, 1.0]))]).windows())
+
+
+def test_labels_that_floats_cannot_tell_apart_are_refused():
+    X = np.eye(4)
+    assert open_stream([(X, np.array([2**53, 2**53 + 1] * 2))]).survey().label_counts == {2**53: 2, 2**53 + 1: 2}
+    with pytest.raises(
+        DataError, match=r"labels as large as 9007199254740992 cannot be told apart.*make them text"
+    ):
+        open_stream([(X, np.array([2.0**53, 1.0] * 2))]).survey()

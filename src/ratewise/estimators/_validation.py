@@ -152,7 +152,8 @@ def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         message = _not_numbers(X)
         if message is None:
             raise
-        hint = " Or let MeasureClassifier(encode='auto') encode the table." if hasattr(estimator, "encode") else ""
+        can_encode = hasattr(estimator, "encode") and is_table(X)
+        hint = " Or let MeasureClassifier(encode='auto') encode the table." if can_encode else ""
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{message}{hint} ({error})") from error
     return canonical_csr(checked) if sparse.issparse(checked) else checked

@@ -362,9 +362,9 @@ class EncoderFit:
         for j, parts in self._samples.items():
             values = np.concatenate(parts)
             values = values[np.isfinite(values)]
-            deviation = float(values.std()) if values.size else 0.0
-            if deviation == 0.0:
+            if values.size == 0 or values.min() == values.max():
                 continue
+            deviation = float(values.std())
             with np.errstate(over="ignore"):
                 moved = float(np.abs(values - values.astype(np.float32)).max())
             if moved > _ROUNDING_NOTICED * deviation:
