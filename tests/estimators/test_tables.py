@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -227,3 +228,25 @@ def test_a_saved_model_predicts_tables_and_files(tmp_path):
     assert "tariff=day" in [one["column"] for one in json.loads(done.stdout)["coefficients"]]
     done = CliRunner().invoke(app, ["evaluate", model, rows, "--json", "-q"])  # y had the name of the target
     assert json.loads(done.stdout)["measures"]["f1"]["value"] == pytest.approx(fitted.score(table, y))
+
+
+SUITE = Path(__file__).parents[3] / "shared" / "data" / "suite"
+SUITE_NAMES = ["chess", "climate_simulation_crashes", "seismic_bumps", "thoracic_surgery", "wilt", "auction"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SUITE_NAMES)
+def test_real_tables_give_the_model_of_their_file(name):
+    """Needs the data sets beside the checkout."""
+    path = SUITE / f"{name}.parquet"
+    if not path.exists():
+        pytest.skip(f"there is no {path}")
+    polars = pytest.importorskip("polars")
+    from_file = MeasureClassifier("gmean", random_state=0).fit_stream(open_stream(path, target="target"))
+    for table in (pd.read_parquet(path), polars.read_parquet(path)):
+        y = table["target"]
+        table = table.drop(columns="target") if isinstance(table, pd.DataFrame) else table.drop("target")
+        fitted = MeasureClassifier("gmean", random_state=0, encode="auto").fit(table, y)
+        assert np.array_equal(fitted.coef_, from_file.coef_)
+        assert np.array_equal(fitted.intercept_, from_file.intercept_)
+        assert fitted.score(table, y) == from_file.score(table, y)
