@@ -119,10 +119,10 @@ class CheckedRows(NamedTuple):
 def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """X as a C-contiguous float array or CSR matrix of finite numbers, with the columns of the fit.
 
-    A table becomes a matrix by the encoder of the model, if it has one.
+    A table becomes a matrix by the encoder of the model, if it has one and the table is not encoded already.
     """
     encoder = getattr(estimator, "encoder_", None)
-    if encoder is not None and encoder.named and is_table(X):
+    if encoder is not None and encoder.named and is_table(X) and not _is_encoded(X, encoder):
         return encoder.transform(X, "X")
     X = _as_rows(estimator, X, reset=reset)
     if encoder is not None and getattr(estimator, "encode", None) is not None:
@@ -134,6 +134,11 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         X = X if sparse.issparse(X) else _filled(X, encoder)
     _require_finite(X, getattr(estimator, "feature_names_in_", None), estimator)
     return X
+
+
+def _is_encoded(X: Any, encoder: Encoder) -> bool:
+    """Return whether a table holds the columns that an encoder gives, not those it takes."""
+    return bool(encoder.kinds) and _column_names(X) == list(encoder.feature_names)
 
 
 def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
