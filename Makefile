@@ -3,14 +3,23 @@ PYTHON ?= python3
 BIN := .venv/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo check test lint types test-oldest hooks bench speed quality reproduce reproduction-page \
-	reproduce-quick figures clean
+.PHONY: demo docs dist check test test-torch torch fuzz mutants lint types test-oldest hooks bench speed quality reproduce \
+	reproduction-page reproduce-quick figures clean
 
 demo: .venv/made
 	$(BIN)/python examples/digits.py
 
+# Small mistakes in the source, and whether the tests notice: make mutants ARGS="--number 100 measures solvers"
+mutants: .venv/made
+	$(ONE_THREAD) $(BIN)/python benchmarks/mutants.py $(ARGS)
+
+# Damaged files, models and command lines, some minutes of them: make fuzz ARGS="--mutants 2000 --formats npz"
+fuzz: .venv/made
+	$(ONE_THREAD) $(BIN)/python tests/fuzz $(ARGS)
+
 # The same examples everywhere; plain pytest draws new ones each time.
-PYTEST := $(ONE_THREAD) $(BIN)/pytest -n 2 --hypothesis-seed=0
+# A file of tests stays in one process: its fixtures are made once, and its loops are compiled once.
+PYTEST := $(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadfile --hypothesis-seed=0
 
 # Two minutes on two cores: what to run before every commit.
 check: lint types
@@ -34,13 +43,15 @@ types: .venv/made
 # deprecated since, so such warnings are no errors here.
 OLDEST_PYTHON ?= python3.11
 test-oldest: .venv-oldest/made
-	$(ONE_THREAD) .venv-oldest/bin/pytest -n 2 --hypothesis-seed=0 -m "not slow" \
+	$(ONE_THREAD) .venv-oldest/bin/pytest -n 2 --dist loadfile --hypothesis-seed=0 -m "not slow" \
 		-W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(ARGS)
 
 # The tests that need PyTorch, which `make test` skips where it is missing. The version is one with a small CPU build.
 TORCH ?= torch==2.13.0
-test-torch: .venv/made
+torch: .venv/made
 	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
+
+test-torch: torch
 	$(ONE_THREAD) $(BIN)/pytest tests/test_torch.py src/ratewise/torch tests/test_examples.py -k torch
 
 # ruff, mypy and import-linter before every commit, from .venv and without a network.
@@ -64,9 +75,15 @@ speed: .venv/made
 quality: .venv/made
 	$(ONE_THREAD) $(BIN)/python benchmarks/quality.py $(ARGS)
 
-# The pictures of docs/choosing-a-measure.md.
+# The pictures of docs/choosing-a-measure.md, of the README, and (with chromium) of docs/reports.md.
 figures: .venv/made
 	$(BIN)/python docs/figures/measures.py
+	$(BIN)/python docs/figures/plane.py
+	$(BIN)/python docs/figures/report.py
+
+# The site, in site/: open site/index.html. Warnings are errors. The examples of the gallery run if they have changed.
+docs: .venv/docs-made
+	NO_MKDOCS_2_WARNING=1 $(ONE_THREAD) $(BIN)/mkdocs build --strict
 
 # The paper's figures and a verdict on each of its claims; what the folder's results.csv holds is not run again.
 DATA ?= ../shared/data
@@ -88,6 +105,10 @@ reproduce-quick: .venv/made
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
+.venv/docs-made: .venv/made
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@
+
 # The pins are constraints: pip refuses one that lies below a bound of pyproject.toml.
 .venv-oldest/made: pyproject.toml requirements/oldest.txt
 	rm -rf .venv-oldest
@@ -97,5 +118,5 @@ reproduce-quick: .venv/made
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-oldest site .gallery .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +

@@ -90,13 +90,10 @@ def row(task: str, name: str, method: str, facts: list[dict[str, float]]) -> str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder of NAME.npz files")
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0, help="of the splits")
     parser.add_argument("--tasks", nargs="*", choices=list(TASKS), default=list(TASKS))
-    options = parser.parse_args()
-    if not options.data.is_dir():
-        sys.exit(f"There is no folder {options.data}: give one with --data.")
+    options = datasets.parsed(parser)
     warnings.simplefilter("ignore", ConvergenceWarning)  # L-BFGS at its limit is as good as it gets
     warnings.simplefilter("ignore", ConstraintWarning)  # the table tells
     results: dict[str, dict[str, dict[str, list[dict[str, float]]]]] = {}

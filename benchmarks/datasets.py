@@ -6,6 +6,8 @@ must stay together. Any two-class file of that form in ``--data DIR`` is picked 
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,3 +69,12 @@ def load_classes(name: str, folder: Path) -> Problem:
             parts = (data["data"].astype(np.float32), data["indices"], data["indptr"])
             X = sparse.csr_matrix(parts, shape=tuple(data["shape"]))
         return Problem(name, X, y, data.get("block"))
+
+
+def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Read the command line, with ``--data``; stop with one sentence if there is no such folder."""
+    parser.add_argument("--data", type=Path, default=DEFAULT_FOLDER, help="folder of NAME.npz files")
+    options = parser.parse_args()
+    if not options.data.is_dir():
+        sys.exit(f"There is no folder {options.data}: give one with --data.")
+    return options

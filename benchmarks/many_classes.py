@@ -16,7 +16,6 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,14 +122,11 @@ def table(entries: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder of NAME.npz files")
     parser.add_argument("--only", nargs="*", default=list(STRENGTHS), choices=list(STRENGTHS))
     parser.add_argument("--methods", nargs="*", default=METHODS, choices=METHODS)
     parser.add_argument("--splits", type=int, default=5, help="how many of the 5 splits")
     parser.add_argument("--redo", nargs="*", choices=METHODS, default=[], help="methods to compute anew")
-    options = parser.parse_args()
-    if not options.data.is_dir():
-        sys.exit(f"There is no folder {options.data}: give one with --data.")
+    options = datasets.parsed(parser)
     entries = read_json(KEPT)
     for methods in entries.values():
         for method in options.redo:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -112,15 +111,12 @@ def warm_up() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder of NAME.npz files")
     parser.add_argument("--only", nargs="*", default=DATA, help="names of data sets")
     parser.add_argument("--measures", nargs="*", default=MEASURES)
     parser.add_argument("--splits", type=int, default=5, help="how many of the 5 splits")
     parser.add_argument("--rows", type=int, help="at most so many rows of a data set")
     parser.add_argument("--redo", nargs="*", choices=METHODS, default=[], help="methods to compute anew")
-    options = parser.parse_args()
-    if not options.data.is_dir():
-        sys.exit(f"There is no folder {options.data}: give one with --data.")
+    options = datasets.parsed(parser)
     entries = read_json(KEPT)
     for measures in entries.values():
         for methods in measures.values():

@@ -123,14 +123,11 @@ shown beside it. `python benchmarks/verdict.py` checks the claims about these fi
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder of NAME.npz files")
     parser.add_argument("--only", nargs="*", help="names of data sets")
     parser.add_argument("--methods", nargs="*", choices=list(RIVALS), default=list(RIVALS))
     parser.add_argument("--redo", nargs="*", choices=list(RIVALS), default=[], help="methods to compute anew")
     parser.add_argument("--splits", type=int, default=5)
-    options = parser.parse_args()
-    if not options.data.is_dir():
-        sys.exit(f"There is no folder {options.data}: give one with --data.")
+    options = datasets.parsed(parser)
     data = options.only or datasets.names(options.data)
     results = Results(KEPT)
     results.forget(options.redo, data)

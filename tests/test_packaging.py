@@ -13,6 +13,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NAMES = {"sklearn": "scikit-learn"}  # where the package to install is called otherwise than the module
 CORE = PROJECT["dependencies"]
 TOOLS = {"hypothesis", "psutil", "pytest", "pytest-cov", "pytest-xdist", "import-linter", "mypy", "ruff"}
+TOOLS |= {"mkdocs-material", "mkdocstrings"}
 
 
 def lower_bounds(requirements):

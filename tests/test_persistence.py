@@ -28,6 +28,7 @@ from ratewise import MeasureClassifier, MeasureMaximizer, __version__, load_mode
 from ratewise.measures import FBeta, Measure, PseudoLinear, Rates
 from ratewise.rewards import Logistic
 from ratewise.solvers import Sharpen, Stamp
+from ratewise.streams.encode import Encoder
 
 # Files written by version 0.1.0 before its classes moved, and what the models in them are.
 OLD_FILES = Path(__file__).parent / "model_files"
@@ -291,6 +292,13 @@ def test_a_file_cut_short_or_spoiled_anywhere_is_refused_in_one_sentence(tmp_pat
             assert np.array_equal(loaded.coef_, fitted().coef_)
 
 
+def changed(encoder, **attributes):
+    for name, value in attributes.items():
+        assert hasattr(encoder, name)
+        setattr(encoder, name, value)
+    return encoder
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -300,6 +308,21 @@ def test_a_file_cut_short_or_spoiled_anywhere_is_refused_in_one_sentence(tmp_pat
         {"classes_": np.array([0, 1, 2])},
         {"measure_": "f1"},
         {"measure": FBeta(1.0)},
+        {"stages_": 3},
+        {"stages_": ["start", 4]},
+        {"solver_": "amp"},
+        {"history_": {"pass": np.ones(2), "tpr": np.ones(3)}},
+        {"history_": 5},
+        {"feature_spread_": np.ones(2)},
+        {"target_": 7},
+        {"encoder_": "text"},
+        {"encoder_": Encoder(4)},
+        {"encoder_": Encoder(["a", "b"], {"b": "category"})},
+        {"encoder_": changed(Encoder(3), means=np.ones(2))},
+        {"encoder_": changed(Encoder(3), kinds=["number"])},
+        {"encoder_": changed(Encoder(["a", "b", "c"]), _names=["a", "b"])},
+        {"encoder_": changed(Encoder(["a", "b"], {"b": "category"}), vocabularies={"b": "xy"})},
+        {"encoder_": changed(Encoder(["a", "b"], {"b": "category"}), buckets={"b": 2.0})},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -312,6 +335,47 @@ def test_parts_that_do_not_fit_together_are_refused(change, tmp_path):
         setattr(spoiled, name, value)
     with pytest.raises(ValueError, match=r"model.skops is damaged"):
         through_a_file(spoiled, tmp_path)
+
+
+def bomb(tmp_path, member, size):
+    """A model file in which one member unpacks to so many zeros."""
+    save_model(fitted(), tmp_path / "model.skops")
+    with zipfile.ZipFile(tmp_path / "model.skops") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "bomb.skops", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            if name != member:
+                archive.writestr(name, content)
+        with archive.open(member, "w", force_zip64=True) as file:
+            for _ in range(size >> 20):
+                file.write(bytes(1 << 20))
+    return tmp_path / "bomb.skops"
+
+
+@pytest.mark.parametrize(("member", "megabytes"), [("schema.json", 10), ("other.npy", 400)])
+def test_a_file_that_unpacks_to_far_more_than_it_holds_is_refused_unread(member, megabytes, tmp_path, monkeypatch):
+    path = bomb(tmp_path, member, megabytes << 20)
+    assert path.stat().st_size < 1 << 20
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *args, **kwargs: pytest.fail("was read"))
+    with pytest.raises(ValueError, match=r"bomb.skops is refused: it would unpack to .* far more than"):
+        load_model(path)
+
+
+def test_a_model_of_many_categories_is_not_taken_for_a_bomb(tmp_path):
+    names = [f"column {number}" for number in range(40)]
+    encoder = Encoder(names, dict.fromkeys(names, "category"))
+    encoder.vocabularies = {name: [f"value {value}" for value in range(200)] for name in names}
+    encoder.fitted = True
+    rng = np.random.default_rng(0)
+    model = MeasureClassifier(sharpen=False, random_state=0).fit(rng.normal(size=(40, 8000)), np.arange(40) % 2)
+    model.encoder_ = encoder
+    assert through_a_file(model, tmp_path).encoder_.vocabularies == encoder.vocabularies
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no /dev/zero here")
+def test_a_device_without_end_is_not_read():
+    with pytest.raises(ValueError, match="/dev/zero is not a model file"):
+        load_model("/dev/zero")
 
 
 def test_a_missing_file_is_an_os_error_that_names_it(tmp_path):

@@ -14,7 +14,6 @@ from ratewise.solvers import Amp, Spade, Stamp
 
 CLASSIFIERS = [
     MeasureClassifier("f1"),
-    MeasureClassifier("gmean"),
     MeasureClassifier("qmean", solver=Spade(passes=10)),
     MeasureClassifier("jaccard", solver=Stamp(level="fresh")),
     MeasureClassifier("f2", solver=Amp(passes=5)),

@@ -55,6 +55,33 @@ def test_statistics_are_numpys_however_the_rows_are_split(X, cuts):
     assert standardizer.scale == pytest.approx(np.where(np.ptp(X, axis=0) > 0, spread, 1.0), rel=1e-9)
 
 
+@quick
+@given(X=tables, cuts=cut_lists, as_sparse=st.booleans(), narrow=st.booleans())
+def test_merged_statistics_are_those_of_all_rows(X, cuts, as_sparse, narrow):
+    X = X.astype(np.float32) if narrow else X
+    whole = Standardizer(3).update(sparse.csr_array(X) if as_sparse else X)
+    merged = Standardizer(3)
+    for piece in pieces_of(X, cuts):
+        merged = merged.merge(Standardizer(3).update(sparse.csr_array(piece) if as_sparse else piece))
+    assert merged.count == whole.count
+    assert merged.centre == pytest.approx(whole.centre, rel=1e-6, abs=1e-6)
+    assert merged.scale == pytest.approx(whole.scale, rel=1e-9)
+
+
+def test_merging_changes_neither_of_the_two_and_takes_the_wider_type():
+    first, second = Standardizer(1).update(np.float32([[1], [3]])), Standardizer(1).update(np.array([[1e9 + 0.3]]))
+    merged = first.merge(second)
+    assert (first.count, second.count, merged.count) == (2, 1, 3)
+    assert merged.centre == pytest.approx([(4 + 1e9 + 0.3) / 3], rel=1e-15)
+
+
+def test_dense_and_sparse_rows_are_not_merged():
+    dense, csr = Standardizer(2).update(np.eye(2)), Standardizer(2).update(sparse.csr_array(np.eye(2)))
+    with pytest.raises(ValueError, match="scaled differently"):
+        dense.merge(csr)
+    assert dense.merge(Standardizer(2)).count == Standardizer(2).merge(csr).count == 2
+
+
 def test_one_update_of_many_rows_is_read_in_blocks_to_the_same_effect():
     X = np.random.default_rng(0).normal(size=(10_000, 2)) * (1.0, 50.0) + (0.0, 7.0)
     standardizer = Standardizer(2).update(X)

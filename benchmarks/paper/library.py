@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ratewise._atomic import atomic_write
-from ratewise.baselines._checkpoints import Stopwatch
-from ratewise.baselines.linear import split
+from ratewise.baselines.linear import Stopwatch, split
 from ratewise.estimators import MeasureClassifier
 from ratewise.estimators._validation import Columns, checked_labels, training_set
 from ratewise.measures import Measure, PseudoLinearMeasure

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .measures import ConstraintWarning
     from .onnx import export_onnx
     from .persistence import load_model, save_model
+    from .reports import Report, model_card, report
     from .streams import open_stream
 
 __version__ = "0.1.0"
@@ -19,9 +20,12 @@ _HOMES = {
     "ConstraintWarning": ".measures",
     "MeasureClassifier": ".estimators",
     "MeasureMaximizer": ".estimators",
+    "Report": ".reports",
     "export_onnx": ".onnx",
     "load_model": ".persistence",
+    "model_card": ".reports",
     "open_stream": ".streams",
+    "report": ".reports",
     "save_model": ".persistence",
 }
 
@@ -42,9 +46,12 @@ __all__ = [
     "ConstraintWarning",
     "MeasureClassifier",
     "MeasureMaximizer",
+    "Report",
     "__version__",
     "export_onnx",
     "load_model",
+    "model_card",
     "open_stream",
+    "report",
     "save_model",
 ]

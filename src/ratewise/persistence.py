@@ -15,7 +15,6 @@ import json
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -25,6 +24,7 @@ from . import __version__, measures
 from ._atomic import write_bytes
 from .estimators import MeasureClassifier, MeasureMaximizer
 from .measures import FunctionMeasure, Measure, Rates, get_measure
+from .streams.encode import Encoder
 
 FORMAT = "ratewise model"
 FORMAT_VERSION = 1
@@ -79,6 +79,13 @@ _PLAIN_TYPES = {
 _STEP_TYPES = ("numpy.dtype", "numpy.float64", "numpy.float32", "numpy.int64", "builtins.slice")
 _STEP_LOADERS = {"DTypeNode", "TypeNode", "SliceNode", "TreeNode", "LossNode", "RandomGeneratorNode"}
 
+_NO_ARCHIVE = "{name} is not a model file, or is damaged: it is no whole skops archive."
+
+# What a file may unpack to. A schema of many categories packs to a 40th; an array of zeros to a 1000th.
+_MOST_BYTES = 1 << 31
+_SCHEMA_RATIO, _MOST_SCHEMA_BYTES = 100, 1 << 26
+_UNPACKED_RATIO, _UNPACKED_BYTES = 20, 1 << 28
+
 _FITTED = (
     "coef_",
     "intercept_",
@@ -132,12 +139,41 @@ def load_model(path: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[typ
         If the file is damaged, is not a model of ratewise, or holds anything that is not trusted.
     """
     name = "The model" if hasattr(path, "read") else os.fspath(path)
-    data = path.read() if hasattr(path, "read") else Path(path).read_bytes()
+    if hasattr(path, "read"):
+        data = _bytes_of(path, name)
+    else:
+        with open(path, "rb") as file:
+            data = _bytes_of(file, name)
     own = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
     with _clear_errors(name):
         audited = _audited(data, name, {*OWN_TYPES, *own})
         content = require_skops().loads(audited, trusted=[*OWN_TYPES, *_STEP_TYPES, *own])
         return _model_from(content, name)
+
+
+def _bytes_of(file: Any, name: str) -> bytes:
+    """Return all of a file that may be a model. What begins otherwise, /dev/zero for example, is not read."""
+    content = bytearray()
+    while part := file.read(1 << 20):
+        content += part
+        if content[:2] != b"PK"[: len(content)]:
+            break
+        if len(content) > _MOST_BYTES:
+            raise ValueError(f"{name} is not a model file: it is larger than {_MOST_BYTES >> 30} GB.")
+    if content[:2] != b"PK":
+        raise ValueError(_NO_ARCHIVE.format(name=name))
+    return bytes(content)
+
+
+def _require_modest(archive: zipfile.ZipFile, file_bytes: int, name: str) -> None:
+    """Refuse a file that says it unpacks to far more than it holds, before any of it is unpacked."""
+    schema = archive.getinfo("schema.json")
+    unpacked = sum(member.file_size for member in archive.infolist())
+    if (
+        schema.file_size > min((1 << 16) + _SCHEMA_RATIO * schema.compress_size, _MOST_SCHEMA_BYTES)
+        or unpacked > _UNPACKED_BYTES + _UNPACKED_RATIO * file_bytes
+    ):
+        raise ValueError(f"{name} is refused: it would unpack to {unpacked:,} bytes, far more than a model takes.")
 
 
 def _content_of_any(model: Any) -> dict[str, Any]:
@@ -231,16 +267,18 @@ def _checked_again(value: Any) -> Any:
 
 
 def _require_sound(classifier: MeasureClassifier, name: str) -> None:
-    n_features, encoder = classifier.n_features_in_, getattr(classifier, "encoder_", None)
-    width = n_features
-    if classifier.encode is not None and encoder is not None and encoder.n_columns == n_features:
-        width = encoder.n_features
+    n_features = classifier.n_features_in_
     classes = classifier.classes_
     n_classes = classes.size if isinstance(classes, np.ndarray) and classes.ndim == 1 else 0
     two = n_classes == 2 and not classifier.multilabel_
     n_models = 1 if two else n_classes
     several = isinstance(classifier.rates_, list) and len(classifier.rates_) == n_models
-    names = getattr(classifier, "feature_names_in_", None)
+    names, spread, encoder = (
+        getattr(classifier, attribute, None) for attribute in ("feature_names_in_", "feature_spread_", "encoder_")
+    )
+    width = n_features
+    if classifier.encode is not None and isinstance(encoder, Encoder) and encoder.n_columns == n_features:
+        width = encoder.n_features  # the columns of the table are others than those of the model
     sound = (
         isinstance(get_measure(classifier.measure), Measure)
         and isinstance(classifier.measure_, Measure)
@@ -249,6 +287,13 @@ def _require_sound(classifier: MeasureClassifier, name: str) -> None:
         and _is_array(classifier.intercept_, (n_models,))
         and (isinstance(classifier.rates_, Rates) if two else several)
         and (names is None or names.shape == (n_features,))
+        and dataclasses.is_dataclass(classifier.solver_)
+        and _is_text(classifier.stages_)
+        and _is_table(classifier.history_)
+        and isinstance(getattr(classifier, "constraints_met_", True), bool)
+        and isinstance(getattr(classifier, "target_", None), (str, type(None)))
+        and (spread is None or _is_array(spread, (width,)))
+        and (encoder is None or _is_sound_encoder(encoder, width))
     )
     if not sound:
         raise ValueError(f"{name} is damaged: its parts do not fit together. Save the model again.")
@@ -257,6 +302,36 @@ def _require_sound(classifier: MeasureClassifier, name: str) -> None:
 def _is_array(value: Any, shape: tuple[int, ...]) -> bool:
     right = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape
     return right and bool(np.isfinite(value).all())
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether these are stages: strings in tuples or lists, of several models in lists of those."""
+    return isinstance(value, str) or (isinstance(value, (tuple, list)) and all(map(_is_text, value)))
+
+
+def _is_table(value: Any) -> bool:
+    columns: list[Any] = list(value.values()) if isinstance(value, dict) else [None]
+    arrays = all(isinstance(column, np.ndarray) and column.ndim == 1 for column in columns)
+    return arrays and len({column.size for column in columns}) <= 1
+
+
+def _is_sound_encoder(encoder: Any, n_features: int) -> bool:
+    """Return whether an encoder makes rows for this model; its attributes are of the types that a new one has."""
+    if not isinstance(encoder, Encoder):
+        return False
+    new = {name: value for name, value in vars(Encoder(0)).items() if isinstance(value, (bool, int, list, dict))}
+    typed = all(isinstance(vars(encoder).get(name, value), type(value)) for name, value in new.items())
+    names = encoder._names if encoder.named else []
+    listed = [encoder._names, encoder.missing_levels, *encoder.vocabularies.values()]
+    return (
+        typed
+        and isinstance(encoder.means, np.ndarray)
+        and encoder.means.shape in ((0,), (encoder.n_columns,))
+        and encoder.n_features == n_features
+        and (not encoder.named or len(names) == encoder.n_columns)
+        and all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in listed)
+        and all(isinstance(number, int) and number > 0 for number in encoder.buckets.values())
+    )
 
 
 def require_skops() -> Any:
@@ -276,6 +351,7 @@ def _audited(data: bytes, name: str, own: set[str]) -> bytes:
     Only the schema is read, which is plain JSON.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        _require_modest(archive, len(data), name)
         schema = json.loads(archive.read("schema.json"))
         any_moved = False
         for node in _nodes(schema):
@@ -345,7 +421,7 @@ def _clear_errors(name: str) -> Iterator[None]:
     try:
         yield
     except zipfile.BadZipFile as error:
-        raise ValueError(f"{name} is not a model file, or is damaged: it is no whole skops archive.") from error
+        raise ValueError(_NO_ARCHIVE.format(name=name)) from error
     except (ValueError, MemoryError) as error:
         if str(error).startswith(name):
             raise

@@ -34,6 +34,10 @@ class Reward(ABC):
     def slope(self, z: Any) -> Any:
         """Return the derivative at the signed score z."""
 
+    def value_and_slope(self, z: Any) -> tuple[Any, Any]:
+        """Return both; at less than twice the cost where they share a term."""
+        return self.value(z), self.slope(z)
+
 
 @dataclass(frozen=True)
 class Hinge(Reward):
@@ -57,6 +61,11 @@ class Logistic(Reward):
         decay = np.exp(-np.abs(z))  # never overflows; tanh would do too, at six times the cost
         return (0.5 - 0.5 * np.copysign((1.0 - decay) / (1.0 + decay), z)) / np.log(2.0)
 
+    def value_and_slope(self, z: Any) -> tuple[Any, Any]:
+        decay = np.exp(-np.abs(z))
+        value = 1.0 - (np.maximum(-z, 0.0) + np.log1p(decay)) / np.log(2.0)
+        return value, np.where(z > 0.0, decay, 1.0) / ((1.0 + decay) * np.log(2.0))
+
 
 @dataclass(frozen=True)
 class Sigmoid(Reward):
@@ -76,6 +85,11 @@ class Sigmoid(Reward):
     def slope(self, z: Any) -> Any:
         decay = np.exp(-self.steepness * np.abs(z))
         return self.steepness * decay / ((1.0 + decay) * (1.0 + decay))
+
+    def value_and_slope(self, z: Any) -> tuple[Any, Any]:
+        decay = np.exp(-self.steepness * np.abs(z))
+        smaller = decay / (1.0 + decay)
+        return np.where(z > 0.0, 1.0 - smaller, smaller), self.steepness * smaller * (1.0 - smaller)
 
 
 _REGISTRY: dict[str, Reward] = {"hinge": Hinge(), "logistic": Logistic(), "sigmoid": Sigmoid()}

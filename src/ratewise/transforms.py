@@ -11,14 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from .kernels import (
-    add_column_moments,
-    gather_scaled,
-    gather_standardized,
-    gather_whitened,
-    merge_column_moments,
-    padded_triangle,
-)
+from . import kernels
+from .kernels import add_column_moments, gather_scaled, gather_standardized, merge_column_moments
 
 _SAMPLE_ROWS = 20_000  # for a covariance
 _WHITENING_RIDGE = 0.01
@@ -162,16 +156,8 @@ class Whitener:
     multiplication of the rows by a square matrix, so it pays where columns are few.
 
     The covariance is taken from a sample of rows, which may miss a rare column altogether: no column is taken
-    to vary less than standardising says it does.
-
-    Parameters
-    ----------
-    standardizer : Standardizer
-        Has seen all rows.
-    covariance : array
-        Of standardised columns.
-    ridge : float
-        Added to the variances, so that directions in which rows hardly differ are not blown up.
+    to vary less than standardising says it does. ``covariance`` is that of standardised columns; the ridge is
+    added to the variances, so that directions in which rows hardly differ are not blown up.
     """
 
     def __init__(
@@ -195,11 +181,11 @@ class Whitener:
 
     def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
-        triangle = padded_triangle(self._triangle, dtype)
+        triangle = kernels.padded_triangle(self._triangle, dtype)
         shift, factor = self._standardizer.shift_and_factor(X.dtype)
         X = np.ascontiguousarray(X)
         _fill_in_threads(
-            lambda mine, rows: gather_whitened(X, mine, shift, factor, triangle, rows), order, out, threads
+            lambda mine, rows: kernels.gather_whitened(X, mine, shift, factor, triangle, rows), order, out, threads
         )
         return out
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from toy_problems import two_clouds
 
-from ratewise.baselines import LogisticBaseline, OnePMB, PlugIn, SVMPerf, _checkpoints
-from ratewise.baselines._checkpoints import Checkpoints, Stopwatch
+from ratewise.baselines import LogisticBaseline, OnePMB, PlugIn, SVMPerf, linear
+from ratewise.baselines.linear import Checkpoints, Stopwatch
 
 ESTIMATORS = [
     LogisticBaseline(random_state=0),
@@ -36,7 +36,7 @@ class FakeTime:
 @pytest.fixture
 def fake_time(monkeypatch):
     clock = FakeTime()
-    monkeypatch.setattr(_checkpoints, "time", clock)
+    monkeypatch.setattr(linear, "time", clock)
     return clock
 
 

@@ -366,3 +366,51 @@ def test_reading_the_written_feather_with_arrow_gives_a_table(run, files, tmp_pa
     run("predict", files / "model.skops", files / "new.csv", "-o", tmp_path / "labels.arrow")
     read = pyarrow.feather.read_table(tmp_path / "labels.arrow")
     assert read.schema.types == [pa.int64(), pa.float64()]
+
+
+def test_a_report_of_a_model_holds_the_numbers_of_evaluate(run, files, tmp_path):
+    page = tmp_path / "report.html"
+    result = run("report", files / "model.skops", files / "test.csv", "-o", page)
+    assert result.exit_code == 0, result.output
+    evaluated = json.loads(run("evaluate", files / "model.skops", files / "test.csv", "--json").stdout)
+    f1 = evaluated["measures"]["f1"]
+    text = page.read_text()
+    assert f"{f1['value']:.4f} (with 95% confidence between {f1['low']:.4f} and {f1['high']:.4f})" in text
+    assert '"column":"colour"' in text
+
+
+def test_a_report_sets_models_side_by_side_and_groups_by_a_column(run, files, tmp_path):
+    model, page = files / "model.skops", tmp_path / "report.html"
+    result = run("report", model, files / "test.parquet", "--and", model, "--slice", "age", "-o", page, "--title", "T")
+    assert result.exit_code == 0, result.output
+    text = page.read_text()
+    assert "<title>T</title>" in text
+    assert '"name":"model (2)"' in text
+    assert '"column":"age"' in text
+    assert '"column":"colour"' not in text
+
+
+def test_a_report_of_scores_needs_no_model(run, files, rows_to_test, tmp_path):
+    scores = rows_to_test[["label"]].assign(score=rows_to_test["age"])
+    scores.to_csv(tmp_path / "scores.csv", index=False)
+    result = run("report", tmp_path / "scores.csv", "--score", "score", "--target", "label", "-o", tmp_path / "r.html")
+    assert result.exit_code == 0, result.output
+    assert "best one for these very rows" in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["model.skops"], "Give a model and then the data"),
+        (["model.skops", "test.csv", "--slice", "nothing"], "no column nothing"),
+        (["test.csv", "--score", "age"], "--score needs --target"),
+        (["model.skops", "test.csv", "--threshold", "1"], "--threshold is for --score"),
+        (["test.csv", "--score", "age", "--target", "label", "--and", "model.skops"], "need a MODEL"),
+    ],
+)
+def test_a_report_that_is_asked_for_wrongly_is_refused(run, files, tmp_path, words, message):
+    paths = [files / word if word.endswith((".csv", ".skops")) else word for word in words]
+    result = run("report", *paths, "-o", tmp_path / "r.html")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not (tmp_path / "r.html").exists()

@@ -13,6 +13,7 @@ import pytest
 import ratewise
 from ratewise import MeasureClassifier, save_model
 from ratewise.cli._output import sentence
+from ratewise.training.checkpoint import Checkpoint
 
 SOURCE = str(Path(ratewise.__file__).parents[1])
 
@@ -113,7 +114,7 @@ def test_a_full_standard_output_is_one_sentence(files):
 
 def test_ctrl_c_says_where_the_checkpoint_is_and_how_to_go_on(run, files, tmp_path, monkeypatch):
     def interrupted(self, stream, passes, checkpoint, checkpoint_every, progress, in_windows):
-        checkpoint.write_bytes(b"work in progress")
+        Checkpoint(checkpoint, {}).save("work in progress")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(MeasureClassifier, "_fit_stream", interrupted)
@@ -130,18 +131,18 @@ def test_the_checkpoint_options_reach_the_fit_and_a_finished_fit_leaves_none(run
 
     def fit_stream(self, stream, passes, checkpoint, checkpoint_every, progress, in_windows):
         seen.update(passes=passes, before=checkpoint.exists(), every=checkpoint_every, in_windows=in_windows)
-        checkpoint.write_bytes(b"nearly done")
+        Checkpoint(checkpoint, {}).save("nearly done")
         X, y = next((window.X, window.labels) for window in stream.windows())
         return self.fit(X, y)
 
     monkeypatch.setattr(MeasureClassifier, "_fit_stream", fit_stream)
     words = ["fit", files / "train.csv", "--target", "label", "--plain", "-o", tmp_path / "model.skops"]
     place = tmp_path / "kept"
-    place.write_bytes(b"an earlier run")
+    Checkpoint(place, {}).save("an earlier run")
     result = run(*words, "--passes", 7, "--checkpoint", place, "--checkpoint-every", 1000)
     assert result.exit_code == 0, result.output
     assert seen == {"passes": 7, "before": True, "every": 1000, "in_windows": True}
-    place.write_bytes(b"an earlier run")
+    Checkpoint(place, {}).save("an earlier run")
     assert run(*words, "--checkpoint", place, "--no-resume").exit_code == 0
     assert seen == {"passes": "auto", "before": False, "every": None, "in_windows": True}
     assert run(*words).exit_code == 0

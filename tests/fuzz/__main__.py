@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from harness import BAD, Workbench
+from harness import BAD, Outcome, Workbench
 from mutator import mutated, mutated_words
 from seeds import COMMAND_LINES, WORDS
 
@@ -29,47 +29,62 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first of them")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--keep", type=Path, default=CORPUS, help="where to keep what ends badly")
+    parser.add_argument("--replay", action="store_true", help="try what was kept, and nothing else")
     options = parser.parse_args()
-    worst, end = 0, time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         bench = Workbench(Path(folder))
-        for name in options.formats or [*bench.seeds, "model", "command-line"]:
-            counts: Counter[str] = Counter()
-            slowest = largest = 0.0
-            for number in range(options.first, options.first + options.mutants):
-                if time.monotonic() > end:
-                    break
-                rng = random.Random(f"{name} {number}")
-                outcome = _try(bench, name, rng, options.keep, number)
-                counts[outcome.kind] += 1
-                slowest, largest = max(slowest, outcome.seconds), max(largest, outcome.megabytes)
-            shown = ", ".join(f"{kind} {count}" for kind, count in counts.most_common())
-            print(
-                f"{name:13} {sum(counts.values()):6,} mutants: {shown}; {slowest:.1f} s, {largest:.0f} MB",
-                flush=True,
-            )
-            worst += sum(counts[kind] for kind in BAD)
-    return min(worst, 1)
+        bad = _replay(bench, options.keep) if options.replay else _fuzz(bench, options)
+    return min(bad, 1)
 
 
-def _try(bench: Workbench, name: str, rng: random.Random, keep: Path, number: int):
+def _fuzz(bench: Workbench, options: argparse.Namespace) -> int:
+    """Try new mutants, one of each format in turn; return how many ended badly."""
+    names = options.formats or [*bench.seeds, "model", "command-line"]
+    ended: dict[str, list[Outcome]] = {name: [] for name in names}
+    end = time.monotonic() + options.seconds
+    for number in range(options.first, options.first + options.mutants):
+        for name in names:
+            if time.monotonic() > end:
+                break
+            content = _mutant(bench, name, random.Random(f"{name} {number}"))
+            outcome = _try(bench, name, content)
+            ended[name].append(outcome)
+            if outcome.kind not in ("ok", "sentence"):
+                print(f"{name} {number}: {outcome}", flush=True)
+            if outcome.kind in BAD and len(content) <= LARGEST_KEPT:
+                options.keep.mkdir(exist_ok=True)
+                (options.keep / f"{name}.{number}").write_bytes(content)
+    for name, outcomes in ended.items():
+        counts = Counter(outcome.kind for outcome in outcomes)
+        shown = ", ".join(f"{kind} {count}" for kind, count in counts.most_common())
+        slowest = max((outcome.seconds for outcome in outcomes), default=0.0)
+        largest = max((outcome.megabytes for outcome in outcomes), default=0.0)
+        print(f"{name:13} {len(outcomes):6,} mutants: {shown}; {slowest:.1f} s, {largest:.0f} MB")
+    return sum(outcome.kind in BAD for outcomes in ended.values() for outcome in outcomes)
+
+
+def _replay(bench: Workbench, corpus: Path) -> int:
+    """Try all that was kept; return how many end badly again."""
+    bad = 0
+    for file in sorted(corpus.iterdir()):
+        outcome = _try(bench, file.name.rpartition(".")[0], file.read_bytes())
+        if outcome.kind in BAD:
+            bad += 1
+            print(f"{file.name}: {outcome}")
+    print(f"{len(list(corpus.iterdir()))} files tried")
+    return bad
+
+
+def _mutant(bench: Workbench, name: str, rng: random.Random) -> bytes:
     if name == "command-line":
-        words = mutated_words(rng.choice(COMMAND_LINES), WORDS, rng)
-        outcome, content = bench.try_words(words), json.dumps(words).encode()
-    else:
-        files = [bench.model_of("csv")] if name == "model" else bench.seeds[name].files
-        content = mutated(rng.choice(files), files, rng)
-        outcome = bench.try_file(name, content)
-    if outcome.kind in BAD:
-        last = outcome.output.strip().splitlines()[-1:] or ["no output"]
-        print(
-            f"{name} {number}: {outcome.kind} ({outcome.seconds:.1f} s, {outcome.megabytes:.0f} MB): {last[0][:250]}"
-        )
-        if len(content) <= LARGEST_KEPT:
-            keep.mkdir(exist_ok=True)
-            (keep / f"{name}.{number}").write_bytes(content)
-    return outcome
+        return json.dumps(mutated_words(rng.choice(COMMAND_LINES), WORDS, rng)).encode()
+    files = [bench.model_of("csv")] if name == "model" else bench.seeds[name].files
+    return mutated(rng.choice(files), files, rng)
+
+
+def _try(bench: Workbench, name: str, content: bytes) -> Outcome:
+    return bench.try_words(json.loads(content)) if name == "command-line" else bench.try_file(name, content)
 
 
 if __name__ == "__main__":

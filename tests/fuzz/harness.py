@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -33,29 +34,34 @@ class Outcome(NamedTuple):
     megabytes: float
     output: str
 
+    def __str__(self) -> str:
+        lines = self.output.strip().splitlines() or ["no output"]
+        shown = next((line for line in lines if "Warning: " in line), lines[-1])
+        return f"{self.kind} ({self.seconds:.1f} s, {self.megabytes:.0f} MB): {shown[-250:]}"
+
 
 def run_commands(commands: Sequence[Sequence[str]], folder: Path, file_bytes: int = 0) -> Outcome:
     """Run command lines one after the other in one child; a command that refuses its input ends it quietly."""
     log = folder / ".log"
     log.write_bytes(b"")
-    began = time.monotonic()
-    child = os.fork()
+    began, before = time.monotonic(), _resident_bytes(os.getpid())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # since Python 3.12, where there are threads
+        child = os.fork()
     if child == 0:
         _be_the_child(commands, folder, log)
-    highest, before, how = 0, None, None
+    highest, how = 0, None
     while True:
         done, status, usage = os.wait4(child, os.WNOHANG)
         seconds = time.monotonic() - began
         if done:
             break
-        now = _resident_bytes(child)
-        before = now if before is None else before
-        highest = max(highest, now - before)
+        highest = max(highest, _resident_bytes(child) - before)
         if how is None and (seconds > SECONDS or highest > MEMORY + file_bytes):
             how = "timeout" if seconds > SECONDS else "memory"
             os.kill(child, signal.SIGKILL)
         time.sleep(0.002 if seconds < 0.2 else 0.02)
-    highest = max(highest, usage.ru_maxrss * 1024 - (before or 0))
+    highest = max(highest, usage.ru_maxrss * 1024 - before)
     output = log.read_bytes()[-20_000:].decode("utf-8", "replace")
     if how is None and highest > MEMORY + file_bytes:
         how = "memory"
@@ -124,7 +130,7 @@ class Workbench:
             (folder / name).write_bytes(content)
 
     def model_of(self, name: str) -> bytes:
-        """Return the model file of a format's first seed; fitting it here warms this process up for its children."""
+        """Return the model file of a format's first seed. Fitting it here warms up this process."""
         if name not in self._models:
             seed = self.seeds[name]
             file, model = self.folder / f"seed{seed.ending}", self.folder / "made.skops"
@@ -140,7 +146,11 @@ class Workbench:
         from ratewise.cli.app import app
 
         with contextlib.chdir(self.folder):
-            app.main(args=[word.format(file.name) for word in words], standalone_mode=False)
+            try:
+                app.main(args=[word.format(file.name) for word in words])
+            except SystemExit as end:
+                if end.code:
+                    raise RuntimeError(f"a whole file of {file.suffix} is refused") from end
         return (self.folder / "made.skops").read_bytes()
 
     @contextlib.contextmanager

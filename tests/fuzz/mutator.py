@@ -7,6 +7,7 @@ import io
 import random
 import re
 import struct
+import warnings
 import zipfile
 from collections.abc import Sequence
 
@@ -31,7 +32,7 @@ _DIGITS = re.compile(rb"\d+")
 
 
 def mutated(data: bytes, others: Sequence[bytes], rng: random.Random) -> bytes:
-    """Return the bytes damaged in a few ways. The members of a zip or gzip file are damaged too, and packed again."""
+    """Return the bytes damaged in a few ways; what is in a zip or gzip file is damaged too, and packed again."""
     if data[:2] == b"PK" and rng.random() < 0.6:
         return _zip_of_mutated(data, rng)
     if data[:2] == b"\x1f\x8b" and rng.random() < 0.6:
@@ -55,9 +56,10 @@ def _zip_of_mutated(data: bytes, rng: random.Random) -> bytes:
         start = content[:128] if rng.random() < 0.4 else content  # of an array: its header
         members[chosen] = (info, _damaged(start, others, rng) + content[len(start) :])
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
+    with zipfile.ZipFile(packed, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a name that is there twice
         for old, content in members:
-            archive.writestr(old.filename, content, compress_type=info.compress_type)
+            archive.writestr(zipfile.ZipInfo(old.filename), content, compress_type=info.compress_type)
     return packed.getvalue()
 
 
@@ -109,7 +111,7 @@ def _splice(data: bytearray, others: Sequence[bytes], rng: random.Random) -> Non
 def _set_number(data: bytearray, others: Sequence[bytes], rng: random.Random) -> None:
     """Write a length, an offset or a count: little-endian, of 1 to 8 bytes, or near what is there."""
     size, letter = rng.choice([(1, "B"), (2, "H"), (4, "I"), (8, "Q")])
-    at = _place(data, rng) // rng.choice([1, size]) * 1
+    at = _place(data, rng)
     if at + size > len(data):
         return
     there = struct.unpack_from(f"<{letter}", data, at)[0]

@@ -127,6 +127,10 @@ def all_seeds() -> dict[str, Seed]:
     }
 
 
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
 MODEL_COMMANDS = (("inspect", "{}"), ("predict", "{}", "good.csv", "-q"), ("evaluate", "{}", "good.csv"))
 COMMAND_LINES = (
     ("fit", "good.csv", "--target", "label", "-o", "made.skops", "--passes", "2", "--seed", "1"),
@@ -138,49 +142,14 @@ COMMAND_LINES = (
     ("export", "model.skops", "out.onnx"),
     ("measures", "--json"),
 )
-WORDS = (
-    *(
-        "",
-        "-",
-        "--",
-        "-o",
-        "--target",
-        "--features",
-        "--weight",
-        "--json",
-        "--format",
-        "--positive",
-        "--seed",
-        "-q",
+WORDS = [
+    *_words("- -- -o --target --features --weight --json --format --positive --seed -q --resume label a a,b a,a"),
+    *_words(
+        "0 1 -1 1e9 1000000000 99999999999999999999 nan 0.5 f1 gmean recall@precision=2 f1,f2 csv npz svmlight"
     ),
-    *(
-        "0",
-        "1",
-        "-1",
-        "1e9",
-        "1000000000",
-        "99999999999999999999",
-        "nan",
-        "0.5",
-        "²",
-        "x" * 100_000,
-        "\x00",
-        "\x1b[31m",
+    *_words(
+        "good.csv good.svm model.skops none.csv . * [ ~nobody no/such/folder good.csv/x out.parquet é ² colour"
     ),
-    *(
-        "f1",
-        "gmean",
-        "recall@precision=2",
-        "f1,f2",
-        "csv",
-        "npz",
-        "svmlight",
-        "label",
-        "a",
-        "a,b",
-        "a,a",
-        "colour",
-    ),
-    *("good.csv", "good.svm", "model.skops", "none.csv", ".", "*", "[", "~nobody", "/dev/null", "/dev/zero"),
-    *("/dev/full", "/dev/stdin", "/proc/self/mem", "no/such/folder", "é", "good.csv/x", "out.parquet", "--resume"),
-)
+    *_words("/dev/null /dev/zero /dev/full /dev/stdin /proc/self/mem"),
+    *("", "x" * 100_000, "\0", "\x1b[31m"),
+]

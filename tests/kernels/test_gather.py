@@ -9,21 +9,33 @@ from hypothesis import strategies as st
 from numba.core.errors import TypingError
 from scipy import sparse
 
-from ratewise.kernels import gather_scaled, gather_standardized, gather_whitened, padded_triangle
+from ratewise.kernels.order import gather_scaled, gather_standardized, gather_whitened, padded_triangle
 
 quick = settings(deadline=None, max_examples=40)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("whole", [np.int32, np.int64])
+types = pytest.mark.parametrize(("dtype", "whole"), [(np.float32, np.int32), (np.float64, np.int64)])
+
+
+@st.composite
+def gathered(draw):
+    """Return a function that makes rows, their centre and scale, and an order of them, of such types."""
+    rows, taken, d = draw(st.integers(1, 60)), draw(st.integers(0, 90)), draw(st.integers(1, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 999)))
+    X, centre, powers = rng.integers(-64, 64, (rows, d)), rng.integers(-8, 8, d), rng.integers(-3, 3, d)
+    order, triangle = rng.integers(0, rows, taken), np.triu(rng.integers(-9, 9, (d, d)))  # some rows twice
+    return lambda dtype, whole: (
+        *(part.astype(dtype) for part in (X, centre, 2.0**powers, triangle)),
+        order.astype(whole),
+        np.empty((taken, d), dtype),
+    )
+
+
+@types
 @quick
-@given(rows=st.integers(1, 60), taken=st.integers(0, 90), d=st.integers(1, 40), seed=st.integers(0, 999))
-def test_rows_come_in_the_order_asked_for_less_the_centre_over_the_scale(dtype, whole, rows, taken, d, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(-64, 64, size=(rows, d)).astype(dtype)
-    centre, inverse = rng.integers(-8, 8, size=d).astype(dtype), (2.0 ** rng.integers(-3, 3, size=d)).astype(dtype)
-    order = rng.integers(0, rows, size=taken).astype(whole)  # some rows twice, some never
-    out = np.empty((taken, d), dtype=dtype)
+@given(make=gathered())
+def test_rows_come_in_the_order_asked_for_less_the_centre_over_the_scale(dtype, whole, make):
+    X, centre, inverse, _, order, out = make(dtype, whole)
     gather_standardized(X, order, centre, inverse, out)
     assert np.array_equal(out, (X[order] - centre) * inverse)
 
@@ -50,17 +62,11 @@ def test_rows_of_a_larger_matrix_are_found():
     assert np.array_equal(out, large[[7, 2, 5]])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("whole", [np.int32, np.int64])
+@types
 @quick
-@given(rows=st.integers(1, 60), taken=st.integers(0, 90), d=st.integers(1, 40), seed=st.integers(0, 999))
-def test_rows_are_standardised_and_then_whitened(dtype, whole, rows, taken, d, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(-64, 64, size=(rows, d)).astype(dtype)
-    centre, inverse = rng.integers(-8, 8, size=d).astype(dtype), (2.0 ** rng.integers(-3, 3, size=d)).astype(dtype)
-    triangle = np.triu(rng.integers(-9, 9, size=(d, d))).astype(dtype)
-    order = rng.integers(0, rows, size=taken).astype(whole)
-    out = np.empty((taken, d), dtype=dtype)
+@given(make=gathered())
+def test_rows_are_standardised_and_then_whitened(dtype, whole, make):
+    X, centre, inverse, triangle, order, out = make(dtype, whole)
     gather_whitened(X, order, centre, inverse, padded_triangle(triangle, dtype), out)
     assert np.array_equal(out, ((X[order] - centre) * inverse) @ triangle)  # whole numbers: no rounding
 

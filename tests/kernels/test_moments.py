@@ -8,24 +8,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.kernels import add_column_moments, merge_column_moments, weight_moments
+from ratewise.kernels import few, sums
+
+add_column_moments, weight_moments = sums.add_column_moments, sums.weight_moments
 
 quick = settings(deadline=None, max_examples=40)
 
 
-def merged(pieces, d):
+def merged(pieces, d, merge_column_moments=sums.merge_column_moments):
     count, mean, squares = 0.0, np.zeros(d), np.zeros(d)
     for piece in pieces:
         count = merge_column_moments(piece, count, mean, squares)
     return count, mean, squares
 
 
+@pytest.mark.parametrize("home", [few, sums])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @quick
 @given(rows=st.integers(1, 1200), cuts=st.lists(st.integers(0, 1200), max_size=4), seed=st.integers(0, 999))
-def test_moments_are_numpys_however_the_rows_are_split(dtype, rows, cuts, seed):
+def test_moments_are_numpys_however_the_rows_are_split(home, dtype, rows, cuts, seed):
     X = (np.random.default_rng(seed).normal(size=(rows, 3)) * (1.0, 1e-3, 1e3) + (0.0, 5.0, -1e5)).astype(dtype)
-    count, mean, squares = merged(np.split(X, sorted(min(cut, rows) for cut in cuts)), 3)
+    pieces = np.split(X, sorted(min(cut, rows) for cut in cuts))
+    count, mean, squares = merged(pieces, 3, home.merge_column_moments)
     wide = X.astype(np.float64)
     assert count == rows
     assert mean == pytest.approx(wide.mean(axis=0), rel=1e-12, abs=1e-12)
@@ -40,7 +44,7 @@ def test_a_large_first_row_costs_later_ones_no_digits():
 
 def test_no_rows_change_nothing():
     mean, squares = np.array([2.0]), np.array([3.0])
-    assert merge_column_moments(np.empty((0, 1)), 5.0, mean, squares) == 5.0
+    assert sums.merge_column_moments(np.empty((0, 1)), 5.0, mean, squares) == 5.0
     assert (mean[0], squares[0]) == (2.0, 3.0)
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from derivatives import assert_slopes_are_derivatives
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -93,11 +94,7 @@ def test_constrained_with_one_bound_is_the_measure_of_that_name(tpr, tnr, p, bou
 def test_slopes_of_a_constrained_measure_are_derivatives(tpr, tnr, p, bound):
     measure = Constrained("gmean", tpr=bound, precision=bound)
     assume(all(abs(constraint.excess(tpr, tnr)) > 1e-2 for constraint in measure.constraints(p)))
-    step = 1e-6
-    by_tpr = measure.value(tpr + step, tnr, p) - measure.value(tpr - step, tnr, p)
-    by_tnr = measure.value(tpr, tnr + step, p) - measure.value(tpr, tnr - step, p)
-    expected = (by_tpr / (2 * step), by_tnr / (2 * step))
-    assert measure.slopes(tpr, tnr, p) == pytest.approx(expected, rel=1e-3, abs=1e-3)
+    assert_slopes_are_derivatives(measure, tpr, tnr, p, tolerance=1e-3)
 
 
 def test_constrained_takes_names_measures_and_functions_and_adds_to_their_bounds():

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from derivatives import assert_slopes_are_derivatives
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -254,14 +255,6 @@ def test_slopes_are_derivatives_where_numerator_and_denominator_are_both_negativ
     # (-P - N) / -2 is (P + N) / 2: the common factor -1 must not matter.
     measure = PseudoLinear(a=(0.0, -1.0, -1.0), b=(-2.0, 0.0, 0.0))
     assert measure.slopes(0.3, 0.6, 0.5) == pytest.approx((0.5, 0.5))
-
-
-def assert_slopes_are_derivatives(measure, tpr, tnr, prevalence):
-    step = 1e-6
-    by_tpr = measure.value(tpr + step, tnr, prevalence) - measure.value(tpr - step, tnr, prevalence)
-    by_tnr = measure.value(tpr, tnr + step, prevalence) - measure.value(tpr, tnr - step, prevalence)
-    expected = (by_tpr / (2 * step), by_tnr / (2 * step))
-    assert measure.slopes(tpr, tnr, prevalence) == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
 def test_the_slopes_of_the_smaller_rate_are_shared_at_a_tie():

@@ -8,7 +8,7 @@ from tiny_data import clouds
 
 from paper.base import Task
 from paper.methods import METHODS, PAPERS_OWN
-from ratewise.baselines import _checkpoints as checkpoints
+from ratewise.baselines import linear as checkpoints
 from ratewise.measures import get_measure
 
 CASES = [

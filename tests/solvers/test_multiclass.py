@@ -43,20 +43,12 @@ def finite_differences(function, at, step=1e-6):
     return gradient
 
 
-@pytest.mark.parametrize("name", SMOOTH)
-def test_the_pull_is_the_gradient_of_the_soft_macro_average(name):
+OWN = FunctionMeasure(lambda tpr, tnr: tpr * tnr if tpr > 0 else 0.0)  # for numbers only
+
+
+@pytest.mark.parametrize("measure", [*map(get_measure, SMOOTH), OWN], ids=[*SMOOTH, "a function of one's own"])
+def test_the_pull_is_the_gradient_of_the_soft_macro_average(measure):
     scores, codes, weights = problem(0, n=12, n_classes=3)
-    measure = get_measure(name)
-    shares = softmax(scores.copy())
-    rates = ClassRates.of_counts(*soft_counts(shares, codes, weights))
-    pull = macro_pull(measure, rates, shares, codes, weights) / weights.sum()
-    expected = finite_differences(lambda at: soft_value(at, codes, weights, measure), scores)
-    np.testing.assert_allclose(pull, expected, atol=2e-7)
-
-
-def test_the_pull_works_for_a_function_of_the_users_own():
-    scores, codes, weights = problem(1, n=12, n_classes=3)
-    measure = FunctionMeasure(lambda tpr, tnr: tpr * tnr if tpr > 0 else 0.0)  # for numbers only
     shares = softmax(scores.copy())
     rates = ClassRates.of_counts(*soft_counts(shares, codes, weights))
     pull = macro_pull(measure, rates, shares, codes, weights) / weights.sum()

@@ -179,6 +179,7 @@ def test_a_run_pickled_between_any_two_requests_ends_at_the_same_model(start, so
     assert_same(straight, through_pickles)
 
 
+@pytest.mark.slow  # each solver's loop is compiled for such rows
 @pytest.mark.parametrize("name", REGISTERED)
 def test_so_does_a_run_on_sparse_rows_of_double_width(name):
     solver = get_solver(name, FBeta())

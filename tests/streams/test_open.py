@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -273,3 +274,18 @@ def test_numbers_in_a_later_file_where_the_first_has_text_are_refused(tmp_path, 
         open_stream(files, target="y")
     with pytest.raises(DataError, match="column 'code'"):
         open_stream(files[::-1], target="y").survey()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_read_once_and_only_as_text(tmp_path):
+    pipe = tmp_path / "rows"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=["a,label\n" + "1,0\n2,1\n" * 50])
+    writer.start()
+    stream = open_stream(pipe, format="csv", target="label")
+    assert not stream.repeatable
+    assert sum(window.X.shape[0] for window in stream.windows()) == 100
+    writer.join()
+    for format in ("npz", "npy", "parquet", "feather"):
+        with pytest.raises(DataError, match="rows: this is a pipe or a device, from which CSV or svmlight"):
+            open_stream(pipe, format=format)

@@ -57,15 +57,17 @@ def all_windows(mixed, window_rows):
         windows.append(window)
 
 
+mixers = {
+    "sizes": piece_sizes,
+    "lanes": st.integers(1, 4),
+    "take": st.integers(1, 12),
+    "window": st.integers(1, 40),
+    "known": st.booleans(),
+}
+
+
 @quick
-@given(
-    sizes=piece_sizes,
-    lanes=st.integers(1, 4),
-    take=st.integers(1, 12),
-    window=st.integers(1, 40),
-    known=st.booleans(),
-    seed=st.one_of(st.none(), st.integers(0, 99)),
-)
+@given(**mixers, seed=st.one_of(st.none(), st.integers(0, 99)))
 def test_every_row_is_read_once_and_windows_are_full(sizes, lanes, take, window, known, seed):
     windows = all_windows(mixer(NumberedReader(sizes, known), seed, lanes, take), window)
     assert sorted(number for one in windows for number in one) == list(range(sum(sizes)))
@@ -73,14 +75,7 @@ def test_every_row_is_read_once_and_windows_are_full(sizes, lanes, take, window,
 
 
 @quick
-@given(
-    sizes=piece_sizes,
-    lanes=st.integers(1, 4),
-    take=st.integers(1, 12),
-    window=st.integers(1, 40),
-    known=st.booleans(),
-    skip=st.integers(0, 10),
-)
+@given(**mixers, skip=st.integers(0, 10))
 def test_skipped_windows_are_those_that_would_have_come(sizes, lanes, take, window, known, skip):
     whole = all_windows(mixer(NumberedReader(sizes, not known), 5, lanes, take), window)
     resumed = mixer(NumberedReader(sizes, known), 5, lanes, take)

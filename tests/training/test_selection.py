@@ -69,7 +69,7 @@ def test_an_explicit_solver_is_the_start_and_made_the_model():
     ],
 )
 def test_the_fewer_points_the_more_is_spent_on_the_choice(rows, columns, share, expected):
-    assert tuple(SelectionPlan.of(statistics_of(rows, columns, share), FBeta(), None)) == expected
+    assert SelectionPlan.of(statistics_of(rows, columns, share), FBeta(), None)[:4] == expected
 
 
 @pytest.mark.parametrize("measure", [FBeta(), TPRAtTNR(0.9)], ids=str)

@@ -37,9 +37,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from ..kernels import FASTMATH, add_rows, row_dot
+from ..kernels import FASTMATH, add_rows, njit, row_dot
 from ..measures import GMean, HMean, Measure, MinRate, PseudoLinearMeasure, QMean
 
 RATIO, MIN, QMEAN, GMEAN, HMEAN = range(5)

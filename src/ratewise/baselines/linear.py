@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +19,54 @@ from ..estimators._validation import Columns, checked_labels, positive_label, tr
 from ..measures import Measure, get_measure
 from ..solvers import LinearModel, best_threshold, rates_at
 from ..training.rows import ArrayRows
-from ._checkpoints import Checkpoints, OnCheckpoint, Stopwatch
+
+OnCheckpoint = Callable[[float, NDArray[np.float64], float], None]
+"""Called with the CPU seconds of the fit so far, and the coefficients and intercept it would end with now."""
+
+# The factor between the times of two checkpoints: some 100 checkpoints between 1 ms and 1 minute.
+_SPACING = 1.1
+
+
+class Stopwatch:
+    """CPU seconds of this process since it was created, without the time it was stopped."""
+
+    def __init__(self) -> None:
+        self._start = time.process_time()
+
+    @property
+    def seconds(self) -> float:
+        return time.process_time() - self._start
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Do not count the time in the block."""
+        before = time.process_time()
+        try:
+            yield
+        finally:
+            self._start += time.process_time() - before
+
+
+class Checkpoints:
+    """Passes models to a callback with the clock stopped, at times that grow by a tenth.
+
+    What only a checkpoint needs, such as the threshold of an unfinished model, is computed with the clock stopped
+    too: hence ``report`` takes a function that makes the model, not the model.
+    """
+
+    def __init__(self, callback: OnCheckpoint | None, clock: Stopwatch):
+        self._callback = callback
+        self._due = 0.0
+        self.clock = clock
+
+    def report(self, make_model: Callable[[], tuple[NDArray[np.float64], float]], *, last: bool = False) -> None:
+        """Pass on (coef, intercept) if a checkpoint is due, or in any case if it is the last."""
+        seconds = self.clock.seconds
+        if self._callback is None or (seconds < self._due and not last):
+            return
+        with self.clock.stopped():
+            self._callback(seconds, *make_model())
+        self._due = _SPACING * seconds
 
 
 class ThresholdedModel(NamedTuple):
@@ -51,6 +100,21 @@ class FitContext(NamedTuple):
         """Return the model with the threshold at which the measure on the validation rows is best."""
         best = best_threshold(self.validation.scores(*model), self.validation.signed_weights, self.measure)
         return ThresholdedModel(model, best.threshold, best.value)
+
+    def best_of(
+        self, values: tuple[float, ...], threshold: str, learn: Callable[[float, Finish], LinearModel]
+    ) -> tuple[ThresholdedModel, float]:
+        """Return the best model on the validation rows, and the value that ``learn`` made it with.
+
+        Until a run has ended and shown to be better, checkpoints report the best model before it.
+        """
+        evaluate = self.with_best_threshold if threshold == "tune" else self.with_zero_threshold
+        best = evaluate(learn(values[0], evaluate)), values[0]
+        for value in values[1:]:
+            found = evaluate(learn(value, lambda _, best=best: best[0]))  # type: ignore[misc]
+            if found.value > best[0].value:
+                best = found, value
+        return best
 
     def with_zero_threshold(self, model: LinearModel) -> ThresholdedModel:
         """Return the model as it is, with its measure on the validation rows."""

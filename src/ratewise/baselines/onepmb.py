@@ -13,9 +13,8 @@ from ..measures import Measure
 from ..rewards import Hinge
 from ..solvers import LinearModel
 from ..training.rows import kernel_rows
-from ._checkpoints import OnCheckpoint
 from .labelling import learn_batches, table_loss_of
-from .linear import Finish, FitContext, LinearBaseline, ThresholdedModel, candidates, require_number
+from .linear import Finish, FitContext, LinearBaseline, OnCheckpoint, ThresholdedModel, candidates, require_number
 
 STEP_GRID = (1.0, 1e1, 1e2, 1e3)
 """What ``step="tune"`` chooses from."""
@@ -48,12 +47,10 @@ class OnePMB(LinearBaseline):
         The share of validation rows, for the step and the threshold. 0 uses the training rows for them. There is
         no refit on all rows: the norm of the model depends on the number of buffers, and the threshold would not
         suit it.
-    pos_label : label, default=None
-        The class whose rate is the TPR; ``classes_[1]`` unless given.
     random_state : int, RandomState or None
         Decides which rows are validation rows, and the order of the buffers.
-    on_checkpoint : function of (cpu_seconds, coef, intercept), optional
-        Called during the fit, with its clock stopped, with the model it would end with at that moment.
+    pos_label, on_checkpoint
+        As for :class:`LogisticBaseline`.
 
     Attributes
     ----------
@@ -97,15 +94,7 @@ class OnePMB(LinearBaseline):
         steps = candidates("step", self.step, STEP_GRID)
         if len(steps) == 1 and self.threshold == "zero":  # nothing to choose, so no validation rows
             context = context._replace(learning=context.stream)
-        evaluate = context.with_best_threshold if self.threshold == "tune" else context.with_zero_threshold
-        best: ThresholdedModel | None = None
-        for step in steps:
-            # Until a run has ended and shown to be better, checkpoints report the best model before it.
-            at_checkpoint = evaluate if best is None else lambda _, best=best: best
-            found = evaluate(self._run(context, step, at_checkpoint))
-            if best is None or found.value > best.value:
-                best, self.step_ = found, step
-        assert best is not None  # there is at least one step to try
+        best, self.step_ = context.best_of(steps, self.threshold, partial(self._run, context))
         return best
 
     def _run(self, context: FitContext, step: float, at_checkpoint: Finish) -> LinearModel:

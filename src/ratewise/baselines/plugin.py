@@ -14,8 +14,15 @@ from ..rewards import Logistic
 from ..solvers import LinearModel
 from ..training.rows import ArrayRows
 from ..training.source import WeightedReward
-from ._checkpoints import OnCheckpoint
-from .linear import Finish, FitContext, LinearBaseline, ThresholdedModel, linear_model, require_number
+from .linear import (
+    Finish,
+    FitContext,
+    LinearBaseline,
+    OnCheckpoint,
+    ThresholdedModel,
+    linear_model,
+    require_number,
+)
 
 
 class LogisticBaseline(LinearBaseline):
@@ -117,21 +124,14 @@ class PlugIn(LogisticBaseline):
     ----------
     measure : str, Measure or function, default="f1"
         What the threshold is tuned for.
-    C : float, default=1.0
-        The inverse of the L2 penalty, as in scikit-learn, on standardised columns.
-    tol : float, default=1e-5
-        L-BFGS stops where no slope of the mean loss is above this.
-    max_iter : int, default=1000
+    C, tol, max_iter, pos_label, on_checkpoint
+        As for :class:`LogisticBaseline`.
     validation_fraction : float, default=0.2
         The share of validation rows, for the threshold. 0 tunes it on the training scores.
     refit : bool, default=True
         Fit again on all rows once the threshold is known.
-    pos_label : label, default=None
-        The class whose rate is the TPR; ``classes_[1]`` unless given.
     random_state : int, RandomState or None
         Decides which rows are validation rows.
-    on_checkpoint : function of (cpu_seconds, coef, intercept), optional
-        Called during the fit, with its clock stopped, with the model it would end with at that moment.
 
     Attributes
     ----------

@@ -11,9 +11,17 @@ from numpy.typing import NDArray
 from ..measures import Measure
 from ..solvers import LinearModel
 from ..training.rows import ArrayRows
-from ._checkpoints import OnCheckpoint
 from .labelling import most_violated_table, table_loss, table_loss_of
-from .linear import Finish, FitContext, LinearBaseline, ThresholdedModel, candidates, linear_model, require_number
+from .linear import (
+    Finish,
+    FitContext,
+    LinearBaseline,
+    OnCheckpoint,
+    ThresholdedModel,
+    candidates,
+    linear_model,
+    require_number,
+)
 
 C_GRID = (1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5)
 """What ``C="tune"`` chooses from."""
@@ -58,12 +66,10 @@ class SVMPerf(LinearBaseline):
         The share of validation rows, for C and the threshold. 0 uses the training rows for them.
     refit : bool, default=True
         Fit again on all rows with the C chosen.
-    pos_label : label, default=None
-        The class whose rate is the TPR; ``classes_[1]`` unless given.
     random_state : int, RandomState or None
         Decides which rows are validation rows.
-    on_checkpoint : function of (cpu_seconds, coef, intercept), optional
-        Called during the fit, with its clock stopped, with the model it would end with at that moment.
+    pos_label, on_checkpoint
+        As for :class:`LogisticBaseline`.
 
     Attributes
     ----------
@@ -126,17 +132,16 @@ class SVMPerf(LinearBaseline):
 
     def _choose(self, context: FitContext, values: tuple[float, ...], share: float) -> ThresholdedModel:
         """Return the model with the best C on the validation rows, found in this share of the time."""
-        evaluate = context.with_best_threshold if self.threshold == "tune" else context.with_zero_threshold
         planes = CuttingPlanes(context.learning, context.measure)  # those of one C are a good start for the next
-        best: ThresholdedModel | None = None
-        for number, C in enumerate(values, 1):
-            # Until a run has ended and shown to be better, checkpoints report the best model before it.
-            at_checkpoint = evaluate if best is None else lambda _, best=best: best
-            solution = self._solve(context, planes, C, share * number / len(values), at_checkpoint)
-            found = evaluate(solution.model)
-            if best is None or found.value > best.value:
-                best, self.C_, self.converged_ = found, C, solution.converged
-        assert best is not None  # there is at least one C to try
+        converged: dict[float, bool] = {}
+
+        def learn(C: float, at_checkpoint: Finish) -> LinearModel:
+            share_so_far = share * (len(converged) + 1) / len(values)
+            model, converged[C] = self._solve(context, planes, C, share_so_far, at_checkpoint)
+            return model
+
+        best, self.C_ = context.best_of(values, self.threshold, learn)
+        self.converged_ = converged[self.C_]
         return best
 
     def _solve(

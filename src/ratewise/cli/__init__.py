@@ -27,14 +27,20 @@ def main() -> None:
 
         app(prog_name="ratewise")
     except KeyboardInterrupt:  # before the commands were there, or after their end
+        ignore_interrupts()
         print("Stopped.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
 
 
 def _interrupt_once(number: int, frame: Any) -> NoReturn:
-    """Stop at the first Ctrl-C; those that follow must not break off the last words and the tidying up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()
     raise KeyboardInterrupt
+
+
+def ignore_interrupts() -> None:
+    """Let no further Ctrl-C break off the last words and the tidying up; within another program change nothing."""
+    if signal.getsignal(signal.SIGINT) is _interrupt_once:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _replace_closed_streams() -> None:
@@ -46,7 +52,7 @@ def _replace_closed_streams() -> None:
         os.set_inheritable(number, True)
     for name in missing:
         closed = _Closed(f"Standard {name.removeprefix('std')}put is closed")
-        setattr(sys, name, open(os.devnull, "w") if name == "stderr" else closed)
+        setattr(sys, name, open(os.devnull, "w") if name == "stderr" else closed)  # noqa: SIM115
 
 
 class _Closed(io.TextIOBase):
@@ -62,4 +68,4 @@ class _Closed(io.TextIOBase):
     def read(self, *args: Any) -> NoReturn:
         raise OSError(errno.EBADF, self._message)
 
-    write = readline = readinto = read  # type: ignore[assignment]
+    write = readline = readinto = readable = read  # type: ignore[assignment]

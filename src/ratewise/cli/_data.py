@@ -1,4 +1,4 @@
-"""Rows and models, from files and standard input and to files and standard output; and counts of predictions."""
+"""Rows and models, from files and standard input and to files and standard output."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
 from .._atomic import atomic_write
-from ..measures import Measure, Rates
 from ._output import Meter, sentence
 
 
@@ -24,6 +22,8 @@ def open_sources(sources: tuple[str, ...], file_format: str | None, **columns: A
 
     if "-" in sources and len(sources) > 1:
         raise click.UsageError("Standard input (-) cannot be mixed with files.")
+    if "-" in sources:
+        sys.stdin.buffer.readable()  # says so where it is closed
     source = sources[0] if len(sources) == 1 else list(sources)
     try:
         return open_stream(source, format=file_format, **_typed(columns_are(sources, file_format), columns))
@@ -120,8 +120,6 @@ def load(path: str) -> Any:
     from ..estimators import MeasureClassifier
     from ..persistence import load_model
 
-    if path == "-" and sys.stdin is None:
-        raise ValueError("Standard input is closed: there is no model to read.")
     model = load_model(io.BytesIO(sys.stdin.buffer.read()) if path == "-" else path)
     if not isinstance(model, MeasureClassifier):
         raise click.UsageError(
@@ -157,81 +155,3 @@ def written(path: str) -> Iterator[BinaryIO]:
     else:
         with atomic_write(path) as file:
             yield file
-
-
-class Confusion(NamedTuple):
-    """How often each class was predicted as what; with sample weights, the weight of those rows."""
-
-    true_positives: float = 0
-    false_negatives: float = 0
-    false_positives: float = 0
-    true_negatives: float = 0
-
-    def plus(
-        self, positive: NDArray[np.bool_], predicted: NDArray[np.bool_], weights: NDArray[Any] | None = None
-    ) -> Confusion:
-        """Return these counts with some more rows in them."""
-        more = np.bincount(2 * ~positive + ~predicted, weights, minlength=4).tolist()
-        return Confusion(*(mine + new for mine, new in zip(self, more, strict=True)))
-
-    @property
-    def rates(self) -> Rates:
-        return Rates(*map(float, _rates(np.array(self))))
-
-
-class Tally:
-    """The rows counted so far; of weighted rows also the squared weights, for the intervals."""
-
-    def __init__(self, *, weighted: bool):
-        self.rows = 0
-        self.confusion = Confusion()
-        self.squares = Confusion() if weighted else None
-
-    def add(
-        self, positive: NDArray[np.bool_], predicted: NDArray[np.bool_], weights: NDArray[Any] | None = None
-    ) -> None:
-        """Count some more rows; they have weights if the tally is a weighted one."""
-        self.rows += positive.size
-        self.confusion = self.confusion.plus(positive, predicted, weights)
-        if self.squares is not None and weights is not None:
-            self.squares = self.squares.plus(positive, predicted, weights**2)
-
-
-def resampled(confusion: Confusion, seed: int, squares: Confusion | None = None, draws: int = 2000) -> Any:
-    """Return the Rates, as arrays, of that many bootstrap samples of the rows.
-
-    For a fixed classifier, drawing rows with replacement draws the four counts from a multinomial distribution:
-    exact, and as quick for a billion rows as for ten. With weighted rows, ``squares`` are the sums of squared
-    weights: the weight in each cell is drawn with the mean and the variance that drawing rows would give it, as
-    the count of an effective number of rows of equal weight.
-    """
-    rng = np.random.default_rng(seed)
-    counts = np.array(confusion, dtype=np.float64)
-    if squares is None:
-        return _rates(rng.multinomial(int(sum(confusion)), counts / counts.sum(), size=draws))
-    row_weight = np.array(squares) / np.maximum(counts, 1e-300)
-    effective_rows = counts / np.maximum(row_weight, 1e-300)
-    return _rates(rng.poisson(effective_rows, size=(draws, 4)) * row_weight)
-
-
-def interval(values: Any, share: float = 0.95) -> tuple[float, float]:
-    """Return the ends of the middle share of the values."""
-    tail = 50.0 * (1.0 - share)
-    low, high = np.percentile(np.asarray(values, dtype=np.float64), [tail, 100.0 - tail])
-    return float(low), float(high)
-
-
-def values_of(measure: Measure, rates: Any) -> NDArray[np.float64]:
-    """Return a measure at many rates; one by one if it is written for single numbers."""
-    try:
-        return np.asarray(measure.value(*rates), dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.array([float(measure.value(*one)) for one in np.transpose(rates)])
-
-
-def _rates(counts: NDArray[Any]) -> Any:
-    """Return the Rates of the four counts, or of many rows of them; a class without rows has rate 0."""
-    hits, misses, alarms, quiet = counts.T.astype(np.float64)
-    positives, negatives = hits + misses, alarms + quiet
-    tpr, tnr = hits / np.maximum(positives, 1e-300), quiet / np.maximum(negatives, 1e-300)
-    return Rates(tpr, tnr, positives / np.maximum(positives + negatives, 1e-300))

@@ -42,7 +42,7 @@ def say_warning(message: Warning | str, category: type[Warning], *where: Any, **
 
 
 def printable(text: str) -> str:
-    """Return text of a file or a model as it can be shown on a terminal: control characters as \\x1b and the like."""
+    """Return text of a file or a model for a terminal: with control characters spelled out, such as \\x1b."""
     return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from .. import __version__
-from . import INTERRUPTED
+from . import INTERRUPTED, ignore_interrupts
 from ._output import printable, say_warning, sentence
 from .convert import convert
 from .demo import demo
@@ -21,14 +21,15 @@ from .fit import fit
 from .inspect import inspect
 from .measures import measures
 from .predict import predict
+from .report import report
 from .warmup import warmup
 
 
 class Commands(click.Group):
     """A group of commands that never shows a traceback (RATEWISE_DEBUG=1 does).
 
-    The one place where the end of a command becomes a sentence on stderr and an exit code: 0 success, 1 bad data, 2
-    bad usage, 130 after Ctrl-C.
+    The one place where the end of a command becomes a sentence on stderr and an exit code: 0 success, 1 bad data,
+    2 bad usage, 130 after Ctrl-C.
     """
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -44,6 +45,7 @@ class Commands(click.Group):
         except click.ClickException as error:
             message, code = error, error.exit_code
         except (KeyboardInterrupt, click.Abort):
+            ignore_interrupts()
             message, code = None, INTERRUPTED
         except Exception as error:
             if os.environ.get("RATEWISE_DEBUG"):
@@ -72,11 +74,12 @@ def app() -> None:
     \b
     ratewise fit train.parquet --target label --measure f1 -o model.skops
     ratewise evaluate model.skops test.parquet
+    ratewise report model.skops test.parquet -o report.html
     ratewise predict model.skops new.csv -o labels.csv
 
     Exit codes: 0 success, 1 bad data, 2 bad usage, 130 after Ctrl-C.
     """
 
 
-for command in (fit, evaluate, predict, inspect, measures, convert, warmup, demo, export):
+for command in (fit, evaluate, report, predict, inspect, measures, convert, warmup, demo, export):
     app.add_command(command)

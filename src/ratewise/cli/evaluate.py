@@ -29,7 +29,7 @@ def evaluate(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Print the confusion table, TPR, TNR and every measure, with 95% bootstrap intervals.
+    """Print the confusion table, TPR, TNR and every measure, with 95% intervals.
 
     MODEL is a file that `ratewise fit` wrote; DATA are rows with labels. Either may be - for standard input.
     """
@@ -52,7 +52,8 @@ def evaluate(
 
 
 def _count(classifier: Any, stream: Any, meter: Meter, *, weighted: bool) -> Any:
-    from ._data import Tally, positive_class, scores_of, windows_with_progress
+    from ..measures.counts import Tally
+    from ._data import positive_class, scores_of, windows_with_progress
 
     positive = positive_class(classifier)
     second_is_positive = positive == classifier.classes_[1]
@@ -63,14 +64,15 @@ def _count(classifier: Any, stream: Any, meter: Meter, *, weighted: bool) -> Any
         return {"tpr": rates.tpr, "tnr": rates.tnr, "value": float(classifier.measure_.value(*rates))}
 
     for window in windows_with_progress(stream, meter, "evaluating", so_far):
-        _check_labels(window, classifier.classes_)
+        check_labels(window, classifier.classes_)
         above = scores_of(classifier, window) > 0
         tally.add(window.labels == positive, above == second_is_positive, window.weights)
     _require_both_classes(tally, classifier)
     return tally
 
 
-def _check_labels(window: Any, classes: Any) -> None:
+def check_labels(window: Any, classes: Any) -> None:
+    """Refuse rows without labels, or with a label that the model does not know."""
     import numpy as np
 
     if window.labels is None:
@@ -100,15 +102,16 @@ def _require_both_classes(tally: Any, classifier: Any) -> None:
 
 def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
     from ..measures import get_measure, measure_names
-    from ._data import interval, resampled, values_of
+    from ..measures.counts import interval, normal_draws, resampled, values_of
 
-    rates, draws = tally.confusion.rates, resampled(tally.confusion, seed, tally.squares)
+    rates, draws = tally.confusion.rates, resampled(tally.confusion, normal_draws(seed), tally.squares)
     measures = {name: get_measure(name) for name in measure_names()}
     if classifier.measure_ not in measures.values():
         measures = {classifier.measure_.label: classifier.measure_} | measures
 
     def entry(value: Any, drawn: Any) -> dict[str, float]:
-        return dict(zip(("value", "low", "high"), (float(value), *interval(drawn)), strict=True))
+        value = float(value)
+        return dict(zip(("value", "low", "high"), (value, *interval(drawn, value)), strict=True))
 
     return {
         "rows": tally.rows,
@@ -120,7 +123,7 @@ def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
         "measures": {
             name: entry(measure.value(*rates), values_of(measure, draws)) for name, measure in measures.items()
         },
-        "interval": "95% bootstrap",
+        "interval": "95% Jeffreys",
     }
 
 

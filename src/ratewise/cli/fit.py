@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from . import INTERRUPTED
+from . import INTERRUPTED, ignore_interrupts
 from ._options import (
     ColumnNames,
     MeasureName,
@@ -110,6 +110,7 @@ def fit(
             classifier._fit_stream(stream, passes, place, checkpoint_every, meter, in_windows=asked_for)
         save_model(classifier, sys.stdout.buffer if output == "-" else output)
     except KeyboardInterrupt:
+        ignore_interrupts()
         _say_how_to_resume(place)
         sys.exit(INTERRUPTED)
     if place is not None:

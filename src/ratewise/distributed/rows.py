@@ -65,6 +65,7 @@ class ShardTrainingRows:
             self._engine.prepare(LimitRows(row_limit, self.leverage))
         self._taught = taught
         self.whole_steps = self._taught is None
+        self.common_rows = None
         points = [one.folds[0].points for one in summaries]
         self._usual = sum(points)
         if self._taught is not None:

@@ -40,18 +40,10 @@ _SHIFT = 0.5
 
 
 class ShardSource:
-    """Rows of two classes in the shards of an engine.
+    """Rows of two classes in the shards of an engine, which hold them as they were read.
 
-    Parameters
-    ----------
-    engine : Engine
-        Its shards hold rows as they were read.
-    seed : int
-    merging : "auto", "models" or "gradients"
-    choose_positive : function
-        Which of the two classes is the positive one.
-    report : function
-        Called after every round with a dict: stage, and tpr, tnr and value where they are known.
+    ``choose_positive`` returns the positive one of the two classes. ``report`` is called after every round with a
+    dict: stage, and tpr, tnr and value where they are known.
     """
 
     dtype = np.dtype(np.float32)

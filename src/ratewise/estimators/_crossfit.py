@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import groupby
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -30,11 +31,22 @@ from sklearn.utils.validation import _check_method_params, check_consistent_leng
 
 from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure, Rates
 from ..solvers import BestThreshold
-from ._ensemble import EnsembleMember, VoteTransform, choose_threshold, noise_of, positive_scores, response_of
+from ._boosters import booster_of, tree_count
+from ._ensemble import (
+    EnsembleMember,
+    Stage,
+    VoteTransform,
+    choose_threshold,
+    noise_of,
+    positive_scores,
+    positive_stages,
+    response_of,
+)
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 _FOLDS = 5
+_STAGES = 10
 # Class weights that differ by a smaller factor give nearly the same model.
 _SAME_WEIGHTS = 1.25
 _SMALLEST_SLOPE = 1e-6
@@ -104,22 +116,20 @@ class CrossFitRows:
 
 
 @dataclass(frozen=True)
-class ReweightingIteration:
-    """The models of all folds, fitted with one ratio of class weights."""
+class Candidate:
+    """The models of all folds, fitted with one ratio of class weights, after all or some of their trees."""
 
+    iteration: int
     ratio: float
     cost_weights: CostWeights
     models: list[Any]
     scores: NDArray[np.float64]
     """Out-of-fold scores, fold after fold."""
     best: BestThreshold
-    transform: VoteTransform
+    stage: Stage
 
     def votes(self) -> NDArray[np.float64]:
-        return self.transform.votes(self.scores)
-
-    def members(self) -> list[EnsembleMember]:
-        return [EnsembleMember(model, self.transform, self.ratio) for model in self.models]
+        return self.stage.transform.votes(self.scores)
 
 
 @dataclass(frozen=True)
@@ -142,91 +152,142 @@ class CrossFitter:
         signed: NDArray[np.float64] = np.where(rows.y[validation] == rows.positive, weights, -weights)
         return signed
 
-    def reweight(self, most: int) -> list[ReweightingIteration]:
+    def reweight(self, most: int) -> list[Candidate]:
         """Run iterations, each with the class weights that the measure asks for at the rates of the one before.
 
         The rates are out-of-fold, so an overfitted model does not inflate the level. Stop before ``most`` when the
-        weights no longer change.
+        weights no longer change. Boosting gives several candidates per iteration: its scores after a tenth of its
+        trees, after two tenths and so on.
         """
-        iterations = [self._iteration(1.0, CostWeights(), None)]
-        while len(iterations) < most:
-            rates = iterations[-1].best.rates
+        found = self._iteration(1, 1.0, CostWeights(), None)
+        for iteration in range(2, most + 1):
+            before = max((one for one in found if one.iteration == iteration - 1), key=lambda one: one.best.value)
+            rates = before.best.rates
             cost_weights = cost_weights_at(self.measure, rates)
             ratio = cost_weights.tempered_ratio(rates.prevalence)
-            if any(abs(math.log(ratio / one.ratio)) < math.log(_SAME_WEIGHTS) for one in iterations):
+            if any(abs(math.log(ratio / one.ratio)) < math.log(_SAME_WEIGHTS) for one in found):
                 break
-            iterations.append(self._iteration(ratio, cost_weights, iterations[-1].models))
-        return iterations
+            found += self._iteration(iteration, ratio, cost_weights, before.models)
+        return found
 
-    def within_noise(self, iterations: list[ReweightingIteration]) -> list[int]:
-        """Return the best iteration and those that the validation rows cannot tell from it."""
-        best = max((one.best for one in iterations), key=lambda best: best.value)
-        least = best.value - noise_of(best, self.signed_weights, self.measure)
-        return [k for k, one in enumerate(iterations) if one.best.value >= least]
+    def within_noise(self, candidates: list[Candidate]) -> list[int]:
+        """Return the best candidate and those that the validation rows cannot tell from it, best first.
 
-    def member_of_all_rows(self, iterations: list[ReweightingIteration], weight: int) -> EnsembleMember:
-        """Fit one model to all rows, by the iterations that lead to the last one."""
-        rows, last = self.rows, iterations[-1]
+        Values of boosting are means over neighbouring stages. Of the stages of an iteration that are within noise,
+        the first, the middle and the last are returned: their mean vote varies less than that of one stage.
+        """
+        values = np.empty(len(candidates))
+        for stages in _by_iteration(candidates, range(len(candidates))):
+            own = np.array([candidates[k].best.value for k in stages])
+            padded = np.pad(own, 1, mode="edge")
+            values[stages] = own if own.size == 1 else (padded[:-2] + own + padded[2:]) / 3.0
+        best = int(np.argmax(values))
+        least = values[best] - noise_of(candidates[best].best, self.signed_weights, self.measure)
+        kept = {best}
+        for stages in _by_iteration(candidates, np.flatnonzero(values >= least)):
+            kept |= {stages[0], stages[len(stages) // 2], stages[-1]}
+        return sorted(kept, key=lambda k: -values[k])
+
+    def members_of_folds(self, candidates: list[Candidate], kept: list[int]) -> list[EnsembleMember]:
+        """Return the models of the folds, each with the stages kept."""
+        return [
+            EnsembleMember(
+                model, tuple(candidates[k].stage for k in stages), candidates[stages[0]].ratio, len(stages)
+            )
+            for stages in _by_iteration(candidates, kept)
+            for model in candidates[stages[0]].models
+        ]
+
+    def member_of_all_rows(self, candidates: list[Candidate], best: int, weight: int) -> EnsembleMember:
+        """Fit one model to all rows, by the iterations that lead to the best candidate."""
+        rows, last = self.rows, candidates[best]
         everything = np.arange(rows.y.size)
-        first = len(iterations) - 1
-        while first > 0 and continues_from(iterations[first - 1].models[0], self.warm_start):
+        path = {one.iteration: one for one in candidates if one.iteration < last.iteration} | {
+            last.iteration: last
+        }
+        first = last.iteration
+        while first > 1 and continues_from(path[first - 1].models[0], self.warm_start):
             first -= 1
         model = None
-        for one in iterations[first:]:
-            weights = rows.training_weights(everything, one.ratio)
+        for iteration in range(first, last.iteration + 1):
+            weights = rows.training_weights(everything, path[iteration].ratio)
             model = self._fit(rows.X_binned, rows.y, weights, rows.params, previous=model)
-        return EnsembleMember(model, last.transform, last.ratio, weight)
+        return EnsembleMember(model, (last.stage,), last.ratio, weight)
 
     @property
     def _fit(self) -> Callable[..., Any]:
         return partial(fit_base_estimator, self.estimator, warm_start=self.warm_start)
 
     def _iteration(
-        self, ratio: float, cost_weights: CostWeights, previous: list[Any] | None
-    ) -> ReweightingIteration:
+        self, iteration: int, ratio: float, cost_weights: CostWeights, previous: list[Any] | None
+    ) -> list[Candidate]:
         folds = self.rows.folds
-        found = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_fold)(self._fit, self.rows, fold, ratio, start, self.response_method)
+        models = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_fold)(self._fit, self.rows, fold, ratio, start)
             for fold, start in zip(folds, previous or [None] * len(folds), strict=True)
         )
-        models, responses, parts = zip(*found, strict=True)
-        scores = np.concatenate(parts)
-        neutral = 0.5 if responses[0] == "predict_proba" else 0.0
-        best = choose_threshold(neutral, scores, self.signed_weights, self.measure)
-        # Log odds need no scaling; other decision functions have any scale.
-        scale = 1.0 if hasattr(models[0], "predict_proba") else max(float(scores.std()), 1e-12)
-        transform = VoteTransform(responses[0], best.threshold, scale)
-        return ReweightingIteration(ratio, cost_weights, list(models), scores, best, transform)
+        response = response_of(models[0], self.response_method)
+        stages = self._stages(models)
+        parts = [self._scores(model, fold[1], stages, response) for model, fold in zip(models, folds, strict=True)]
+        found = []
+        for k, trees in enumerate(stages):
+            scores = np.concatenate([part[k] for part in parts])
+            neutral = 0.5 if trees is None and response == "predict_proba" else 0.0
+            best = choose_threshold(neutral, scores, self.signed_weights, self.measure)
+            # Log odds need no scaling; other decision functions have any scale.
+            scale = 1.0 if hasattr(models[0], "predict_proba") else max(float(scores.std()), 1e-12)
+            transform = VoteTransform(response if trees is None else "decision_function", best.threshold, scale)
+            found.append(Candidate(iteration, ratio, cost_weights, models, scores, best, Stage(trees, transform)))
+        return found
+
+    def _stages(self, models: list[Any]) -> list[int] | list[None]:
+        booster = booster_of(self.estimator) if self.response_method == "auto" else None
+        if booster is None:
+            return [None]
+        most = max(tree_count(model, booster) for model in models)
+        return sorted({math.ceil(most * tenth / _STAGES) for tenth in range(1, _STAGES + 1)})
+
+    def _scores(
+        self, model: Any, rows: NDArray[np.intp], stages: list[int] | list[None], response: str
+    ) -> list[NDArray[np.float64]]:
+        X, positive = _safe_indexing(self.rows.X, rows), self.rows.positive
+        trees = [stage for stage in stages if stage is not None]
+        return (
+            positive_stages(model, X, trees, positive)
+            if trees
+            else [positive_scores(model, X, response, positive)]
+        )
 
 
-def _fit_fold(
-    fit: Callable[..., Any], rows: CrossFitRows, fold: Fold, ratio: float, previous: Any, response_method: str
-) -> tuple[Any, str, NDArray[np.float64]]:
-    train, validation = fold
+def _by_iteration(candidates: list[Candidate], which: Iterable[int]) -> list[list[int]]:
+    """Return the places of these candidates, a list per iteration, in the order of their trees."""
+    ordered = sorted(int(k) for k in which)
+    return [list(group) for _, group in groupby(ordered, key=lambda k: candidates[k].iteration)]
+
+
+def _fit_fold(fit: Callable[..., Any], rows: CrossFitRows, fold: Fold, ratio: float, previous: Any) -> Any:
+    train, _ = fold
     X, weights = _safe_indexing(rows.X_binned, train), rows.training_weights(train, ratio)
     params = _check_method_params(rows.X, rows.params, indices=train)
-    model = fit(X, rows.y[train], weights, params, previous=previous)
-    response = response_of(model, response_method)
-    scores = positive_scores(model, _safe_indexing(rows.X, validation), response, rows.positive)
-    return model, response, scores
+    return fit(X, rows.y[train], weights, params, previous=previous)
 
 
-def history_table(
-    iterations: list[ReweightingIteration], kept: list[int], prevalence: float
-) -> dict[str, NDArray[Any]]:
-    """Return the iterations as a dict of equally long arrays."""
-    ratios = np.array([one.ratio for one in iterations])
+def history_table(candidates: list[Candidate], kept: list[int], prevalence: float) -> dict[str, NDArray[Any]]:
+    """Return the candidates as a dict of equally long arrays."""
+    ratios = np.array([one.ratio for one in candidates])
     weight_negative = 1.0 / (prevalence * ratios + 1.0 - prevalence)
-    alpha, beta, level = map(np.array, zip(*(one.cost_weights for one in iterations), strict=True))
+    alpha, beta, level = map(np.array, zip(*(one.cost_weights for one in candidates), strict=True))
+    staged = candidates[0].stage.trees is not None
     return {
-        "round": np.arange(1, len(iterations) + 1),
+        "round": np.array([one.iteration for one in candidates]),
+        **({"trees": np.array([one.stage.trees for one in candidates])} if staged else {}),
         "weight_positive": ratios * weight_negative,
         "weight_negative": weight_negative,
         **({"level": level} if np.isfinite(level).any() else {"alpha": alpha, "beta": beta}),
-        "tpr": np.array([one.best.rates.tpr for one in iterations]),
-        "tnr": np.array([one.best.rates.tnr for one in iterations]),
-        "value": np.array([one.best.value for one in iterations]),
-        "kept": np.isin(np.arange(len(iterations)), kept),
+        "tpr": np.array([one.best.rates.tpr for one in candidates]),
+        "tnr": np.array([one.best.rates.tnr for one in candidates]),
+        "value": np.array([one.best.value for one in candidates]),
+        "kept": np.isin(np.arange(len(candidates)), kept),
     }
 
 
@@ -278,6 +339,12 @@ def weight_keyword(estimator: Any) -> str | None:
     if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
         return weight_keyword(estimator.estimator)
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def resampling_step(estimator: Any) -> str | None:
+    """Return the name of a pipeline's step that changes the number of rows, as imbalanced-learn's do."""
+    steps = estimator.steps if isinstance(estimator, Pipeline) else []
+    return next((str(name) for name, step in steps if hasattr(step, "fit_resample")), None)
 
 
 def fit_base_estimator(

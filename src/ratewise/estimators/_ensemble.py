@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from ..measures import Measure
 from ..solvers.threshold import BestThreshold, best_threshold, half_standard_error, rates_at, smoothed_threshold
+from ._boosters import booster_of, staged_scores
 
 
 class VoteTransform(NamedTuple):
@@ -32,22 +33,40 @@ class VoteTransform(NamedTuple):
         return votes
 
 
+class Stage(NamedTuple):
+    """The scores of a model after some of its trees, or after all of them, and their vote transform."""
+
+    trees: int | None
+    """None where all of a model is meant, and for models that are no boosting."""
+    transform: VoteTransform
+
+
 class EnsembleMember(NamedTuple):
-    """One fitted model, its vote transform and its weight in the ensemble."""
+    """One fitted model, the stages of it that vote, and its weight in the ensemble."""
 
     model: Any
-    transform: VoteTransform
+    stages: tuple[Stage, ...]
     ratio: float
     """The weight of a positive row over that of a negative row in the model's fit."""
     weight: int = 1
 
     def votes(self, X: Any, positive: Any) -> NDArray[np.float64]:
-        return self.transform.votes(positive_scores(self.model, X, self.transform.response, positive))
+        scores = self._scores(X, positive, self.stages[0].transform.response)
+        votes = [stage.transform.votes(part) for stage, part in zip(self.stages, scores, strict=True)]
+        mean: NDArray[np.float64] = np.mean(votes, axis=0)
+        return mean
 
     def probabilities(self, X: Any, positive: Any) -> NDArray[np.float64]:
         """Return the probability of the positive class, corrected to equally weighted rows."""
-        weighted = positive_scores(self.model, X, "predict_proba", positive)
-        return weighted / (weighted + self.ratio * (1.0 - weighted))
+        scores = self._scores(X, positive, "predict_proba")
+        weighted = np.mean(scores if self.stages[0].trees is None else expit(scores), axis=0)
+        corrected: NDArray[np.float64] = weighted / (weighted + self.ratio * (1.0 - weighted))
+        return corrected
+
+    def _scores(self, X: Any, positive: Any, response: str) -> list[NDArray[np.float64]]:
+        if self.stages[0].trees is None:
+            return [positive_scores(self.model, X, response, positive)]
+        return positive_stages(self.model, X, [stage.trees or 0 for stage in self.stages], positive)
 
 
 def weighted_mean(values: list[NDArray[np.float64]], members: list[EnsembleMember]) -> NDArray[np.float64]:
@@ -74,6 +93,14 @@ def positive_scores(model: Any, X: Any, response: str, positive: Any) -> NDArray
         return np.asarray(model.predict_proba(X), dtype=np.float64)[:, column]
     scores = np.asarray(model.decision_function(X), dtype=np.float64).reshape(-1)
     return scores if model.classes_[1] == positive else -scores
+
+
+def positive_stages(model: Any, X: Any, trees: list[int], positive: Any) -> list[NDArray[np.float64]]:
+    """Return the scores of boosting for the positive class after each of these numbers of trees."""
+    booster = booster_of(model)
+    assert booster is not None
+    sign = 1.0 if model.classes_[1] == positive else -1.0
+    return [sign * scores for scores in staged_scores(model, booster, X, trees)]
 
 
 def choose_threshold(

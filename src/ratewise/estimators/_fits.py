@@ -76,7 +76,7 @@ def fit_task(
     """Return the fit of two classes, of many, or of labels, as y has it."""
     from ._multiclass import MulticlassFit
 
-    _check_prevalence(target_prevalence)
+    check_prevalence(target_prevalence)
     if is_indicator(y):
         _require_none(target_prevalence, "labels")
         return MultilabelFit.of(rows, y, sample_weight, options)
@@ -88,7 +88,7 @@ def fit_task(
     return TwoClassFit.of(rows, labels, sample_weight, options, target)
 
 
-def _check_prevalence(prevalence: Any) -> None:
+def check_prevalence(prevalence: Any) -> None:
     if prevalence is None:
         return
     if isinstance(prevalence, bool) or not isinstance(prevalence, Real) or not 0.0 < float(prevalence) < 1.0:

@@ -32,17 +32,8 @@ from ._validation import (
 class OnlineClassifier:
     """One run for two classes; for more, one run for each against the rest, where the highest log odds win.
 
-    Parameters
-    ----------
-    settings : FitConfig
-    n_features : int
-    classes : array
-    before : Coefficients or None
-        Where to begin.
-    random_state : int, RandomState or None
-    fixed : tuple
-        The measure, the solver and the positive class as the user gave them, which must stay the same.
-    verbose : bool
+    ``before`` are the models to begin with; ``fixed`` are the measure, the solver and the positive class as the
+    user gave them, which must stay the same.
     """
 
     def __init__(

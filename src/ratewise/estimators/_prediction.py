@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..measures import Measure
 from ..solvers.multiclass import ClassRates
-from ._validation import checked_labels, checked_weights, indicator_array, positive_label, validate_rows
+from ._validation import checked_labels, checked_weights, indicator_array, positive_label, scores_of_rows
 
 
 class LinearPrediction:
@@ -26,11 +26,10 @@ class LinearPrediction:
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Signed scores: above 0 for ``classes_[1]``; with more classes, or labels, a column for each."""
         check_is_fitted(self)
-        X = validate_rows(self, X, reset=False)  # type: ignore[arg-type]
-        if self.coef_.shape[0] == 1:
-            scores: NDArray[np.float64] = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
-            return scores
-        return np.asarray(X @ self.coef_.T) + self.intercept_
+        coef, intercept = self.coef_.T, self.intercept_
+        if coef.shape[1] == 1:
+            coef, intercept = coef[:, 0], intercept[0]
+        return scores_of_rows(self, X, lambda rows: np.asarray(rows @ coef) + intercept)  # type: ignore[arg-type]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row, or a column of 0 and 1 for each label."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -121,10 +122,16 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
     A table becomes a matrix by the encoder of the model, if it has one and the table is not encoded already.
     """
+    X = _encoded_rows(estimator, X, reset=reset)
+    _require_finite(X, getattr(estimator, "feature_names_in_", None), estimator)
+    return X
+
+
+def _encoded_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool = True) -> Any:
     encoder = getattr(estimator, "encoder_", None)
     if encoder is not None and encoder.named and is_table(X) and not _is_encoded(X, encoder):
         return encoder.transform(X, "X")
-    X = _as_rows(estimator, X, reset=reset)
+    X = _as_rows(estimator, X, reset=reset, canonical=canonical)
     if encoder is not None and getattr(estimator, "encode", None) is not None:
         if X.shape[1] != encoder.n_features:
             raise ValueError(
@@ -132,8 +139,21 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
                 f"several columns each: give a table, with the columns {', '.join(encoder.columns[:5])} ..."
             )
         X = X if sparse.issparse(X) else _filled(X, encoder)
-    _require_finite(X, getattr(estimator, "feature_names_in_", None), estimator)
     return X
+
+
+def scores_of_rows(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    """Return what ``score`` returns for X as by :func:`validate_rows`, which is not read again to be checked.
+
+    A product with a model adds up entries that are stored twice. It is finite only if all numbers are.
+    """
+    X = _encoded_rows(estimator, X, reset=False, canonical=False)
+    with np.errstate(all="ignore"):
+        scores = score(X)
+        is_finite = bool(np.isfinite(scores.sum()))
+    if not is_finite:
+        _require_finite(X, getattr(estimator, "feature_names_in_", None), estimator)
+    return scores
 
 
 def _is_encoded(X: Any, encoder: Encoder) -> bool:
@@ -141,7 +161,7 @@ def _is_encoded(X: Any, encoder: Encoder) -> bool:
     return bool(encoder.kinds) and _column_names(X) == list(encoder.feature_names)
 
 
-def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool = True) -> Any:
     X = plain_matrix(X)
     try:
         checked = validate_data(
@@ -161,7 +181,7 @@ def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         hint = " Or let MeasureClassifier(encode='auto') encode the table." if can_encode else ""
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{message}{hint} ({error})") from error
-    return canonical_csr(checked) if sparse.issparse(checked) else checked
+    return canonical_csr(checked) if canonical and sparse.issparse(checked) else checked
 
 
 def _not_numbers(X: Any) -> str | None:

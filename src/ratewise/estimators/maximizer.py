@@ -8,17 +8,28 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from ..measures import Measure, get_measure
-from ._crossfit import CrossFitRows, CrossFitter, bin_columns, history_table, make_folds, weight_keyword
+from ..measures import Measure, at_prevalence, get_measure
+from ..solvers.threshold import effective_points
+from ._boosters import MANY_ROWS, booster_of, prepared
+from ._crossfit import (
+    CrossFitRows,
+    CrossFitter,
+    bin_columns,
+    history_table,
+    make_folds,
+    resampling_step,
+    weight_keyword,
+)
 from ._ensemble import EnsembleMember, choose_threshold, weighted_mean
+from ._fits import check_prevalence
+from ._settings import constraint_message, warn_of_constraints
 from ._validation import positive_label, two_class_targets
 
-# With fewer rows a model without one fold's rows is clearly worse than one of all rows, so that one joins.
-_FEW_ROWS = 20_000
 _RESPONSES = ("auto", "decision_function", "predict_proba")
 
 
@@ -33,11 +44,19 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train any classifier that takes sample weights for the measure you report.
 
     Where the data are not linear, wrap it around gradient boosting (or any other classifier) in place of
-    :class:`~sklearn.model_selection.TunedThresholdClassifierCV`. Each reweighting iteration fits one model per
-    fold. The out-of-fold rates give the class weights of the next iteration: AMP's weights at the level reached
-    for pseudo-linear measures, the dual pair for concave ones. The iterations with the best out-of-fold values are
-    kept. Their models form an ensemble, and the threshold of its mean vote is the mean of those within noise of
-    the best.
+    :class:`~sklearn.model_selection.TunedThresholdClassifierCV`.
+
+    LightGBM, XGBoost, CatBoost and ``HistGradientBoosting``, alone or at the end of a pipeline, are fitted once
+    per fold, with leaves that cannot overshoot where positives are rare. The out-of-fold value of the measure
+    after each tenth of the trees says how many of them are used. From 20,000 rows on half as many trees again are
+    grown.
+
+    Other classifiers are fitted once per fold and reweighting iteration. The out-of-fold rates give the class
+    weights of the next iteration: AMP's weights at the level reached for pseudo-linear measures, the dual pair for
+    concave ones.
+
+    The candidates (stages, iterations) with the best out-of-fold values are kept. Their models form an ensemble,
+    and the threshold of its mean vote is the mean of those within noise of the best.
 
     Parameters
     ----------
@@ -47,23 +66,24 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     measure : str or Measure, default="f1"
         What to maximise: a name from :func:`ratewise.measures.measure_names`, a Measure, or a function of
         the two rates.
-    rounds : int, default=2
+    rounds : int or "auto", default="auto"
         The largest number of reweighting iterations. The first has equal class weights. Each fits one model per
-        fold.
+        fold. "auto" is 1 for boosting, where more trees do as much as other class weights, and 2 for others.
     cv : int, splitter or iterable, default=None
         The folds; None for 5, stratified, and by group if ``groups`` are given to ``fit``.
     ensemble : bool, default=True
         Average the votes of the models of all folds (and of all iterations kept). This is better than one model
         fitted again to all rows and takes no longer to fit, but there are up to ``rounds`` models per fold to keep
-        and to evaluate. With fewer than 20,000 rows one model of all rows joins them. False keeps only that
-        one, with the class weights of the best iteration.
+        and to evaluate. With fewer than 20,000 rows one model of all rows joins them, unless it is boosting. False
+        keeps only that one, with the class weights of the best iteration and the trees of the best stage.
     warm_start : "auto" or bool, default="auto"
         Whether an iteration continues from the models of the iteration before. "auto" does so for linear models
         and neural networks, where it saves time, and for ``HistGradientBoosting`` if early stopping had not yet
         ended the fit before (it then grows up to ``max_iter`` trees more). True does so wherever it is possible:
         with any ``HistGradientBoosting``, and by ``init_model`` or ``xgb_model``.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
-        The scores that the threshold applies to; "auto" takes the first that the estimator has.
+        The scores that the threshold applies to; "auto" takes the first that the estimator has, and log odds after
+        each tenth of the trees for boosting. With any other value boosting is treated like other classifiers.
     pos_label : label, default=None
         The class whose rate is the TPR; ``classes_[1]`` unless given.
     n_jobs : int, default=None
@@ -79,9 +99,13 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Of the mean vote: 1/2 or near it, since every member's vote is 1/2 at its iteration's own threshold.
     rates_ : Rates
         (tpr, tnr, prevalence) of out-of-fold predictions.
+    constraints_met_ : bool
+        Whether the rates keep the bounds of the measure by their margins; a warning says so where they do not.
+    feature_importances_ : array
+        The mean of the members' importances, where they have them.
     history_ : dict of arrays
-        One row per reweighting iteration: round, weight_positive and weight_negative (of a row), level or the dual
-        pair (alpha, beta) that these come from, out-of-fold tpr, tnr and value, and whether it was kept.
+        One row per candidate: round, trees (of boosting), weight_positive and weight_negative (of a row), level or
+        the dual pair (alpha, beta) that these come from, out-of-fold tpr, tnr and value, and whether it was kept.
     classes_ : array of shape (2,)
     measure_ : the Measure that ``measure`` names
     n_features_in_, feature_names_in_ : as the estimator has them
@@ -106,7 +130,7 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         estimator: Any,
         measure: str | Measure = "f1",
         *,
-        rounds: int = 2,
+        rounds: int | str = "auto",
         cv: Any = None,
         ensemble: bool = True,
         warm_start: bool | str = "auto",
@@ -124,34 +148,55 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.pos_label = pos_label
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        target_prevalence: float | None = None,
+        **params: Any,
+    ) -> Self:
         """Fit to rows X and labels y.
 
-        Rows count ``sample_weight`` times. The folds keep rows of one group together. ``params`` go to the
-        estimator's ``fit``; those as long as y are cut to its rows.
+        Rows count ``sample_weight`` times. The folds keep rows of one group together. The measure is maximised at
+        ``target_prevalence``, the share of positives to expect where the model will be used, if it is given.
+        ``params`` go to the estimator's ``fit``; those as long as y are cut to its rows.
         """
-        measure = self._checked_parameters(sample_weight)
+        reported = self._checked_parameters(sample_weight)
+        check_prevalence(target_prevalence)
+        measure = reported if target_prevalence is None else at_prevalence(reported, float(target_prevalence))
+        rounds = self._rounds()
         (X,) = indexable(X)
         targets = two_class_targets(y, _num_samples(X), sample_weight)
         positive = positive_label(targets.classes, self.pos_label)
         folds = make_folds(self.cv, X, targets.y, groups)
-        X_binned = bin_columns(X, self.estimator) if self.rounds > 1 else X
+        booster = booster_of(self.estimator) if self.response_method == "auto" else None
+        estimator = self.estimator if booster is None else prepared(self.estimator, booster, targets.y.size)
+        X_binned = bin_columns(X, self.estimator) if rounds > 1 else X
         rows = CrossFitRows(X, X_binned, targets.y, positive, targets.weights, params, folds)
-        fitter = CrossFitter(self.estimator, rows, measure, self.response_method, self.warm_start, self.n_jobs)
-        iterations = fitter.reweight(self.rounds)
-        best = int(np.argmax([one.best.value for one in iterations]))
-        kept = fitter.within_noise(iterations) if self.ensemble else [best]
-        votes = np.mean([iterations[k].votes() for k in kept], axis=0)
+        fitter = CrossFitter(estimator, rows, measure, self.response_method, self.warm_start, self.n_jobs)
+        candidates = fitter.reweight(rounds)
+        kept = fitter.within_noise(candidates)
+        if not self.ensemble:
+            kept = kept[:1]
+        votes = np.mean([candidates[k].votes() for k in kept], axis=0)
         chosen = choose_threshold(0.5, votes, fitter.signed_weights, measure)
 
-        members = [member for k in kept for member in iterations[k].members()] if self.ensemble else []
-        if not members or targets.y.size < _FEW_ROWS:
+        members = fitter.members_of_folds(candidates, kept) if self.ensemble else []
+        if not members or (targets.y.size < MANY_ROWS and booster is None):
             # It has the weight of all models of the folds: their errors average out, but it learns from all rows.
-            members.append(fitter.member_of_all_rows(iterations[: best + 1], weight=max(len(members), 1)))
+            weight = sum(member.weight for member in members)
+            members.append(fitter.member_of_all_rows(candidates, kept[0], weight=max(weight, 1)))
         self._store(members)
-        self.measure_, self.classes_ = measure, targets.classes
-        self.threshold_, self.rates_ = chosen.threshold, chosen.rates
-        self.history_ = history_table(iterations, kept, chosen.rates.prevalence)
+        rates = chosen.rates
+        if target_prevalence is not None:
+            rates = rates._replace(prevalence=float(target_prevalence))
+        message = constraint_message(reported, rates, effective_points(fitter.signed_weights))
+        self.measure_, self.classes_ = reported, targets.classes
+        self.threshold_, self.rates_, self.constraints_met_ = chosen.threshold, rates, message is None
+        self.history_ = history_table(candidates, kept, chosen.rates.prevalence)
+        warn_of_constraints(message, stacklevel=2)
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -178,6 +223,19 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         means = weighted_mean([member.probabilities(X, positive) for member in self._members], self._members)
         return np.column_stack([means if label == positive else 1.0 - means for label in self.classes_])
 
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The importances that the members have, each scaled to the sum 1: their mean by the members' weights."""
+        check_is_fitted(self)
+        found = []
+        for member in self._members:
+            model = member.model[-1] if isinstance(member.model, Pipeline) else member.model
+            importances = np.asarray(
+                model.feature_importances_, dtype=np.float64
+            )  # or the base estimator's message
+            found.append(importances / max(float(importances.sum()), 1e-300))
+        return weighted_mean(found, self._members)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the measure of the predictions for X against y."""
         predicted = self.predict(X)
@@ -192,10 +250,16 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.allow_nan = base.input_tags.allow_nan
         return tags
 
+    def _rounds(self) -> int:
+        if isinstance(self.rounds, str):
+            return 1 if booster_of(self.estimator) is not None else 2
+        return int(self.rounds)
+
     def _checked_parameters(self, sample_weight: Any) -> Measure:
         measure = get_measure(self.measure)
-        if isinstance(self.rounds, bool) or not isinstance(self.rounds, Integral) or self.rounds < 1:
-            raise ValueError(f"rounds must be a whole number of 1 or more; got {self.rounds!r}.")
+        whole = isinstance(self.rounds, Integral) and not isinstance(self.rounds, bool) and self.rounds >= 1
+        if self.rounds != "auto" and not whole:
+            raise ValueError(f"rounds must be 'auto' or a whole number of 1 or more; got {self.rounds!r}.")
         if self.response_method not in _RESPONSES:
             raise ValueError(
                 f"response_method must be one of {', '.join(_RESPONSES)}; got {self.response_method!r}."
@@ -206,11 +270,18 @@ class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 f"estimator must be a classifier, such as LogisticRegression(); got {self.estimator!r}."
             )
-        if (self.rounds > 1 or sample_weight is not None) and weight_keyword(self.estimator) is None:
+        if (self._rounds() > 1 or sample_weight is not None) and weight_keyword(self.estimator) is None:
             way_out = "set rounds=1, which only cuts where it is best" if sample_weight is None else "give none"
             raise ValueError(
                 f"{type(self.estimator).__name__} takes no sample_weight in fit, so its rows cannot be weighed. "
                 f"Choose a classifier that does, or {way_out}."
+            )
+        resampling = resampling_step(self.estimator)
+        if resampling is not None and (self._rounds() > 1 or sample_weight is not None):
+            raise ValueError(
+                f"The step {resampling!r} of the pipeline resamples rows, so that there would be more or fewer "
+                "rows than sample weights. Leave the step out: the class weights and the threshold do its work. "
+                "Or set rounds=1 and give no sample_weight: then only the threshold is chosen."
             )
         return measure
 

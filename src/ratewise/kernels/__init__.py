@@ -1,62 +1,71 @@
-"""The compiled loops: the only hot code."""
+"""The compiled loops: the only hot code.
 
-from . import numba_types  # noqa: F401  (lets numba take measures and rewards)
-from ._operations import add_rows, row_dot
-from .order import (
+Each is imported with numba when it is first asked for: most fits are to so few rows that numpy does (see ``few``).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .few import (
+    STATE,
+    Steps,
+    add_column_moments,
+    count_called,
     evenly_mixed_classes,
     evenly_mixed_order,
-    fold_of_each_row,
     gather_scaled,
     gather_standardized,
     gather_weights,
-    gather_whitened,
-    hash_csr_rows,
-    hash_dense_rows,
-    mix_evenly,
-    padded_triangle,
-)
-from .rows import FASTMATH
-from .sums import (
-    add_column_moments,
-    bin_bent_scores,
-    bin_scores,
-    count_called,
-    mean_and_spread,
+    hash_rows,
     merge_column_moments,
-    score_rows,
-    square_csr_rows,
-    square_dense_rows,
+    square_rows,
     weight_moments,
 )
-from .update import STATE, Steps, learn, model_places
+
+_HOMES = {
+    "FASTMATH": "rows",
+    "add_rows": "_operations",
+    "bin_bent_scores": "sums",
+    "bin_scores": "sums",
+    "fold_of_each_row": "order",
+    "gather_whitened": "order",
+    "hash_csr_rows": "order",
+    "hash_dense_rows": "order",
+    "learn": "update",
+    "mean_and_spread": "sums",
+    "mix_evenly": "order",
+    "model_places": "update",
+    "njit": "_cache",
+    "padded_triangle": "order",
+    "row_dot": "_operations",
+    "score_rows": "sums",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    importlib.import_module(".numba_types", __name__)  # lets numba take measures and rewards
+    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
 
 __all__ = [
-    "FASTMATH",
     "STATE",
     "Steps",
     "add_column_moments",
-    "add_rows",
-    "bin_bent_scores",
-    "bin_scores",
     "count_called",
     "evenly_mixed_classes",
     "evenly_mixed_order",
-    "fold_of_each_row",
     "gather_scaled",
     "gather_standardized",
     "gather_weights",
-    "gather_whitened",
-    "hash_csr_rows",
-    "hash_dense_rows",
-    "learn",
-    "mean_and_spread",
+    "hash_rows",
     "merge_column_moments",
-    "mix_evenly",
-    "model_places",
-    "padded_triangle",
-    "row_dot",
-    "score_rows",
-    "square_csr_rows",
-    "square_dense_rows",
+    "square_rows",
     "weight_moments",
+    *_HOMES,
 ]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ._cache import njit
 from ._operations import named_by_fingerprint, prefetch_row, standardize_row, whiten_rows
 from .rows import VECTOR_BYTES, WHITENED_TOGETHER
 
@@ -52,20 +52,24 @@ def _shuffle(values: Any, state: Any, spare: Any) -> Any:
     piles = 2
     while values.size > piles * _PILE:
         piles *= 2
-    edges = np.zeros(piles + 1, np.int64)
+    # (Sums and copies are written out: numpy's take seconds to compile.)
+    edges, tops = np.zeros(piles + 1, np.int64), np.zeros(piles, np.int64)
     again = state
     for _ in range(values.size):
         pile, again = _below(piles, again)
         edges[pile + 1] += 1
-    edges = np.cumsum(edges)
-    dealt, tops = spare[: values.size], edges[:-1].copy()
+    for pile in range(piles):
+        tops[pile] = edges[pile]
+        edges[pile + 1] += edges[pile]
+    dealt = spare[: values.size]
     for i in range(values.size):
         pile, state = _below(piles, state)
         dealt[tops[pile]] = values[i]
         tops[pile] += 1
     for pile in range(piles):
         state = _shuffle_in_cache(dealt[edges[pile] : edges[pile + 1]], state)
-    values[:] = dealt
+    for i in range(values.size):
+        values[i] = dealt[i]
     return state
 
 
@@ -116,19 +120,6 @@ def evenly_mixed_order(positive: NDArray[np.bool_], rng: np.random.Generator) ->
     whole: Any = np.int32 if positive.size <= np.iinfo(np.int32).max else np.int64
     pool, order = np.empty(positive.size, dtype=whole), np.empty(positive.size, dtype=whole)
     mix_evenly(positive, int(np.count_nonzero(positive)), rng.integers(2**63, dtype=np.uint64), pool, order)
-    return order
-
-
-def evenly_mixed_classes(codes: NDArray[np.integer[Any]], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return a random order in which every stretch of rows has its share of each of many classes.
-
-    The k-th row of a class of m, in random order, goes to a random place in the k-th of m equal stretches.
-    """
-    by_class = np.argsort(codes + rng.random(codes.size), kind="stable")  # each class together, in random order
-    sizes = np.bincount(codes)
-    ranks = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    places = (ranks + rng.random(codes.size)) / np.repeat(sizes, sizes)
-    order: NDArray[np.intp] = by_class[np.argsort(places, kind="stable")]
     return order
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.core import types
 from numba.core.errors import TypingError
 from numba.extending import overload
+
+from ._cache import njit
 
 # Plain fastmath=True would let the compiler assume that no NaN exists, and a diverging run must be seen.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from ._cache import njit
 
 _BLOCK_ROWS = 256
 

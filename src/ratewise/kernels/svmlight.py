@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from ._cache import njit
 
 # What stopped the loop.
 DONE, BAD_LABEL, BAD_VALUE, NO_COLON, NOT_AN_INDEX, BELOW_ZERO, BELOW_BASE, NOT_RISING, TOO_HIGH = range(9)

@@ -10,36 +10,15 @@ would double the cost of an update.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ._cache import njit
 from ._operations import add_rows, count_values, learned_in_blocks, look_ahead, row_dot, squared_row
 from .rows import BLOCK, FASTMATH, VECTOR_BYTES
 from .sums import count_called, sum_rewards
-
-STATE = np.dtype(
-    [
-        ("points", "f8"),  # t: points learned from since the step sizes began
-        ("scale", "f8"),
-        ("squared_length", "f8"),  # of the model without its intercept
-        ("intercept", "f8"),
-        ("intercept_sum", "f8"),
-        ("summed", "f8"),  # points that the sum of models stands for
-        ("unsummed", "f8"),  # points since
-        ("alpha", "f8"),  # the class weights: the dual pair, where it is learned
-        ("beta", "f8"),
-        # Weights of the points, and of those on the right side before they were learned from:
-        ("positives", "f8"),
-        ("negatives", "f8"),
-        ("positive_hits", "f8"),
-        ("negative_hits", "f8"),
-    ],
-    align=True,
-)
-
 
 # A point whose reward hardly changes is not learned from: the row's update would cost more than it moves.
 NEGLIGIBLE_SLOPE = 1e-3
@@ -75,28 +54,6 @@ def model_places(rows: Any, n_features: int) -> tuple[int, NDArray[np.intp]]:
         return n_features, columns
     gap = lanes - (n_features - whole)
     return whole + lanes, np.where(columns < whole, columns, columns + gap)
-
-
-class Steps(NamedTuple):
-    """How far a point moves the model and the dual pair, in one call of :func:`learn`."""
-
-    step: float
-    """Primal step at t = 1; it falls as 1 / sqrt(t)."""
-    dual_step: float
-    """Dual step at t = 1; it falls as 1 / sqrt(t)."""
-    conjugate_sign: float
-    """+1: the right sign of the conjugate's gradient in the dual step (-1: as Algorithm 1 is printed)."""
-    per_positive: float
-    """1 / p: what one positive counts in the mean reward of the positives."""
-    per_negative: float
-    """1 / (1 - p)."""
-    l2: float
-    intercept_gain: float
-    """How far the intercept moves with a step: the square of the constant entry it is the weight of.
-
-    1 suits standardised rows; with an entry of the rows' own size nothing depends on their scale."""
-    average_every: int
-    """Points between the models whose mean is taken."""
 
 
 @njit(nogil=True, fastmath=FASTMATH, error_model="numpy")

@@ -132,14 +132,14 @@ class NetBenefit(PseudoLinearMeasure):
 class CostMatrix(PseudoLinearMeasure):
     """Minus the mean cost of a row, with costs laid out as scikit-learn's confusion matrix.
 
+    The best possible value is 0 where right decisions are free, and values are negative. Linear in the rates.
+
     Parameters
     ----------
     costs : ((true negative, false positive), (false negative, true positive))
         What each outcome costs; gains are negative costs. A mistake must cost more than the right decision on the
         same row. In the default, ``CostMatrix(((0, 1), (10, 0)))``, a false negative costs as much as ten false
         positives.
-
-    The best possible value is 0 where right decisions are free, and values are negative. Linear in the rates.
     """
 
     monotone: ClassVar[bool] = True

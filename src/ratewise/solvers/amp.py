@@ -17,8 +17,8 @@ from .base import (
     Run,
     Solver,
     Task,
+    check_settings,
     checked_reward,
-    require_number,
     require_pseudo_linear,
 )
 from .state import LinearModel, Summary
@@ -57,12 +57,9 @@ class Amp(Solver):
     streaming: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        require_number("tolerance", self.tolerance, "Amp", low=0)
-        require_number("passes", self.passes, "Amp", low=0, whole=True)
-        require_number("radius", self.radius, "Amp", low=0)
+        check_settings(self, "tolerance", "radius")
         if self.level not in ("actual", "reward"):
             raise ValueError(f"Amp: level must be 'actual' or 'reward'; got {self.level!r}.")
-        checked_reward(self.reward, "Amp")
 
     def check(self, measure: Measure, prevalence: float) -> None:
         require_pseudo_linear(measure, "Amp").check_against(prevalence, checked_reward(self.reward, "Amp").largest)

@@ -87,6 +87,8 @@ class Maximize:
     """The longest that weights and intercept together may be."""
     tolerance: float = 1e-7
     iterations: int = 500
+    few_rows: bool = False
+    """The rows are few: their curvature may be used, if they are dense and in memory."""
 
 
 Request = Learn | Evaluate | CountRates | MeanRewards | Maximize
@@ -380,6 +382,15 @@ def require_number(name: str, value: Any, owner: str, *, low: float, whole: bool
     if isinstance(value, bool) or not isinstance(value, kind) or not value > low:
         what = "a whole number" if whole else "a number"
         raise ValueError(f"{owner}: {name} must be {what} above {low:g}; got {value!r}.")
+
+
+def check_settings(solver: Any, *above_zero: str) -> None:
+    """Refuse passes, a reward or other settings that no run could use."""
+    owner = type(solver).__name__
+    require_number("passes", solver.passes, owner, low=0, whole=True)
+    for setting in above_zero:
+        require_number(setting, getattr(solver, setting), owner, low=0)
+    checked_reward(solver.reward, owner)
 
 
 def require_pseudo_linear(measure: Measure, solver: str) -> PseudoLinearMeasure:

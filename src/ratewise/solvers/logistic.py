@@ -144,7 +144,9 @@ class PenalizedLogisticRun(Run):
         # scikit-learn sums natural log losses; here they are to base 2, weighted and averaged.
         points = seen.points * (ratio * p + 1.0 - p)
         l2 = 1.0 / (self._solver.C * points * math.log(2.0))
-        return Maximize(Logistic(), (ratio * p, 1.0 - p), self._model, l2, tolerance=1e-4, iterations=100)
+        return Maximize(
+            Logistic(), (ratio * p, 1.0 - p), self._model, l2, tolerance=1e-3, iterations=100, few_rows=True
+        )
 
     def receive(self, answer: LinearModel) -> None:
         self._model, self.finished = answer, True

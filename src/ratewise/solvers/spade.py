@@ -13,10 +13,10 @@ from .base import (
     LearnerRun,
     Solver,
     Task,
+    check_settings,
     checked_reward,
     points_between_models,
     primal_settings,
-    require_number,
 )
 from .state import Summary
 
@@ -52,10 +52,7 @@ class Spade(Solver):
     streaming: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_number("passes", self.passes, "Spade", low=0, whole=True)
-        for setting in ("step", "dual_step", "radius"):
-            require_number(setting, getattr(self, setting), "Spade", low=0)
-        checked_reward(self.reward, "Spade")
+        check_settings(self, "step", "dual_step", "radius")
 
     def check(self, measure: Measure, prevalence: float) -> None:
         if isinstance(measure, RecallAtPrecision):

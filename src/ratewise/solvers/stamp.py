@@ -17,6 +17,7 @@ from .base import (
     Request,
     Solver,
     Task,
+    check_settings,
     checked_reward,
     points_between_models,
     primal_settings,
@@ -73,14 +74,11 @@ class Stamp(Solver):
     streaming: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_number("passes", self.passes, "Stamp", low=0, whole=True)
+        check_settings(self, "step", "radius")
         require_number("first_epoch", self.first_epoch, "Stamp", low=0, whole=True)
         require_number("growth", self.growth, "Stamp", low=1)
-        for setting in ("step", "radius"):
-            require_number(setting, getattr(self, setting), "Stamp", low=0)
         if self.level not in ("actual", "fresh"):
             raise ValueError(f"Stamp: level must be 'actual' or 'fresh'; got {self.level!r}.")
-        checked_reward(self.reward, "Stamp")
 
     def check(self, measure: Measure, prevalence: float) -> None:
         require_pseudo_linear(measure, "Stamp").check_against(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
-from ..kernels import STATE, Steps, learn, model_places
+from .. import kernels
+from ..kernels import STATE, Steps
 from ..measures import ConcaveMeasure, Rates
 from ..rewards import Reward
 
@@ -119,13 +119,7 @@ _MET = ("positives", "negatives", "positive_hits", "negative_hits")
 class Learner:
     """The current model, the mean of the models since :meth:`restart_mean`, and the class weights.
 
-    Parameters
-    ----------
-    n_features : int
-    dtype : float32 or float64
-        The width of the arithmetic; that of the rows.
-    initial : LinearModel, optional
-        Where to begin; all zeros unless given.
+    The arithmetic is as wide as ``dtype``, that of the rows.
     """
 
     def __init__(self, n_features: int, dtype: Any, initial: LinearModel | None = None):
@@ -150,7 +144,7 @@ class Learner:
         if settings.radius is not None:
             state["squared_length"] = float(np.dot(self._direction, self._direction))
         try:
-            learn(
+            kernels.learn(
                 chunk.rows,
                 chunk.signed_weights,
                 chunk.starts,
@@ -163,7 +157,11 @@ class Learner:
                 reward,
                 measure,
             )
-        except NumbaError as error:
+        except Exception as error:
+            from numba.core.errors import NumbaError
+
+            if not isinstance(error, NumbaError):
+                raise
             raise TypeError(
                 f"{measure or reward!r} cannot be compiled. Its methods may use plain floats, arithmetic, the "
                 f"math module and functions marked @numba.njit only. The compiler said: {error}"
@@ -182,7 +180,7 @@ class Learner:
         if type(rows) is self._layout:
             return
         self._layout = type(rows)
-        room, places = model_places(rows, self._places.size)
+        room, places = kernels.model_places(rows, self._places.size)
         if room == self._direction.size:
             return
         for name in ("_direction", "_recent_sum", "_sum"):

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import bin_scores, count_called, mean_and_spread, weight_moments
+from .. import kernels
+from ..kernels import count_called, weight_moments
 from ..measures import Measure, Rates
 from .constraints import constrained_ranks
 
@@ -210,7 +211,7 @@ class ScoreBins(NamedTuple):
         return np.zeros((2, self.number))
 
     def add(self, scores: NDArray[Any], signed_weights: NDArray[Any], weights: NDArray[np.float64]) -> None:
-        bin_scores(scores, signed_weights, self.low, self.width, weights)
+        kernels.bin_scores(scores, signed_weights, self.low, self.width, weights)
 
     def as_scores(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the middles of occupied bins as scores, with their signed weights."""
@@ -236,7 +237,7 @@ class ScoreHistogram:
 
     @classmethod
     def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any]) -> ScoreHistogram:
-        bins = ScoreBins.around(*mean_and_spread(scores))
+        bins = ScoreBins.around(*kernels.mean_and_spread(scores))
         weights = bins.empty()
         bins.add(scores, signed_weights, weights)
         return cls(bins, weights)

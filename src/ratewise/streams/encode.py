@@ -81,6 +81,8 @@ class Encoder:
         self.vocabularies: dict[str, list[str]] = {}
         self.buckets: dict[str, int] = {}
         self.missing_levels: list[str] = []
+        self.wide = False
+        self.centres = {}
         self.means: NDArray[np.float64] = np.zeros(0 if sparse_input else self.n_columns)
         self.fitted = False
 
@@ -237,7 +239,8 @@ class Filler:
         self, j: int, name: str, raw: NDArray[Any], column: NDArray[Any], place: Place, centre: float = 0.0
     ) -> None:
         """Put the mean where a number is missing; an infinite one is an error."""
-        column[np.isnan(column)] = self.encoder.means[j] - centre
+        with np.errstate(over="ignore"):  # a mean too large for 32 bits is that of a number which is, too
+            column[np.isnan(column)] = self.encoder.means[j] - centre
         _check_not_infinite(raw, column, name, place)
 
     def _levels(self, column: Any, name: str) -> NDArray[np.int64]:
@@ -322,7 +325,8 @@ class EncoderFit:
                 continue
             values = numbers(column, name, rows.place, self.encoder.kind(name))
             self._sample(j, values)
-            total = float(values.sum(dtype=np.float64))
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = float(values.sum(dtype=np.float64))
             if not np.isfinite(total):
                 total = self._sum_without_missing(values, j, name, rows.place)
             self._sums[j] += total
@@ -336,7 +340,8 @@ class EncoderFit:
             self._sample(j, X[:, j], max(min(_SAMPLED_ROWS, _SAMPLED_VALUES // X.shape[1]), 8))
         for start in range(0, X.shape[0], _BLOCK_ROWS):
             block = X[start : start + _BLOCK_ROWS]
-            sums = block.sum(axis=0, dtype=np.float64)
+            with np.errstate(over="ignore", invalid="ignore"):
+                sums = block.sum(axis=0, dtype=np.float64)
             for j in map(int, np.flatnonzero(~np.isfinite(sums))):
                 name = self.encoder.columns[j]
                 sums[j] = self._sum_without_missing(block[:, j], j, name, place.shifted(start))

@@ -11,7 +11,7 @@ from typing import Any
 from .columns import TableReader, make_plan
 from .encode import Encoder
 from .errors import DataError
-from .formats import FORMATS, Opened, Request, few_enough_to_keep_open, format_of
+from .formats import FORMATS, Format, Opened, Request, few_enough_to_keep_open, format_of
 from .stream import Stream
 
 _MOST_BYTES_KEPT = 64 << 20
@@ -69,7 +69,7 @@ def open_stream(
         opened = _open_standard_input(request)
     elif _is_path(source) or (isinstance(source, list | tuple) and source and all(map(_is_path, source))):
         paths, format = find_files(source, format)
-        opened = FORMATS[format].open_files(paths, request._replace(format=format))
+        opened = _open_paths(paths, request._replace(format=format), FORMATS[format])
     else:
         from .formats.batches import open_batches
 
@@ -82,6 +82,17 @@ def open_stream(
 
 def _is_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
+
+
+def _open_paths(paths: list[str], request: Request, format: Format) -> Opened:
+    """Open files, or one pipe or device, which is read once, as standard input is."""
+    pipes = [path for path in paths if os.path.exists(path) and not os.path.isfile(path)]
+    if not pipes:
+        return format.open_files(paths, request)
+    if len(paths) > 1 or format.text is None:
+        texts = " or ".join(one.text for one in FORMATS.values() if one.text is not None)
+        raise DataError(f"{pipes[0]}: this is a pipe or a device, from which {texts} can be read, one at a time.")
+    return format.open_files(paths, request, open(os.open(paths[0], os.O_RDONLY), "rb", closefd=False))
 
 
 def _open_standard_input(request: Request) -> Opened:

@@ -1,7 +1,7 @@
 """Work in progress on disk: whole or not at all, with the one before it kept.
 
-A file is a line that says what it is, the length of a JSON header, the header, the bytes of the arrays, and a digest
-of all that. No code runs from it.
+A file is a line that says what it is, the length of a JSON header, the header, the bytes of the arrays, and a
+digest of all that. No code runs from it.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ class Checkpoint:
             except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, MemoryError):
                 self._damaged = True  # not to take the place of the one before it
                 _warn(
-                    f"The checkpoint {path} is damaged, or of another version of ratewise, and was not used; the one "
-                    "before it is, if there is one."
+                    f"The checkpoint {path} is damaged, or of another version of ratewise, and was not used; the "
+                    "one before it is, if there is one."
                 )
         return None
 
@@ -177,7 +177,7 @@ def _warn(message: str) -> None:
 
 
 def require_checkpoint(path: Path) -> None:
-    """Refuse a file that is there and is no checkpoint of this user's: it is neither read nor written nor removed."""
+    """Refuse a file that is there and is no checkpoint of this user's: it stays as it is."""
     if not path.exists():
         return
     about = path.stat()

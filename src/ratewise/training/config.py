@@ -42,6 +42,20 @@ PENALIZED_EXPONENTS, PENALIZED_C = (0.0, 1.0), (0.03, 1.0)
 PENALIZED_COST = 2.5
 """CPU time of a penalized start, per that of a stochastic one with its sharpening. (ijcnn1, donors, celeba.)"""
 
+# Rows so few that all of them are learned from at once.
+
+BATCH_ROWS = 40_000
+"""Up to so many rows, in memory."""
+
+BATCH_C = (0.003, 3.0)
+"""Of the penalized starts, the strong penalty first."""
+
+BATCH_ROUNDS = 2
+"""Of sharpening."""
+
+BATCH_FEW_POINTS, BATCH_REPEATS = 100, 2
+"""With fewer points of the rarer class, folds are drawn twice."""
+
 # How long a start learns.
 
 START_POINTS = 800_000

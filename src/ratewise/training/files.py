@@ -1,8 +1,8 @@
 """Rows in files as a source: read window by window in bounded memory, resumable between any two windows.
 
 Every pass over the windows is one step of a fit: a :class:`_Job` that takes windows one by one and is plain
-data in between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds; a
-resumed fit asks the same questions again, gets the kept answers, and goes on where it was.
+data in between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds;
+a resumed fit asks the same questions again, gets the kept answers, and goes on where it was.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels import fold_of_each_row, score_rows
+from .. import kernels
 from ..measures import Measure, Rates
 from ..solvers.base import Scores
 from ..solvers.state import LinearModel, Summary
@@ -29,7 +29,7 @@ from ..transforms import Standardizer, Transform, Whitener, sample_size, standar
 from . import config
 from .checkpoint import Checkpoint
 from .reservoir import Reservoir
-from .rows import ArrayRows, class_totals, squared_rows
+from .rows import ArrayRows, class_totals
 from .source import Progress, R, Runner, Statistics
 
 # To transform the rows of a window. One thread reads meanwhile: on two cores, more threads leave neither idle.
@@ -66,20 +66,7 @@ class _Job(ABC):
 
 
 class WindowSource:
-    """Rows of two classes in a stream.
-
-    Parameters
-    ----------
-    stream : Stream
-    survey : Survey
-    labels : StreamLabels
-    measure : Measure
-        For progress reports.
-    seed : int
-    checkpoint : Checkpoint, optional
-    checkpoint_rows : int
-    progress : function, optional
-    """
+    """Rows of two classes in a stream; the measure is for progress reports."""
 
     dtype = np.dtype(np.float32)
 
@@ -258,6 +245,7 @@ class WindowTrainingRows:
     """Windows of a stream, transformed as they come; a row's own bits say which fold it belongs to."""
 
     whole_steps = False
+    common_rows = None
 
     def __init__(
         self,
@@ -268,7 +256,7 @@ class WindowTrainingRows:
         row_limit: float | None,
     ):
         X, weights = found.reservoir.sample()
-        fold_of_row = fold_of_each_row(X, folds)
+        fold_of_row = kernels.fold_of_each_row(X, folds)
         if not _both_classes_in_all(fold_of_row, weights, folds):
             folds, fold_of_row = 1, np.zeros(weights.size, dtype=np.uint64)
         self.n_folds = folds
@@ -278,7 +266,7 @@ class WindowTrainingRows:
         self._sample = ArrayRows(X, weights, transform, source.rng(2), fold_of_row=fold_of_row, n_folds=folds)
         self.training_samples = [self._sample.without_fold(fold) for fold in range(folds)]
         shares = np.abs(self._sample.signed_weights)
-        self._squared_row = float(np.average(squared_rows(self._sample.X), weights=shares))
+        self._squared_row = float(np.average(kernels.square_rows(self._sample.X), weights=shares))
         self.leverage = self._squared_row + self._sample.summary.entry_square
 
     def summary(self, fold: int) -> Summary:
@@ -296,7 +284,7 @@ class WindowTrainingRows:
     def rows_of(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> ArrayRows:
         """Return the rows of a window, transformed."""
         weights = np.asarray(signed_weights / self._found.mean_weight, dtype=np.float32)
-        fold_of_row = fold_of_each_row(X, self.n_folds)
+        fold_of_row = kernels.fold_of_each_row(X, self.n_folds)
         rows = ArrayRows(
             X, weights, self.transform, rng, fold_of_row=fold_of_row, n_folds=self.n_folds, threads=_THREADS
         )
@@ -375,7 +363,7 @@ class _Counting(_Job):
 
     def take(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> None:
         scores = self._scores(X)
-        folds = fold_of_each_row(X, len(scores))
+        folds = kernels.fold_of_each_row(X, len(scores))
         own = scores[0] if len(scores) == 1 else scores[folds.astype(np.intp), np.arange(X.shape[0])]
         self._bins.add(np.ascontiguousarray(own), np.asarray(signed_weights, dtype=np.float32), self.weights)
 
@@ -385,7 +373,7 @@ class _Counting(_Job):
             return np.asarray(X @ self._factors.T).T + self._intercepts[:, np.newaxis]
         scores = np.empty((self._factors.shape[0], X.shape[0]), dtype=np.float32)
         centre = self._centre.astype(X.dtype)
-        score_rows(np.ascontiguousarray(X), centre, self._factors, self._intercepts, scores)
+        kernels.score_rows(np.ascontiguousarray(X), centre, self._factors, self._intercepts, scores)
         return scores
 
     def end_pass(self) -> bool:

@@ -13,7 +13,7 @@ from scipy import sparse
 from ..kernels import evenly_mixed_classes
 from ..solvers.multiclass import sums_by_class
 from ..transforms import Transform
-from .rows import ArrayRows, MaterializedRows, equal_ranges, order_by_group, store, sum_of_squares
+from .rows import ArrayRows, MaterializedRows, StoredRows, equal_ranges, order_by_group, store, sum_of_squares
 
 # Up to so many numbers, what a batch of a sparse matrix costs to take out is more than what its zeros cost.
 _SMALL = 1 << 22
@@ -27,7 +27,7 @@ class Batch(NamedTuple):
     weights: NDArray[np.float32]
 
 
-class LabelledRows:
+class LabelledRows(StoredRows):
     """Rows of many classes, transformed and shuffled once.
 
     Every stretch of rows has its share of each class, so that a range of rows is a fair part of all. One copy
@@ -56,7 +56,7 @@ class LabelledRows:
         self._all_weights = np.asarray(weights, dtype=np.float32)[order]
         self._groups = None if groups is None else groups[order]
         self.n_classes = n_classes
-        self._ranges: tuple[tuple[int, int], ...] = ((0, X.shape[0]),)
+        self._ranges = ((0, X.shape[0]),)
 
     def part(self, *ranges: tuple[int, int]) -> LabelledRows:
         """These ranges of rows alone; nothing is copied."""
@@ -76,11 +76,6 @@ class LabelledRows:
         return other, ranges
 
     @property
-    def n_groups(self) -> int | None:
-        """None if every row is on its own."""
-        return None if self._groups is None else int(self._groups.max()) + 1
-
-    @property
     def codes(self) -> NDArray[np.intp]:
         return np.concatenate([self._all_codes[start:stop] for start, stop in self._ranges])
 
@@ -91,15 +86,6 @@ class LabelledRows:
     @property
     def n_points(self) -> int:
         return sum(stop - start for start, stop in self._ranges)
-
-    @property
-    def n_features(self) -> int:
-        return int(self._stored.shape[1])
-
-    @property
-    def n_values(self) -> int:
-        """Numbers a pass over all rows reads."""
-        return self._stored.n_values
 
     def class_weights(self) -> NDArray[np.float64]:
         """The weight of all rows of each class."""

@@ -12,11 +12,12 @@ from scipy import sparse
 
 from ..measures import Measure
 from ..solvers.base import Scores
+from ..solvers.sharpen import BatchRun
 from ..solvers.state import LinearModel, Summary
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer, Transform, Whitener
-from .rows import ArrayRows, class_totals
-from .source import Progress, R, Runner, Statistics
+from .rows import ArrayRows, GivenFolds, class_totals, folds_of_rows
+from .source import ALL_ROWS, Progress, R, Runner, Statistics
 
 _T = TypeVar("_T")
 _S = TypeVar("_S")
@@ -73,6 +74,7 @@ class ArraySource:
             int(X.nnz if sparse.issparse(X) else X.size),
             bool(sparse.issparse(X)),
             None if self._groups is None else int(self._groups.max()) + 1,
+            in_memory=True,
         )
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:
@@ -84,15 +86,23 @@ class ArraySource:
     def transformed(
         self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
     ) -> ArrayTrainingRows:
+        given = GivenFolds(self._groups)
+        if folds > 1:
+            given = folds_of_rows(self._X, self._groups, self._signed_weights > 0, folds, self._rng)
         rows = ArrayRows(
             self._X,
             self._signed_weights,
             transform,
             self._rng,
-            groups=self._groups,
+            groups=given.groups,
+            fold_of_row=given.fold_of_row,
+            n_folds=folds,
             low_memory=self._low_memory,
         )
-        return ArrayTrainingRows(rows, folds, repeats, row_limit, self._rng, self._threads, self._progress)
+        common = None
+        if given.common is not None:
+            common = transform.transform(self._X, given.common, self.dtype)
+        return ArrayTrainingRows(rows, folds, repeats, row_limit, self._rng, self._threads, self._progress, common)
 
 
 class ArrayTrainingRows:
@@ -109,11 +119,13 @@ class ArrayTrainingRows:
         rng: np.random.Generator | None = None,
         threads: int = 1,
         progress: Progress | None = None,
+        common: Any = None,
     ):
         self._limited = row_limit is not None
         self.leverage = 1.0 if row_limit is None else rows.limit_rows(row_limit)
         self.n_folds = folds * repeats
         self.points_per_pass = rows.n_points
+        self.common_rows = common
         rng = rows.rng if rng is None else rng
         self._rows, self._rng, self._threads, self._progress = rows, rng, threads, progress
         self._training: list[ArrayRows] = []
@@ -122,8 +134,7 @@ class ArrayTrainingRows:
             self._training = self._validation = [rows]
             return
         for repeat in range(repeats):
-            as_it_is = repeat == 0 or rows.n_groups is not None  # groups are drawn anew in any case
-            split, ranges = (rows if as_it_is else rows.reshuffled(rng)).in_folds(folds, rng)
+            split, ranges = (rows if repeat == 0 else rows.reshuffled(rng)).in_folds(folds, rng)
             for begin, end in ranges:
                 self._training.append(_with_both_classes(split.part((0, begin), (end, rows.n_points))))
                 self._validation.append(split.part((begin, end)))
@@ -137,8 +148,14 @@ class ArrayTrainingRows:
 
         def work(job: tuple[tuple[int, R], np.random.Generator]) -> R:
             (fold, run), rng = job
-            rows = self._training[fold].with_rng(rng)
+            rows = (self._rows if fold == ALL_ROWS else self._training[fold]).with_rng(rng)
+            if isinstance(run, BatchRun):
+                # Columns that validation rows took part in centring would shift their scores.
+                rows, own = rows.standardized_apart()
+                run.change_transform(own.transform_coef)
             Runner(run, fold, rows.summary).to_the_end(rows)
+            if isinstance(run, BatchRun):
+                run.change_transform(own.inverse_coef)
             finished.append(run)
             self._report(len(finished), len(runs))
             return run

@@ -65,19 +65,14 @@ def learn_classes(
     rng: np.random.Generator,
     history: History,
 ) -> SelectedMany:
-    """Fit all classes at once or, without sharpening, each against the rest; ``initial`` is where to begin."""
-    fit = _learn_apart if settings.sharpen is None else _learn_jointly
-    return fit(rows, settings, initial, rng, history)
+    """Fit all classes at once or, without sharpening, each against the rest; ``initial`` is where to begin.
 
-
-def _learn_apart(
-    rows: LabelledRows,
-    settings: FitConfig,
-    initial: MulticlassModel | None,
-    rng: np.random.Generator,
-    history: History,
-) -> SelectedMany:
-    """The paper's algorithm for every class; the highest log odds win, moved to the best macro average."""
+    Without sharpening it is the paper's algorithm for every class. The highest log odds win, moved to the best
+    macro average.
+    """
+    if settings.sharpen is not None:
+        passes = passes_over(rows) if settings.sharpen.passes == "auto" else int(settings.sharpen.passes)
+        return _learn_jointly(rows, _Path(settings, initial, passes), rng, history)
     model = one_against_the_rest(
         rows, settings, settings.solver, initial, rng, history, calibrate=settings.tune, threads=settings.threads
     )
@@ -89,13 +84,7 @@ def _learn_apart(
     return SelectedMany(model, rates, (), settings.solver)
 
 
-def _learn_jointly(
-    rows: LabelledRows,
-    settings: FitConfig,
-    initial: MulticlassModel | None,
-    rng: np.random.Generator,
-    history: History,
-) -> SelectedMany:
+def _learn_jointly(rows: LabelledRows, path: _Path, rng: np.random.Generator, history: History) -> SelectedMany:
     """Learn all classes together; validation rows choose how far to go, then all rows go that far.
 
     Stages that cannot be told apart are averaged.
@@ -105,12 +94,10 @@ def _learn_jointly(
     slopes say what a share is worth. Unlike the likelihood this is bounded, so that rows beyond saving stop
     pulling. Without a penalty of the user's, validation rows choose one.
     """
+    settings = path.settings
     rows, folds = _folds(rows, settings.validation_fraction, rng)
     strengths = _PENALTIES_FOR_FEW if rows.n_points < _FEW_ROWS else _PENALTIES
     penalties = [settings.l2] if settings.l2 > 0 else [strength / rows.n_points for strength in strengths]
-    assert settings.sharpen is not None
-    passes = passes_over(rows) if settings.sharpen.passes == "auto" else int(settings.sharpen.passes)
-    path = _Path(settings, initial, passes)
     seeds = rng.spawn(len(folds) * len(penalties) + len(penalties))
     jobs = [
         _FoldJob(k * len(folds) + number, fold, penalty, seeds[k * len(folds) + number])

@@ -23,14 +23,7 @@ from .source import FitResult, Runner
 class OnlineFit:
     """A run of the solver without end, fed batch by batch: bounded, and picklable.
 
-    Parameters
-    ----------
-    settings : FitConfig
-    n_features : int
-    before : LinearModel or None
-        Where to begin, in the user's columns.
-    seed : int
-    verbose : bool
+    ``before`` is the model to begin with, in the user's columns.
     """
 
     def __init__(

@@ -2,8 +2,8 @@
 
 Objects become the name of their class and their attributes. Only classes of a few modules are made again: the
 library's measures, solvers and training runs, and the modules that define the user's own measure or solver, which
-the fit has imported already. What cannot be plain data, such as the function of a ``FunctionMeasure``, is not stored
-but taken from the settings of the fit that goes on.
+the fit has imported already. What cannot be plain data, such as the function of a ``FunctionMeasure``, is not
+stored but taken from the settings of the fit that goes on.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def digest(value: Any) -> str:
 
 
 def described(value: Any) -> str:
-    """Return settings as text, equal exactly if they are: of the user's own classes and functions with their code."""
+    """Return settings as text, equal exactly if they are; the user's own classes and functions by their code."""
     if isinstance(value, FunctionType):
         return f"{value.__module__}.{value.__qualname__}[{_code_digest(value.__code__)}]"
     if not dataclasses.is_dataclass(value) or isinstance(value, type):

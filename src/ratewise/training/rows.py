@@ -6,32 +6,51 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels import (
-    evenly_mixed_order,
-    gather_weights,
-    square_csr_rows,
-    square_dense_rows,
-    weight_moments,
-)
+from ..kernels import evenly_mixed_order, gather_weights, hash_rows, square_rows, weight_moments
 from ..solvers.state import Chunk, CSRRows, DenseRows, Summary
-from ..transforms import Transform
+from ..transforms import Standardizer, Transform
 
 # A kernel call sums models in the width of the data; learners fold that into float64 between calls.
 _LARGEST_CHUNK = 1 << 18
 _SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
 _BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
 _CACHED_BYTES = 1 << 20
+_FEW_COLUMNS = 128
+_LARGE_GROUPS = 1000
+_COMMON_SHARE = 0.01
 
 Ranges = Sequence[tuple[int, int]]
 
 
-class ArrayRows:
+class StoredRows:
+    """Ranges of stored rows; rows of one group are never parted."""
+
+    _stored: RowStorage
+    _groups: NDArray[np.intp] | None
+    _ranges: tuple[tuple[int, int], ...]
+
+    @property
+    def n_features(self) -> int:
+        return int(self._stored.shape[1])
+
+    @property
+    def n_values(self) -> int:
+        """Numbers a pass over all rows reads."""
+        return self._stored.n_values
+
+    @property
+    def n_groups(self) -> int | None:
+        """None if every row is on its own."""
+        return None if self._groups is None else int(self._groups.max()) + 1
+
+
+class ArrayRows(StoredRows):
     """Rows in memory, transformed and shuffled once, and read pass after pass without end.
 
     Reading in random order costs a cache miss per row, several times the arithmetic. So the one copy that the
@@ -39,24 +58,9 @@ class ArrayRows:
     blocks changes from pass to pass. The random order spreads the rarer class evenly, so that any stretch of rows
     holds its share of it.
 
-    Parameters
-    ----------
-    X : array or CSR matrix
-    signed_weights : array
-        The sample weight of each row, negative for a row of the negative class.
-    transform : Transform
-        Applied to the rows: a Standardizer or a Whitener.
-    rng : numpy Generator
-        Shuffles the rows, then the blocks of every pass.
-    dtype : float32 or float64
-    groups : array of int, optional
-        Numbers from 0: :meth:`in_folds` keeps rows of one number together.
-    fold_of_row, n_folds : array of int, and how many folds
-        Given folds: :meth:`fold` and :meth:`without_fold` tell them apart.
-    low_memory : bool
-        Make no copy: gather the rows of each block anew whenever it is read.
-    threads : int
-        To make the copy in.
+    ``signed_weights`` are the sample weights, negative for rows of the negative class. Of given folds
+    (``fold_of_row``), :meth:`fold` and :meth:`without_fold` are the parts. ``low_memory`` makes no copy: the rows
+    of each block are gathered anew whenever it is read.
     """
 
     def __init__(
@@ -83,7 +87,7 @@ class ArrayRows:
             )
         stored = store(X, order, transform, dtype, low_memory=low_memory, threads=threads)
         self._begin(stored, gather_weights(signed_weights, order), transform.unit_scale, rng)
-        self._groups: NDArray[np.intp] | None = None if groups is None else groups[order]
+        self._groups = None if groups is None else groups[order]
 
     @classmethod
     def of_stored(
@@ -102,7 +106,7 @@ class ArrayRows:
         self._weights = self._pulls = weights
         self._rng = rng
         self._groups = None
-        self._ranges: tuple[tuple[int, int], ...] = ((0, stored.shape[0]),)
+        self._ranges = ((0, stored.shape[0]),)
         self._unit_scale = unit_scale
         self._measured: tuple[float, float] | None = None
         self._restart()
@@ -131,6 +135,7 @@ class ArrayRows:
         self.n_points = int(self.signed_weights.size)
         self._summary: Summary | None = None
         self._blocks: ShuffledBlocks | None = None
+        self._shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @property
     def summary(self) -> Summary:
@@ -178,15 +183,12 @@ class ArrayRows:
         """Return a copy in another random order."""
         return self._reordered(evenly_mixed_order(self._weights > 0, rng), rng)
 
-    @property
-    def n_groups(self) -> int | None:
-        """None if every row is on its own."""
-        return None if self._groups is None else int(self._groups.max()) + 1
-
     def in_folds(self, folds: int, rng: np.random.Generator) -> tuple[ArrayRows, Ranges]:
         """Return a range of rows per fold; if there are groups, of a copy in an order that keeps them together."""
         if self._groups is None:
             return self, equal_ranges(self.n_points, folds)
+        if len(self.fold_ranges) == folds:
+            return self, self.fold_ranges
         order, ranges = order_by_group(self._groups, self._weights > 0, folds, rng, evenly_mixed_order)
         return self._reordered(order, rng), ranges
 
@@ -199,6 +201,7 @@ class ArrayRows:
             self._pulls[order],
         )
         other._groups = None if self._groups is None else self._groups[order]
+        other.fold_ranges = [(0, other._weights.size)]
         other._rng = rng
         other._restart()
         return other
@@ -211,7 +214,7 @@ class ArrayRows:
         """
         pieces = self._stored.pieces([(0, self._stored.shape[0])])
         entry_square = 1.0 if self._unit_scale else self._usual_row()[1]
-        squares = _joined([squared_rows(piece) for piece in pieces])
+        squares = _joined([square_rows(piece) for piece in pieces])
         squares += squares.dtype.type(entry_square)
         if mean is None:
             mean = float(squares.mean(dtype=np.float64))
@@ -237,15 +240,6 @@ class ArrayRows:
     def dtype(self) -> np.dtype[Any]:
         return self._stored.dtype
 
-    @property
-    def n_features(self) -> int:
-        return int(self._stored.shape[1])
-
-    @property
-    def n_values(self) -> int:
-        """Numbers a pass over all rows reads."""
-        return self._stored.n_values
-
     def take(self, points: int) -> Iterator[Chunk]:
         """Yield the next points, in as many chunks as it takes; passes follow one another without end."""
         if self._blocks is None:
@@ -263,6 +257,45 @@ class ArrayRows:
         )
         scores += self.dtype.type(intercept)
         return scores
+
+    @property
+    def signs_and_shares(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The class of each row as a sign, and the share of its weight in that of its class."""
+        if self._shares is None:
+            signs = np.sign(self.signed_weights).astype(np.float64)
+            positive, negative = class_totals(self.signed_weights)
+            per_weight = np.where(signs > 0, 1.0 / max(positive, 1e-300), 1.0 / max(negative, 1e-300))
+            self._shares = signs, np.abs(self.signed_weights) * per_weight
+        return self._shares
+
+    @property
+    def curvature_is_cheap(self) -> bool:
+        """Whether a product of the rows by themselves costs about as much as a few passes over them."""
+        return not self._stored.sparse and self.n_features <= _FEW_COLUMNS
+
+    def weighted_products(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the sum of the rows' products by themselves, an entry of 1 added to each, times its value."""
+        d, done = self.n_features, 0
+        total = np.zeros((d + 1, d + 1))
+        for piece in self._stored.pieces(self._ranges):
+            mine = np.asarray(values[done : done + piece.shape[0]], dtype=self.dtype)
+            weighted = piece * mine[:, np.newaxis]
+            total[:d, :d] += piece.T @ weighted
+            total[d, :d] += weighted.sum(axis=0)
+            total[d, d] += mine.sum()
+            done += piece.shape[0]
+        total[:d, d] = total[d, :d]
+        return total
+
+    def standardized_apart(self) -> tuple[ArrayRows, Standardizer]:
+        """Return a copy of these rows, standardised without any others, and what was done to them."""
+        pieces = list(self._stored.pieces(self._ranges))
+        joined = sparse.vstack(pieces, format="csr") if self._stored.sparse else _joined(pieces)
+        own = Standardizer(self.n_features, active=self._unit_scale).update(joined)
+        if own.active:
+            joined = own.transform(joined, np.arange(self.n_points), self.dtype)
+        apart = ArrayRows.of_stored(MaterializedRows(joined), self.signed_weights, self._unit_scale, self._rng)
+        return apart, own
 
     def weighted_sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sum of the rows, each times its value: the transpose of :meth:`scores`."""
@@ -282,6 +315,7 @@ class RowStorage(ABC):
     dtype: np.dtype[Any]
     n_values: int
     """Numbers a pass over all rows reads."""
+    sparse: bool
 
     @abstractmethod
     def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
@@ -305,7 +339,8 @@ class MaterializedRows(RowStorage):
         self.matrix = matrix
         self.shape = matrix.shape
         self.dtype = matrix.dtype
-        self.n_values = int(matrix.nnz if sparse.issparse(matrix) else matrix.size)
+        self.sparse = bool(sparse.issparse(matrix))
+        self.n_values = int(matrix.nnz if self.sparse else matrix.size)
 
     def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
         for start, stop in ranges:
@@ -330,7 +365,8 @@ class LazyRows(RowStorage):
         self._X, self._order, self._transform = X, order, transform
         self.shape = X.shape
         self.dtype = np.dtype(dtype)
-        self.n_values = int(X.nnz if sparse.issparse(X) else X.size)
+        self.sparse = bool(sparse.issparse(X))
+        self.n_values = int(X.nnz if self.sparse else X.size)
         row_bytes = self.n_values / max(X.shape[0], 1) * self.dtype.itemsize
         self._at_once = max(int(_CACHED_BYTES / max(row_bytes, 1.0)), 64)
 
@@ -484,27 +520,59 @@ def _folds_of_groups(
     loads = np.zeros((folds, n_classes))
     found = np.empty(n_groups, dtype=np.intp)
     shuffled = rng.permutation(n_groups)
-    for group in shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]:
+    by_size = shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]
+    for group in by_size[:_LARGE_GROUPS]:
         unevenness = (loads * shares[group]).sum(axis=1)
         found[group] = np.argmin(unevenness)
         loads[found[group]] += shares[group]
+    # Of the many others, each class's in turn, the larger ones first.
+    others = by_size[_LARGE_GROUPS:]
+    others = others[np.argsort(counts[others].argmax(axis=1), kind="stable")]
+    found[others] = np.arange(others.size) % folds
     return found
+
+
+class GivenFolds(NamedTuple):
+    """Which rows must share a fold."""
+
+    groups: NDArray[np.intp] | None = None
+    fold_of_row: NDArray[np.intp] | None = None
+    """None if any row may lie anywhere."""
+    common: NDArray[np.intp] | None = None
+    """One of each of the rows that come often, the most frequent first."""
+
+
+def folds_of_rows(
+    X: Any, groups: NDArray[np.intp] | None, codes: NDArray[Any], folds: int, rng: np.random.Generator
+) -> GivenFolds:
+    """Return a fold for each row that keeps groups together; without groups, equal rows.
+
+    A model that has met a row would flatter itself on its duplicate. Rows that are a hundredth of all or more are
+    spread over the folds all the same: they will come again, and a model that has met none of them would be
+    another one. All rows may lie anywhere if else a class would be in one fold alone.
+    """
+    if groups is not None:
+        return GivenFolds(groups, _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups])
+    keys, first, numbers, counts = np.unique(
+        hash_rows(X), return_index=True, return_inverse=True, return_counts=True
+    )
+    if keys.size == codes.size:
+        return GivenFolds()
+    often = np.flatnonzero(counts >= _COMMON_SHARE * codes.size + 1)
+    common = first[often[np.argsort(-counts[often], kind="stable")]]
+    spread = np.flatnonzero(counts[numbers] >= _COMMON_SHARE * codes.size + 1)
+    numbers[spread] = keys.size + np.arange(spread.size)
+    numbers = np.unique(numbers, return_inverse=True)[1]
+    found = _folds_of_groups(numbers, codes.astype(np.intp), folds, rng)[numbers]
+    if min(np.unique(found[codes == code]).size for code in np.unique(codes)) < 2:
+        return GivenFolds(common=common)
+    return GivenFolds(numbers, found, common)
 
 
 def class_totals(signed_weights: NDArray[Any]) -> tuple[float, float]:
     """Return the weight of all positives and of all negatives."""
     positive, negative, _, _ = weight_moments(signed_weights)
     return positive, negative
-
-
-def squared_rows(X: Any) -> NDArray[np.floating[Any]]:
-    """Return the squared length of every row."""
-    squared: NDArray[np.floating[Any]] = np.empty(X.shape[0], dtype=X.dtype)
-    if sparse.issparse(X):
-        square_csr_rows(X.data, X.indptr, squared)
-    else:
-        square_dense_rows(X, squared)
-    return squared
 
 
 def sum_of_squares(X: Any) -> float:

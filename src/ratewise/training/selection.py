@@ -12,9 +12,9 @@ from ..measures import Measure, Rates
 from ..solvers.base import Scores, Solver
 from ..solvers.logistic import PenalizedLogistic, WeightedLogistic
 from ..solvers.state import LinearModel, mean_model
-from ..solvers.threshold import best_threshold, half_standard_error, quick_threshold, rates_at
+from ..solvers.threshold import BestThreshold, best_threshold, half_standard_error, quick_threshold, rates_at
 from . import config
-from .source import Statistics
+from .source import Statistics, TrainingRows
 
 NOTHING_LEARNED = (
     "No model could be learned: numbers beyond the range of float32 arose in every training run. Bring the "
@@ -31,14 +31,28 @@ class SelectionPlan(NamedTuple):
     starts: int
     small: bool
     """Few enough rows to evaluate a start pass by pass, and to try penalized ones."""
+    batch: bool = False
+    """Rows so few that all of them are learned from at once, and by the chosen stages once more in the end."""
 
     @property
     def models(self) -> int:
         """Of each stage."""
         return self.folds * self.repeats
 
+    def repeats_of(self, rows: TrainingRows) -> int:
+        """Return how often the folds of these rows were drawn."""
+        return rows.n_folds // self.folds
+
     @classmethod
-    def of(cls, statistics: Statistics, measure: Measure, validation_fraction: float | None) -> SelectionPlan:
+    def of(
+        cls,
+        statistics: Statistics,
+        measure: Measure,
+        validation_fraction: float | None,
+        *,
+        own_choice: bool = True,
+    ) -> SelectionPlan:
+        """Return the plan; ``own_choice`` is whether starts and passes are the library's to choose."""
         rarer = statistics.rarer_rows
         plenty = rarer >= config.PLENTY_PER_COLUMN * (statistics.n_features + 1)
         constrained = bool(measure.constraints(0.5))
@@ -46,6 +60,9 @@ class SelectionPlan(NamedTuple):
         few = config.FOLDS if constrained else 2
         least = (1 if plenty else few, 3 if constrained else 1)
         folds, starts = _within_budget(_effort(statistics, plenty), *least)
+        batch = own_choice and _few_enough_for_batches(statistics)
+        if batch:
+            folds = config.FOLDS
         small = starts > least[1]
         if validation_fraction is not None:
             folds = round(1.0 / validation_fraction)
@@ -54,7 +71,24 @@ class SelectionPlan(NamedTuple):
             folds = min(folds if validation_fraction is not None else config.FOLDS, statistics.n_groups)
         few_rows = statistics.rows < config.FEW_ROWS and rarer < config.FEW_POINTS
         repeats = config.REPEATS if few_rows else 1
-        return cls(max(min(folds, rarer), 1), repeats, starts, small)
+        if batch:
+            repeats = config.BATCH_REPEATS if rarer < config.BATCH_FEW_POINTS else 1
+        folds = max(min(folds, rarer), 1)
+        return cls(folds, repeats if folds > 1 else 1, starts, small, batch)
+
+
+def _few_enough_for_batches(statistics: Statistics) -> bool:
+    size = statistics.n_values * (8 if statistics.sparse else 4)
+    return statistics.in_memory and statistics.rows <= config.BATCH_ROWS and size <= config.IN_MEMORY_BYTES
+
+
+def batch_starts(measure: Measure, prevalence: float) -> list[PenalizedLogistic]:
+    """Return the penalized starts of few rows: weak and strong penalties, the one to sharpen from last."""
+    bounded = bool(measure.constraints(0.5))
+    natural = 0.5 if bounded else natural_exponent(measure, prevalence)
+    exponents = (0.0, 0.5, 1.0) if bounded else (0.0, 1.0)
+    by_distance = sorted(exponents, key=lambda exponent: -abs(exponent - natural))
+    return [PenalizedLogistic(exponent, C) for exponent in by_distance for C in config.BATCH_C]
 
 
 def _effort(statistics: Statistics, plenty: bool) -> float:
@@ -144,6 +178,11 @@ class Validated(NamedTuple):
     models: list[LinearModel]
     scores: Scores
 
+    def divided(self, spread: float) -> Validated:
+        """Return the stage with its scores, and its models, divided by this."""
+        models = [model.divided(spread) for model in self.models]
+        return self._replace(models=models, scores=self.scores._replace(values=self.scores.values / spread))
+
 
 class Selected(NamedTuple):
     """The stages that do about as well as the best: their mean model of each fold."""
@@ -154,6 +193,8 @@ class Selected(NamedTuple):
     """The very best of them."""
     tolerance: float
     """Values closer than this cannot be told apart."""
+    found: list[BestThreshold]
+    """Of every candidate, its best out-of-fold value."""
 
 
 def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -> Selected:
@@ -161,12 +202,13 @@ def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -
     if not candidates:
         raise ValueError(NOTHING_LEARNED)
     caution = math.sqrt(repeats)  # a row scored three times over tells no more than once
-    values = [
+    found = [
         quick_threshold(
             one.scores.values, one.scores.signed_weights, measure, caution=caution, points=one.scores.points
-        ).value
+        )
         for one in candidates
     ]
+    values = [one.value for one in found]
     best = max(values)
     prevalence, rarer = _prevalence_and_rarer(candidates[0].scores)
     tolerance = half_standard_error(best, measure.scale(prevalence), rarer / repeats)
@@ -175,7 +217,7 @@ def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -
         mean_model([candidates[k].models[fold] for k in chosen]) for fold in range(len(candidates[0].models))
     ]
     stages = tuple(candidates[k].stage for k in chosen)
-    return Selected(models, stages, candidates[values.index(best)].stage, tolerance)
+    return Selected(models, stages, candidates[values.index(best)].stage, tolerance, found)
 
 
 def _prevalence_and_rarer(scores: Scores) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..measures import Measure, Rates
-from ..rewards import Reward
+from ..rewards import Reward, Sigmoid
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
 from ..solvers.batch import maximize
 from ..solvers.multiclass import MultinomialLogistic
@@ -26,6 +26,8 @@ from ..transforms import Transform
 from .rows import ArrayRows
 
 R = TypeVar("R", bound=Run)
+
+ALL_ROWS = -1
 
 Progress = Callable[[dict[str, Any]], object]
 """Takes stage, done_rows, total_rows and, while rows are learned from in windows, tpr, tnr and value."""
@@ -46,6 +48,7 @@ class Statistics(NamedTuple):
     """Numbers that a pass reads."""
     sparse: bool
     n_groups: int | None = None
+    in_memory: bool = False
 
     @property
     def rarer_rows(self) -> int:
@@ -66,12 +69,14 @@ class TrainingRows(Protocol):
     """Points that one model meets in a pass over all rows."""
     whole_steps: bool
     """A pass is a few steps on all rows at once, not a step per point."""
+    common_rows: Any
+    """One of each of the rows that come often, transformed, the most frequent first; None where not looked for."""
 
     def summary(self, fold: int) -> Summary:
         """Sum up the rows that one pass of a run of this fold learns from."""
 
     def train(self, runs: Sequence[tuple[int, R]]) -> list[R]:
-        """Bring runs, each with its fold, to their end."""
+        """Bring runs, each with its fold, to their end; in memory, fold ``ALL_ROWS`` leaves none out."""
 
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
         """Score the validation rows of every fold by its own model."""
@@ -181,7 +186,9 @@ def answer(rows: ArrayRows, request: Request) -> Any:
             rewards, weights = (np.sum([one[k] for one in sums], axis=0) for k in (0, 1))
             return tuple((rewards / np.maximum(weights, 1e-300)).tolist())
         case Maximize(reward, class_weights):
-            return maximize(WeightedReward(rows, reward, class_weights), request)
+            objective = WeightedReward(rows, reward, class_weights)
+            by_curvature = request.few_rows and rows.curvature_is_cheap
+            return maximize(objective, request, objective.curvature if by_curvature else None)
     raise TypeError(f"{type(request).__name__} is no request that rows in memory can answer.")
 
 
@@ -254,6 +261,9 @@ class Runner:
         self.run.receive(found)
 
 
+_WINDOW = Sigmoid()  # its slope is the curvature of the logistic reward, to base e
+
+
 class WeightedReward:
     """Minus a weighted mean of the two classes' rewards, as a function of (weights, intercept), and its gradient.
 
@@ -262,24 +272,30 @@ class WeightedReward:
     """
 
     def __init__(self, rows: ArrayRows, reward: Reward, class_weights: tuple[float, float]):
+        self._signs, shares = rows.signs_and_shares
         on_positives, on_negatives = class_weights
-        weights = np.abs(rows.signed_weights, dtype=np.float64)
-        self._signs = np.sign(rows.signed_weights).astype(np.float64)
-        positive = self._signs > 0
-        per_point = np.where(
-            positive,
-            on_positives / max(weights[positive].sum(), 1e-300),
-            on_negatives / max(weights[~positive].sum(), 1e-300),
-        )
-        self._weights = weights * per_point / max(on_positives + on_negatives, 1e-300)
+        total = max(on_positives + on_negatives, 1e-300)
+        self._weights = np.where(self._signs > 0, on_positives / total, on_negatives / total) * shares
         self._rows = rows
         self._reward = reward
+        self._last: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def __call__(self, model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        margins = self._signs * self._rows.scores(model[:-1], model[-1])
-        loss = -float(self._weights @ self._reward.value(margins))
-        pull = -self._weights * self._signs * self._reward.slope(margins)
+        values, slopes = self._reward.value_and_slope(self._margins(model))
+        loss = -float(self._weights @ values)
+        pull = -self._weights * self._signs * slopes
         return loss, np.append(self._rows.weighted_sum(pull), pull.sum())
+
+    def curvature(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the second derivatives of the logistic reward; of the sigmoid, as if it were that."""
+        margins = self._margins(model)
+        pull = self._weights * _WINDOW.slope(margins)
+        return self._rows.weighted_products(pull / math.log(2.0) if self._reward.concave else pull)
+
+    def _margins(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self._last is None or self._last[0] is not model:
+            self._last = model, self._signs * self._rows.scores(model[:-1], model[-1])
+        return self._last[1]
 
 
 def reward_sums(

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..measures import Measure, Rates
 from ..solvers.base import History, Run, Scores, Solver, Task
-from ..solvers.sharpen import SharpenedRun
+from ..solvers.sharpen import BatchRun, Sharpen, SharpenedRun
 from ..solvers.state import LinearModel, mean_model
 from ..solvers.threshold import beside_tied_rows, rates_at, smoothed_threshold
 from ..transforms import Transform
 from . import config
 from .config import FitConfig
-from .selection import NOTHING_LEARNED, SelectionPlan, Validated, choose_threshold, select, starts_for
-from .source import FitResult, RowSource, Statistics, TrainingRows
+from .selection import (
+    NOTHING_LEARNED,
+    Selected,
+    SelectionPlan,
+    Validated,
+    batch_starts,
+    choose_threshold,
+    select,
+    starts_for,
+)
+from .source import ALL_ROWS, FitResult, RowSource, Statistics, TrainingRows
 
 _DIVERGED_TRIES = 5
+_BESIDE = 1e-3  # of the deviation of scores: more than rounding
 
 
 class Trainer:
@@ -58,9 +71,12 @@ class Trainer:
         settings = self._config
         sharpen = settings.sharpen
         assert sharpen is not None
+        own_choice = settings.start is None and settings.passes is None and sharpen.passes == "auto"
+        plan = SelectionPlan.of(statistics, settings.measure, settings.validation_fraction, own_choice=own_choice)
+        if plan.batch:
+            return self._fit_in_batches(source, statistics, plan, sharpen)
         whitened = settings.standardize and may_whiten(statistics)
         transform = source.transform(standardize=settings.standardize, whiten=whitened)
-        plan = SelectionPlan.of(statistics, settings.measure, settings.validation_fraction)
         rows = source.transformed(transform, plan.folds, plan.repeats, sharpen.row_limit)
         points = rows.points_per_pass
         starts = starts_for(settings.measure, statistics.prevalence, points, plan, whitened=whitened)
@@ -99,42 +115,82 @@ class Trainer:
             model, threshold, rates, stages, stage = self._mean_of_the_best(trained, rows, plan)
         return FitResult.of_model(transform, model, threshold, rates, makers[stage], statistics.points, stages)
 
+    def _fit_in_batches(
+        self, source: RowSource, statistics: Statistics, plan: SelectionPlan, sharpen: Sharpen
+    ) -> FitResult:
+        """Folds choose between the stages of one run, and tell the threshold; all rows make the model."""
+        measure = self._config.measure
+        transform = source.transform(standardize=self._config.standardize, whiten=False)
+        rows = source.transformed(transform, plan.folds, plan.repeats)
+        starts = batch_starts(measure, statistics.prevalence)
+
+        def run_of(fold: int, wanted: tuple[str, ...] | None = None) -> tuple[int, BatchRun]:
+            task = self._task(source, statistics, transform)
+            return fold, BatchRun(starts, task, sharpen.softness, rounds=config.BATCH_ROUNDS, wanted=wanted)
+
+        trained = rows.train([run_of(fold) for fold in range(rows.n_folds)])
+        # All stages are to count alike in their mean, in folds and on all rows.
+        validated = self._validated(trained, rows)
+        spreads = {one.stage: one.scores.mean_and_deviation()[1] for one in validated}
+        selected = self._select([one.divided(spreads[one.stage]) for one in validated], rows, plan)
+        for number, found in enumerate(selected.found, start=1):
+            tpr, tnr, _ = found.rates
+            self._history.record(
+                passes=number, points=number * statistics.rows, tpr=tpr, tnr=tnr, value=found.value, run=0
+            )
+        (whole,) = rows.train([run_of(ALL_ROWS, selected.stages)])
+        model = mean_model([one.normalized().divided(spreads[one.stage]) for one in whole.candidates])
+        threshold, rates = self._cut(model, selected, rows, plan)
+        maker = next(start for start in starts if selected.best.startswith(start.label))
+        return FitResult.of_model(transform, model, threshold, rates, maker, statistics.points, selected.stages)
+
     def _mean_of_the_best(
         self, runs: list[SharpenedRun], rows: TrainingRows, plan: SelectionPlan
     ) -> tuple[LinearModel, float, Rates, tuple[str, ...], str]:
         """Average all stages that do about as well as the best one, and cut where out-of-fold scores say."""
-        measure = self._config.measure
+        selected = self._select(self._validated(runs, rows), rows, plan)
+        model = mean_model(selected.models)
+        threshold, rates = self._cut(model, selected, rows, plan)
+        return model, threshold, rates, selected.stages, selected.best
+
+    def _validated(self, runs: Sequence[SharpenedRun | BatchRun], rows: TrainingRows) -> list[Validated]:
+        """Score the validation rows of every fold by its own model of each stage."""
         by_stage: dict[str, list[LinearModel]] = {}
         for run in runs:
             for candidate in run.candidates:
-                # Models of different folds come on different scales.
-                model = candidate.model.divided(candidate.deviation, candidate.mean)
-                by_stage.setdefault(candidate.stage, []).append(model)
+                by_stage.setdefault(candidate.stage, []).append(candidate.normalized())
         # A stage that was skipped in some fold, because its steps were too long, is no candidate.
-        validated = [
+        return [
             Validated(stage, models, rows.validation_scores(models))
             for stage, models in by_stage.items()
             if len(models) == rows.n_folds
         ]
-        repeats = rows.n_folds // plan.folds
-        selected = select(validated, measure, repeats=repeats)
-        del validated
+
+    def _select(self, validated: list[Validated], rows: TrainingRows, plan: SelectionPlan) -> Selected:
+        return select(validated, self._config.measure, repeats=plan.repeats_of(rows))
+
+    def _cut(
+        self, model: LinearModel, selected: Selected, rows: TrainingRows, plan: SelectionPlan
+    ) -> tuple[float, Rates]:
+        """Return the threshold that out-of-fold scores of the chosen stages tell, and their rates at it."""
+        measure = self._config.measure
         scores = rows.threshold_scores(selected.models, measure)
         threshold = smoothed_threshold(
             scores.values,
             scores.signed_weights,
             measure,
             selected.tolerance,
-            caution=math.sqrt(repeats),
+            caution=math.sqrt(plan.repeats_of(rows)),
             points=scores.points,
         )
-        model = mean_model(selected.models)
         own = rows.own_scores(model)
-        threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, selected.tolerance)
-        if own.all_equal:  # the folds' models may still differ, by chance
+        if plan.batch and not own.all_equal:  # scores of its own rows would flatter the model
+            threshold = _beside_common_rows(threshold, model, selected.models, rows.common_rows)
+        else:
+            threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, selected.tolerance)
+        if own.all_equal:  # the models of the folds may still differ, by chance
             scores = own
-        rates = rates_at(scores.values, scores.signed_weights, threshold)
-        return model, threshold, rates, selected.stages, selected.best
+        return threshold, rates_at(scores.values, scores.signed_weights, threshold)
 
     def _task(self, source: RowSource, statistics: Statistics, transform: Transform) -> Task:
         initial = None if self._before is None else LinearModel(*transform.transform_coef(*self._before))
@@ -180,6 +236,26 @@ def may_whiten(statistics: Statistics) -> bool:
         and statistics.rows >= config.WHITENED_ROWS
         and statistics.n_features <= config.WHITENED_COLUMNS
     )
+
+
+def _beside_common_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
+    """Return the threshold, moved so that rows that come often lie on the side that the folds' models put them.
+
+    Their scores are as many as there are folds, and the model's own lies somewhere between: the side of a
+    hundredth of all rows must not be left to that.
+    """
+    low, high = -math.inf, math.inf
+    for k in range(0 if common is None else common.shape[0]):
+        row = common[[k]]
+        called = np.mean([(row @ one.weights).item() + one.intercept > threshold for one in of_folds]) > 0.5
+        own = (row @ model.weights).item() + model.intercept
+        if called and own > low:
+            high = min(high, own)
+        elif not called and own < high:
+            low = max(low, own)
+    if low < threshold < high:
+        return threshold
+    return low + _BESIDE if threshold <= low else high - _BESIDE
 
 
 def _best_of(runs: list[SharpenedRun]) -> tuple[LinearModel, str]:

@@ -6,8 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
-from ratewise.streams import open_stream
+from ratewise.streams import DataError, open_stream
+from ratewise.streams.formats import arrow_files
 
 
 @pytest.fixture
@@ -58,3 +60,38 @@ def test_the_end_of_a_file_is_let_go_when_nobody_has_it_open(path, monkeypatch):
     assert stream._readers[0]._metadata is None
     list(stream.windows())
     assert stream._readers[0]._metadata is None
+
+
+def write_with_a_bad_dictionary(path, opener):
+    """Write a column whose code 3 stands for none of its two values, as a damaged file has it."""
+    codes = pa.array([0, 1, 3, 0] * 20, pa.int32())
+    column = pa.DictionaryArray.from_arrays(codes, ["red", "green"], safe=False)
+    batch = pa.record_batch([column, pa.array([0, 1] * 40)], ["colour", "label"])
+    with opener(str(path), batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def write_with_bad_offsets(path, opener):
+    offsets = pa.py_buffer(np.array([0, 3, 2**30, 9, *range(10, 87)], np.int32).tobytes())
+    column = pa.StringArray.from_buffers(80, offsets, pa.py_buffer(b"x" * 100))
+    batch = pa.record_batch([column, pa.array([0, 1] * 40)], ["colour", "label"])
+    with opener(str(path), batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+@pytest.mark.parametrize("write", [write_with_a_bad_dictionary, write_with_bad_offsets])
+@pytest.mark.parametrize("opener", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_arrays_that_point_outside_are_refused(tmp_path, write, opener):
+    write(tmp_path / "a.arrow", opener)
+    with pytest.raises(DataError, match=r"a\.arrow.*not a whole Arrow file"):
+        open_stream(tmp_path / "a.arrow", target="label").survey()
+
+
+def test_a_record_batch_is_not_unpacked_beyond_the_limit(tmp_path, monkeypatch):
+    table = pa.table({"a": np.zeros(100_000), "label": np.arange(100_000) % 2})
+    feather.write_feather(table, tmp_path / "a.feather", compression="lz4", chunksize=100_000)
+    monkeypatch.setattr(arrow_files, "LARGEST_UNPACKED", 1_000_000)
+    with pytest.raises(DataError, match=r"0\.0 GB would have to be unpacked at once.*write_feather"):
+        open_stream(tmp_path / "a.feather", target="label")
+    feather.write_feather(table, tmp_path / "b.feather", compression="lz4", chunksize=10_000)
+    assert open_stream(tmp_path / "b.feather", target="label").n_rows == 100_000

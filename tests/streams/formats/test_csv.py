@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -260,3 +262,37 @@ def test_a_model_decides_how_columns_are_read(write):
     assert window.labels is None
     with pytest.raises(DataError, match="no column 'b', which the model was trained on"):
         open_stream(write(lines("7", header="a"), "c"), encoder=stream.encoder)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a,label\r1,0\r2,1\r", "lines end in CR"),
+        (b"a,b,label\n1,caf\xe9,0\n2,x,1\n", "column 'b': there is text that is not UTF-8.*iconv -f latin1"),
+        (b"pr\xe9nom,label\n1,0\n2,1\n", "header is not UTF-8.*iconv -f latin1"),
+        (bytes(1000), "zero bytes"),
+        (b"x" * 3_000, "first line has more than 2,600 bytes"),
+        (b"a,label\n1," + b"y" * 2_000 + b"\n2,no\n", "row 1, column 'label': a label of 2,000 characters"),
+    ],
+)
+def test_what_is_no_table_is_told_in_a_sentence(tmp_path, monkeypatch, content, words):
+    monkeypatch.setattr("ratewise.streams.formats.csv._LONGEST_HEAD", 2_500)
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(DataError, match=words):
+        open_stream(tmp_path / "a.csv", target="label").survey()
+
+
+def test_a_header_of_many_columns_is_read_in_time(tmp_path):
+    names = [f"c{j}" for j in range(20_000)]
+    lines = [",".join(["label", *names])] + [",".join([str(i % 2), *(["1"] * 20_000)]) for i in range(4)]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    began = time.process_time()
+    stream = open_stream(tmp_path / "a.csv", target="label")
+    assert time.process_time() - began < 3.0  # 20 s if every name is compared with every other
+    assert stream.encoder.n_columns == 20_000
+
+
+def test_a_closed_standard_input_is_told(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DataError, match="Standard input is closed"):
+        open_stream("-", format="csv", target="label")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import struct
+import zipfile
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from ratewise.streams import DataError, open_stream
+from ratewise.streams.formats import numpy_files
 
 X = np.random.default_rng(0).normal(size=(500, 4)).astype(np.float32)
 Y = (np.arange(500) % 3 == 0).astype(np.int8)
@@ -176,3 +180,72 @@ def test_a_target_file_of_another_length_is_refused(tmp_path):
     np.save(tmp_path / "y.npy", Y[:-1])
     with pytest.raises(DataError, match=r"a\.npy: 500 rows, and 499 values of the target"):
         open_stream(tmp_path / "a.npy", target=str(tmp_path / "y.npy"))
+
+
+def header_of(array, **changes):
+    """Return the bytes of an npy file whose header says something else."""
+    described = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape} | changes
+    header = (repr(described) + " " * 200)[:117].encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + array.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"shape": (10**6, 10**6)}, "does not fit"),
+        ({"shape": (2**62, 4)}, "does not fit"),
+        ({"shape": (-4, 3)}, "does not fit"),
+        ({"shape": (3, 2, 2)}, "3 dimensions"),
+        ({"shape": ()}, "0 dimensions"),
+        ({"descr": "|O"}, "Python objects"),
+        ({"descr": "<c8"}, "numbers are expected here, and the type is complex64"),
+        ({"descr": "<M8[s]"}, "numbers are expected"),
+        ({"descr": "nonsense"}, "not a whole npy file"),
+        ({"shape": "(1,"}, "not a whole npy file"),
+    ],
+)
+def test_a_header_that_does_not_fit_is_refused_before_reading(tmp_path, changes, words):
+    content = header_of(np.ones((4, 3), np.float64), **changes)
+    (tmp_path / "a.npy").write_bytes(content)
+    with pytest.raises(DataError, match=words):
+        open_stream(tmp_path / "a.npy")
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("X.npy", content)
+    with pytest.raises(DataError, match=words):
+        open_stream(tmp_path / "a.npz")
+
+
+CSR_FAULTS = {
+    "a column too large": {"indices": lambda a: np.where(np.arange(a.size) == 5, 99, a)},
+    "a column below 0": {"indices": lambda a: np.where(np.arange(a.size) == 5, -1, a)},
+    "indptr falls": {"indptr": lambda a: a[::-1]},
+    "indptr ends outside": {"indptr": lambda a: a + np.arange(a.size)},
+    "indptr begins below 0": {"indptr": lambda a: a - 1},
+    "too few numbers": {"data": lambda a: a[:-3]},
+    "indptr too short": {"indptr": lambda a: a[:-1]},
+    "a shape of three": {"shape": lambda a: np.append(a, 1)},
+    "a shape below 0": {"shape": lambda a: -a},
+    "more columns than possible": {"shape": lambda a: a * [1, 2**40]},
+    "indices that are no whole numbers": {"indices": lambda a: a + 0.5},
+    "a matrix of indices": {"indices": lambda a: a.reshape(-1, 2)},
+}
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("fault", CSR_FAULTS)
+def test_csr_arrays_that_point_outside_are_refused(tmp_path, save, fault):
+    matrix = sparse.csr_array(np.tile([[1.0, 0.0, 2.0, 0.0], [0.0, 3.0, 0.0, 4.0]], (50, 1)))
+    arrays = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
+    arrays |= {"shape": np.array(matrix.shape), "y": np.arange(matrix.shape[0]) % 2}
+    for key, change in CSR_FAULTS[fault].items():
+        arrays[key] = change(arrays[key])
+    save(tmp_path / "a.npz", **arrays)
+    with pytest.raises(DataError, match=r"a\.npz"):
+        open_stream(tmp_path / "a.npz").survey()
+
+
+def test_an_archive_is_not_unpacked_beyond_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(numpy_files, "LARGEST_UNPACKED", 10_000)
+    np.savez_compressed(tmp_path / "a.npz", X=np.zeros((1000, 50), order="F"), y=np.arange(1000) % 2)
+    with pytest.raises(DataError, match=r"unpacked at once\. Save it with numpy\.savez"):
+        open_stream(tmp_path / "a.npz")

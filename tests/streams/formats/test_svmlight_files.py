@@ -123,3 +123,12 @@ def test_standard_input_that_grows_wider_asks_for_the_width(monkeypatch):
         whole(open_stream("-", format="svmlight", window_rows=1000))
     monkeypatch.setattr("sys.stdin", _Stdin(lines))
     assert whole(open_stream("-", format="svmlight", window_rows=1000, features=9)).shape == (160_001, 9)
+
+
+def test_a_width_that_is_a_slip_in_one_index_is_refused_unless_it_is_meant(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1 2:3\n0 1:2 30000000:1\n")
+    with pytest.raises(DataError, match=r"30,000,000 columns, for 4 numbers .* say features=30000000"):
+        open_stream(tmp_path / "a.svm").survey()
+    assert open_stream(tmp_path / "a.svm", features=30_000_000).survey().rows == 2
+    with pytest.raises(DataError, match="at most 67,108,864"):
+        open_stream(tmp_path / "a.svm", features=10**9)

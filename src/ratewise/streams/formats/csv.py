@@ -19,6 +19,7 @@ arrow_csv = need_pyarrow("CSV", "pyarrow.csv")
 
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _HEAD_BYTES = 4 << 20
+_LONGEST_HEAD = 64 << 20
 _BLOCK_BYTES = 1 << 20
 _TO_UTF8 = "Convert the file: iconv -f latin1 -t utf-8 FILE > NEW, if it is Latin-1."
 _MANY_COLUMNS = 1000
@@ -52,6 +53,8 @@ class CsvReader(TextReader, TableReader):
         with self._opened() as file:
             try:
                 head = file.read(_HEAD_BYTES)
+                while head.count(b"\n") < 2 and len(head) < _LONGEST_HEAD and (more := file.read(_HEAD_BYTES)):
+                    head += more  # until there is a row
             except (OSError, ValueError) as error:
                 raise DataError(
                     f"{self.name}: it cannot be unpacked; it may have been cut off. ({error})"
@@ -62,7 +65,7 @@ class CsvReader(TextReader, TableReader):
         if not body.strip():
             raise DataError(f"{self.name}: the file is empty.")
         header, newline, lines = body.partition(b"\n")
-        self._check_header(header, bool(newline), len(head) >= _HEAD_BYTES)
+        self._check_header(header, is_whole=bool(newline) or len(head) < _LONGEST_HEAD)
         self._delimiter, names = self._names(header)
         if len(head) >= _HEAD_BYTES:  # the last line may be cut
             lines = lines[: lines.rfind(b"\n") + 1]
@@ -73,16 +76,16 @@ class CsvReader(TextReader, TableReader):
         if self.has_rows:
             self.schema = self._inferred(lines)
 
-    def _check_header(self, header: bytes, ends: bool, is_long: bool) -> None:
+    def _check_header(self, header: bytes, is_whole: bool) -> None:
         if b"\0" in header:
             raise DataError(f"{self.name}: there are zero bytes in the header. This is no CSV file, or not UTF-8.")
         if b"\r" in header.rstrip(b"\r"):
             raise DataError(
                 f"{self.name}: its lines end in CR, as on old Macs. Write them anew: tr '\\r' '\\n' < FILE > NEW."
             )
-        if is_long and not ends:
+        if not is_whole:
             raise DataError(
-                f"{self.name}: the first line is longer than {_HEAD_BYTES:,} bytes. Is this a CSV file?"
+                f"{self.name}: the first line has more than {len(header):,} bytes. Is this a CSV file?"
             )
 
     def _names(self, header: bytes) -> tuple[str, list[str]]:

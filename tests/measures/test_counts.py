@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import beta
 
-from ratewise.cli._data import Confusion, Tally, interval, resampled, values_of
 from ratewise.measures import FunctionMeasure, get_measure, measure_names, rates_from_labels
+from ratewise.measures.counts import Confusion, Tally, interval, normal_draws, resampled, values_of
 
 quick = settings(deadline=None, max_examples=50)
+NORMALS = normal_draws(0)
+
+
+def middle(values):
+    """The interval without a value to include."""
+    return interval(values, float(np.median(values)))
 
 
 @quick
@@ -29,7 +36,7 @@ def test_counts_add_up_however_the_rows_are_cut(rows, cut):
         assert confusion.rates == pytest.approx(rates_from_labels(truth, called, pos_label=True))
 
 
-def test_drawing_counts_is_drawing_rows():
+def test_drawing_counts_is_as_drawing_rows():
     rng = np.random.default_rng(0)
     truth = rng.random(300) < 0.3
     called = np.where(rng.random(300) < 0.8, truth, ~truth)
@@ -38,22 +45,36 @@ def test_drawing_counts_is_drawing_rows():
     for _ in range(2000):
         sample = rng.integers(0, 300, size=300)
         by_rows.append(measure.score(truth[sample], called[sample], pos_label=True))
-    by_counts = values_of(measure, resampled(Confusion().plus(truth, called), seed=1))
-    assert np.allclose(interval(by_rows), interval(by_counts), atol=0.015)
+    by_counts = values_of(measure, resampled(Confusion().plus(truth, called), NORMALS))
+    assert np.allclose(middle(by_rows), middle(by_counts), atol=0.015)
     assert np.std(by_counts) == pytest.approx(np.std(by_rows), rel=0.1)
 
 
 def test_the_interval_is_as_wide_as_it_should_be():
-    many = resampled(Confusion(9000, 1000, 1000, 9000), seed=0)
-    low, high = interval(many.tpr)
+    many = resampled(Confusion(9000, 1000, 1000, 9000), NORMALS)
+    low, high = interval(many.tpr, 0.9)
     assert (high - low) / 2 == pytest.approx(1.96 * np.sqrt(0.9 * 0.1 / 10_000), rel=0.1)
 
 
 @pytest.mark.parametrize("name", measure_names())
-def test_every_measure_is_finite_on_samples_that_lost_a_class(name):
-    draws = resampled(Confusion(1, 0, 1, 30), seed=0)
-    assert (draws.prevalence == 0).any()
+def test_every_measure_is_finite_on_samples_that_lost_a_cell(name):
+    draws = resampled(Confusion(1, 0, 0, 30), NORMALS)
+    assert (draws.tpr == 1).any()
     assert np.isfinite(values_of(get_measure(name), draws)).all()
+
+
+@pytest.mark.parametrize(("found", "positives"), [(0, 3), (3, 3), (1, 12), (60, 100), (997, 1000)])
+def test_the_interval_of_a_rate_is_that_of_jeffreys(found, positives):
+    rate, draws = found / positives, resampled(Confusion(found, positives - found, 5, 95), NORMALS)
+    low, high = beta.ppf([0.025, 0.975], found + 0.5, positives - found + 0.5)
+    expected = min(low, rate), max(high, rate)
+    assert interval(draws.tpr, rate) == pytest.approx(expected, abs=0.02 + 0.06 * (high - low))
+
+
+def test_a_few_positives_all_missed_do_not_prove_that_all_would_be():
+    low, high = interval(resampled(Confusion(0, 3, 0, 100), NORMALS).tpr, 0.0)
+    assert low == 0.0
+    assert high > 0.4
 
 
 def test_measures_written_for_single_numbers_are_taken_one_by_one():
@@ -61,7 +82,7 @@ def test_measures_written_for_single_numbers_are_taken_one_by_one():
         def value(self, tpr, tnr, prevalence):
             return min(tpr, tnr) if tpr > 0.5 else 0.0
 
-    draws = resampled(Confusion(30, 10, 5, 60), seed=0)
+    draws = resampled(Confusion(30, 10, 5, 60), NORMALS)
     function = FunctionMeasure(lambda tpr, tnr: min(tpr, tnr) if tpr > 0.5 else 0.0)
     assert np.array_equal(values_of(Single(), draws), values_of(function, draws))
 
@@ -91,6 +112,6 @@ def test_drawing_weights_is_drawing_weighted_rows():
     for _ in range(2000):
         sample = rng.integers(0, 400, size=400)
         by_rows.append(measure.score(truth[sample], called[sample], sample_weight=weights[sample], pos_label=True))
-    by_weights = values_of(measure, resampled(tally.confusion, 1, tally.squares))
+    by_weights = values_of(measure, resampled(tally.confusion, NORMALS, tally.squares))
     assert np.std(by_weights) == pytest.approx(np.std(by_rows), rel=0.15)
-    assert interval(by_weights) == pytest.approx(interval(by_rows), abs=0.02)
+    assert middle(by_weights) == pytest.approx(middle(by_rows), abs=0.02)

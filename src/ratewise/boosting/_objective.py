@@ -1,0 +1,167 @@
+"""A measure in the places where boosting libraries take a function: objective and evaluation metric."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from ..estimators._crossfit import cost_weights_at
+from ..measures import Measure, get_measure
+from ..solvers.threshold import best_threshold, quick_threshold, rates_at
+
+# The largest Newton step that a row may ask for, in log odds. Without a limit a positive row with a very low score
+# asks for 1/p, and a leaf of few rows takes such a step.
+_LARGEST_STEP = 4.0
+
+
+class _Rows(NamedTuple):
+    """The scores of some rows, their labels as 0 and 1, and their weights."""
+
+    scores: NDArray[np.float64]
+    positive: NDArray[np.bool_]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, first: Any, second: Any, sample_weight: Any) -> _Rows:
+        """Take (scores, data set) as ``train`` passes them, or (labels, scores) as the scikit-learn classes do."""
+        if hasattr(second, "get_label"):
+            labels, scores, sample_weight = second.get_label(), first, second.get_weight()
+        else:
+            labels, scores = first, second
+        scores, labels = np.asarray(scores, dtype=np.float64), np.asarray(labels)
+        if scores.ndim != 1 or scores.shape != labels.shape:
+            raise ValueError(
+                f"A measure of two classes needs one score per row; got scores of shape {scores.shape} for labels "
+                f"of shape {labels.shape}. For more classes fit one model per class."
+            )
+        positive = labels == 1
+        if not (positive | (labels == 0)).all():
+            found = ", ".join(map(str, np.unique(labels)[:5].tolist()))
+            raise ValueError(f"Labels must be 0 and 1; got {found}. Encode them, for instance as (y == positive).")
+        if positive.all() or not positive.any():
+            raise ValueError(
+                f"All {labels.size} labels are {int(positive.any())}: a measure needs rows of both classes, among "
+                "the evaluation rows too. Stratify the split."
+            )
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                "The booster's scores contain NaN or infinity. Lower its learning rate, or raise min_child_weight."
+            )
+        weights = np.ones(labels.size) if sample_weight is None or np.size(sample_weight) == 0 else sample_weight
+        return cls(scores, positive, np.asarray(weights, dtype=np.float64))
+
+    def signed_weights(self) -> NDArray[np.float64]:
+        return np.where(self.positive, self.weights, -self.weights)
+
+
+class MeasureObjective:
+    """Train LightGBM or XGBoost for the measure you report: an objective for ``train`` and for the classifiers.
+
+    Log loss whose two class weights are those that the measure asks for at the rates of the current scores, cut at
+    their best threshold, as AMP and the dual pair of SPADE have them. They are taken anew before each tree, have
+    the mean 1, and are tempered towards the square root of (1-p)/p, so that rare positives do not dominate the
+    fit. No row asks for a step above 4 in log odds.
+
+    Scores start at 0, are weighted log odds, and need a threshold of their own:
+    :class:`~ratewise.MeasureMaximizer` around the classifier chooses it from out-of-fold scores, and
+    :func:`ratewise.solvers.best_threshold` from any validation rows.
+
+    Parameters
+    ----------
+    measure : str or Measure, default="f1"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.boosting import MeasureObjective
+    >>> objective = MeasureObjective("f1")
+    >>> gradient, hessian = objective(np.array([0, 0, 0, 1]), np.zeros(4))
+    >>> bool(gradient[3] < 0 < gradient[0] < -gradient[3])
+    True
+    """
+
+    def __init__(self, measure: str | Measure = "f1"):
+        self.measure = get_measure(measure)
+
+    def __repr__(self) -> str:
+        return f"MeasureObjective({self.measure!r})"
+
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        """Return the gradient and the hessian of each row.
+
+        Takes (scores, data set), as ``lightgbm.train`` and ``xgboost.train`` pass them, or (labels, scores,
+        weights).
+        """
+        rows = _Rows.of(first, second, sample_weight)
+        rates = quick_threshold(rows.scores, rows.signed_weights(), self.measure).rates
+        ratio = cost_weights_at(self.measure, rates).tempered_ratio(rates.prevalence)
+        weights = np.where(rows.positive, ratio, 1.0) * rows.weights
+        weights *= rows.weights.sum() / weights.sum()
+        probability = expit(rows.scores)
+        gradient = probability - rows.positive
+        hessian = np.maximum(probability * (1.0 - probability), np.abs(gradient) / _LARGEST_STEP)
+        return weights * gradient, np.maximum(weights * hessian, 1e-16)
+
+
+class MeasureMetric:
+    """Evaluate and stop boosting by the measure you report, at its best threshold on the evaluation rows.
+
+    As it is for ``feval`` of ``lightgbm.train``, ``eval_metric`` of ``LGBMClassifier.fit``, ``custom_metric`` of
+    ``xgboost.train`` and ``eval_metric`` of CatBoost. ``XGBClassifier`` takes its method:
+    ``eval_metric=MeasureMetric("f1").score``. XGBoost minimises metrics that it does not know: give its
+    ``EarlyStopping`` callback ``maximize=True``.
+
+    Parameters
+    ----------
+    measure : str or Measure, default="f1"
+    threshold : float, optional
+        Evaluate at this score instead: a probability where the booster passes probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.boosting import MeasureMetric
+    >>> metric = MeasureMetric("f1")
+    >>> metric(np.array([0, 0, 1, 1]), np.array([0.1, 0.2, 0.3, 0.9]))
+    ('f1', 1.0, True)
+    >>> MeasureMetric("f1", threshold=0.5).score(np.array([0, 0, 1, 1]), np.array([0.1, 0.2, 0.3, 0.9])) < 0.7
+    True
+    """
+
+    def __init__(self, measure: str | Measure = "f1", *, threshold: float | None = None):
+        self.measure = get_measure(measure)
+        self.threshold = threshold
+        self.name = measure if isinstance(measure, str) else self.measure.label
+
+    def __repr__(self) -> str:
+        return f"MeasureMetric({self.measure!r}, threshold={self.threshold!r})"
+
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Any, ...]:
+        """Return (name, value) to XGBoost, and (name, value, True) to LightGBM: higher is better."""
+        value = self._value(_Rows.of(first, second, sample_weight))
+        for_xgboost = hasattr(second, "num_row")
+        return (self.name, value) if for_xgboost else (self.name, value, True)
+
+    def score(self, y_true: Any, y_score: Any, sample_weight: Any = None) -> float:
+        """Return the value of scores, for ``XGBClassifier`` and for use by hand."""
+        return self._value(_Rows.of(y_true, y_score, sample_weight))
+
+    def _value(self, rows: _Rows) -> float:
+        signed = rows.signed_weights()
+        if self.threshold is None:
+            return best_threshold(rows.scores, signed, self.measure).value
+        return float(self.measure.value(*rates_at(rows.scores, signed, self.threshold)))
+
+    # CatBoost asks for a metric in three parts.
+    def evaluate(self, approxes: Any, target: Any, weight: Any) -> tuple[float, float]:
+        """Return the value and a weight of 1, for CatBoost; scores are log odds."""
+        return self.score(np.asarray(target), np.asarray(approxes[0]), weight), 1.0
+
+    def is_max_optimal(self) -> bool:
+        return True
+
+    def get_final_error(self, error: float, weight: float) -> float:
+        return error

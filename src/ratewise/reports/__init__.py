@@ -1,0 +1,8 @@
+"""Reports: one HTML file about a classifier on labelled rows, and a model card from the same facts."""
+
+from __future__ import annotations
+
+from .card import model_card
+from .report import Report, report
+
+__all__ = ["Report", "model_card", "report"]

@@ -1,0 +1,90 @@
+"""The sentences of a report: what was trained for, and what to expect."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal
+
+from ..measures import FBeta, Measure
+from ._scored import Estimate, ScoredModel
+
+_MEANINGS = {
+    "MinRate": "the worse of two shares: the positives it finds, and the negatives it leaves alone",
+    "WeightedMin": "1 minus the worse of the two weighted error rates",
+    "HMean": "the harmonic mean of the share of positives found and the share of negatives left alone",
+    "GMean": "the geometric mean of the share of positives found and the share of negatives left alone",
+    "QMean": "1 minus the distance from a perfect classifier",
+    "BalancedAccuracy": "the mean of the share of positives found and the share of negatives left alone",
+    "Jaccard": "the overlap of the true positives and the rows called positive",
+    "GowerLegendre": "the accuracy, with mistakes counted by another weight",
+    "Tversky": "the overlap of the true and the predicted positives, with a price on each kind of mistake",
+    "CohenKappa": "the agreement with the truth beyond chance",
+    "MatthewsCorrelation": "the correlation of truth and prediction",
+    "FowlkesMallows": "the geometric mean of precision and recall",
+    "NetBenefit": "the true positives per row, less the false ones at their price",
+    "CostMatrix": "minus the mean cost per row",
+    "TPRAtTNR": "the share of positives found, where enough of the negatives are left alone",
+    "TPRAtFPR": "the share of positives found, where few enough of the negatives are called positive",
+    "RecallAtPrecision": "the share of positives found, where enough of the rows called positive are positive",
+    "PrecisionAtRecall": "the share of positives among the rows called positive, where enough positives are found",
+}
+
+
+def shown(number: float, digits: int = 4) -> str:
+    """Return a number with so many digits, rounded as a browser does: the exact half away from zero."""
+    rounded = Decimal(number + 0.0).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    return f"{rounded:f}"
+
+
+def percent(share: float) -> str:
+    return f"{shown(100.0 * share, 1)}%"
+
+
+def meaning(measure: Measure) -> str:
+    """Return a measure in words, for people who do not know its name."""
+    if isinstance(measure, FBeta):
+        weight = "" if measure.beta == 1 else f", {'recall' if measure.beta > 1 else 'precision'} weighing more"
+        return (
+            "the harmonic mean of recall (the share of positives found) and precision (the share of positives "
+            f"among the rows called positive){weight}"
+        )
+    return _MEANINGS.get(type(measure).__name__, "a measure of the two rates below")
+
+
+def sentences(model: ScoredModel, *, alone: bool) -> list[str]:
+    """Return what to expect of a model on new rows, in words."""
+    confusion, _ = model.confusion()
+    found, rates = model.at(), confusion.rates
+    rows, positive, negative = model.rows.positive.size, *model.rows.names
+    trained = f"{'It' if alone else model.name} {model.facts.get('trained', 'is judged by')} {model.measure_name}"
+    lines = [
+        f"{trained}: {meaning(model.measure)}.",
+        f"On these {rows:,} rows its {model.measure_name} is {_number(found[model.measure_name])}.",
+        f"Of 100 rows that are {positive} it finds {_of_hundred(found['TPR'])}. Of 100 rows that are {negative} it "
+        f"wrongly calls {_of_hundred(_rest(found['TNR']))} {positive}.",
+        f"Where it says {positive}, it is right in {_of_hundred(found['precision'])} of 100 cases, as long as "
+        f"{percent(rates.prevalence)} of the rows are {positive}, as here.",
+    ]
+    expected = model.facts.get("expected")
+    if expected is not None:
+        lines.append(
+            f"Its training promised a TPR of {percent(expected.tpr)} and a TNR of {percent(expected.tnr)}, where "
+            f"{percent(expected.prevalence)} of the rows were {positive}."
+        )
+    if model.facts.get("threshold_from_these_rows"):
+        lines.append(
+            "Its threshold is the best one for these very rows, so that these numbers are too good for new ones."
+        )
+    return lines
+
+
+def _number(one: Estimate) -> str:
+    return f"{shown(one.value)} (with 95% confidence between {shown(one.low)} and {shown(one.high)})"
+
+
+def _of_hundred(one: Estimate) -> str:
+    value, low, high = (shown(100.0 * share, 1) for share in one)
+    return f"{value} ({low} to {high})"
+
+
+def _rest(one: Estimate) -> Estimate:
+    return Estimate(1.0 - one.value, 1.0 - one.high, 1.0 - one.low)

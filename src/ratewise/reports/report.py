@@ -1,0 +1,327 @@
+"""The report: everything about a classifier on labelled rows, in one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import __version__
+from .._atomic import write_bytes
+from ..measures import Measure, Rates, get_measure
+from ..measures.counts import values_of
+from ..plots._scores import (
+    inner_classifier,
+    positive_class,
+    scores_from_estimator,
+    scores_from_predictions,
+    threshold_of,
+)
+from ..solvers.threshold import best_threshold
+from ._facts import influences_of, path_of, sliced_columns
+from ._scored import NORMALS, LabelledRows, ScoredModel, formula_of, measures_with, significant
+from ._words import sentences
+
+_GRID = 61
+
+
+class Report:
+    """A report about one or more classifiers on labelled rows: counts and numbers, no rows.
+
+    In a notebook it shows itself. Make one with :func:`report`, or from scores with :meth:`from_scores`.
+
+    Attributes
+    ----------
+    models : list of ScoredModel
+        Each with ``at()``: TPR, TNR, precision and every measure, with intervals, at its own threshold.
+    title : str
+
+    Examples
+    --------
+    >>> from ratewise import Report
+    >>> about = Report.from_scores([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1], measure="gmean", threshold=0.5)
+    >>> about.models[0].at()["TPR"].value
+    0.5
+    """
+
+    def __init__(self, models: list[ScoredModel], *, title: str | None = None):
+        self.models = models
+        self.title = title or f"Report: {', '.join(model.name for model in models)}"
+
+    @classmethod
+    def from_estimators(
+        cls,
+        models: Mapping[str, Any],
+        X: Any,
+        y: Any,
+        *,
+        measure: str | Measure | None = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        slices: Any = None,
+        title: str | None = None,
+    ) -> Self:
+        """Report on fitted classifiers, by name; see :func:`report`."""
+        if not models:
+            raise ValueError("There is no model to report on.")
+        found = []
+        for name, model in models.items():
+            positive = positive_class(model, pos_label)
+            scores, threshold = _scores_and_threshold(model, X, y, sample_weight, positive)
+            rows = _labelled(scores.signed_weights, sample_weight is not None, y, positive)
+            judged_by, facts = _facts(model, measure)
+            one = ScoredModel(
+                name, rows, scores.scores, threshold, judged_by, hasattr(model, "predict_proba"), facts
+            )
+            facts["influences"] = influences_of(model, X, y, judged_by, positive)
+            facts["groups"] = one.groups(sliced_columns(X, slices, rows.positive.size))
+            found.append(one)
+        return cls(found, title=title)
+
+    @classmethod
+    def from_scored(
+        cls, model: Any, scores: Any, y: Any, measure: Any, sample_weight: Any, columns: Mapping[str, Any]
+    ) -> Self:
+        """Report on a fitted MeasureClassifier whose decision function was computed elsewhere, from files say."""
+        positive = positive_class(model, None)
+        second = bool(positive == model.classes_[1])
+        checked = scores_from_predictions(y, scores if second else -scores, sample_weight, positive)
+        rows = _labelled(checked.signed_weights, sample_weight is not None, y, positive)
+        judged_by, facts = _facts(model, measure)
+        threshold = 0.0 if second else float(np.nextafter(0.0, -1.0))  # a score of 0 is the first class
+        one = ScoredModel(type(model).__name__, rows, checked.scores, threshold, judged_by, facts=facts)
+        facts["influences"] = influences_of(model, None, y, judged_by, positive)
+        facts["groups"] = one.groups(sliced_columns(None, dict(columns), rows.positive.size))
+        return cls([one])
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Any,
+        y: Any,
+        *,
+        measure: str | Measure = "f1",
+        threshold: float | Mapping[str, float] | None = None,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        slices: Mapping[str, Any] | None = None,
+        name: str = "scores",
+        title: str | None = None,
+    ) -> Self:
+        """Report on scores, of whatever model.
+
+        Parameters
+        ----------
+        scores : array, or dict of name and array
+            One number per row, higher for the positive class; of several models, by name.
+        y : array of labels
+        measure : str or Measure
+            What to judge by.
+        threshold : float, or dict of name and float, optional
+            Rows that score above it are called positive; the best of these rows for the measure unless given.
+        sample_weight : array, optional
+        pos_label : label, optional
+            The class called positive; the last in sorted order unless given.
+        slices : dict of name and array, optional
+            Columns to group the rows by.
+        name : str
+            Of the model, if there is one.
+        title : str, optional
+        """
+        given = scores if isinstance(scores, Mapping) else {name: scores}
+        measure, found = get_measure(measure), []
+        for one, values in given.items():
+            checked = scores_from_predictions(y, values, sample_weight, pos_label)
+            cut = threshold.get(one) if isinstance(threshold, Mapping) else threshold
+            facts: dict[str, Any] = {"threshold_from_these_rows": cut is None}
+            if cut is None:
+                cut = best_threshold(*checked, measure).threshold
+            classes = np.unique(np.asarray(y))
+            rows = _labelled(
+                checked.signed_weights, sample_weight is not None, y, classes[1] if pos_label is None else pos_label
+            )
+            probabilities = bool(checked.scores.min() >= 0 and checked.scores.max() <= 1)
+            model = ScoredModel(str(one), rows, checked.scores, float(cut), measure, probabilities, facts)
+            facts["groups"] = model.groups(sliced_columns(None, slices or {}, rows.positive.size))
+            found.append(model)
+        return cls(found, title=title)
+
+    def html(self) -> str:
+        """Return the page: one file with its styles, its program and its numbers, and nothing from elsewhere."""
+        part = files(__package__).joinpath
+        data = json.dumps(self._data(), separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+        parts = {
+            "title": html.escape(self.title),
+            "summary": self._summary(),
+            "version": __version__,
+            "style": part("page.css").read_text("utf-8"),
+            "measures": part("measures.js").read_text("utf-8"),
+            "program": part("page.js").read_text("utf-8"),
+            "data": data,
+        }
+        return re.sub(r"{{(\w+)}}", lambda place: parts[place[1]], part("page.html").read_text("utf-8"))
+
+    def save(self, path: str | os.PathLike[str] | BinaryIO) -> None:
+        """Write the page to a file, whole or not at all."""
+        write_bytes(path, self.html().encode("utf-8"))
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe title="{html.escape(self.title)}" style="width:100%;height:820px;border:1px solid #8888" '
+            f'srcdoc="{html.escape(self.html())}"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self.title}: save(path) writes it as HTML>"
+
+    def _summary(self) -> str:
+        """Return the words at the top: plain HTML, which needs no program to be read."""
+        alone = len(self.models) == 1
+        return "\n".join(
+            f"<p>{' '.join(html.escape(line) for line in sentences(model, alone=alone))}</p>" for model in self.models
+        )
+
+    def _data(self) -> dict[str, Any]:
+        first = self.models[0]
+        measures = {name: one for model in self.models for name, one in measures_with(model.measure).items()}
+        formulas = {name: formula_of(one) for name, one in measures.items()}
+        return {
+            "positive": first.rows.names[0],
+            "negative": first.rows.names[1],
+            "rows": first.rows.positive.size,
+            "weighted": first.rows.weights is not None,
+            "normals": NORMALS.ravel().tolist(),
+            "measures": [
+                {"name": name, "formula": formula, **({} if formula else _as_table(measures[name], first))}
+                for name, formula in formulas.items()
+            ],
+            "models": [self._model(model, measures, formulas) for model in self.models],
+        }
+
+    @staticmethod
+    def _model(model: ScoredModel, measures: dict[str, Measure], formulas: dict[str, Any]) -> dict[str, Any]:
+        stops, whole = model.stops, model.rows.weights is None
+        number = (lambda one: int(one)) if whole else significant
+        thresholds = [None if math.isinf(one) else significant(one, 7) for one in stops.thresholds.tolist()]
+        return {
+            "name": model.name,
+            "measure": model.measure_name,
+            "own": stops.own,
+            "thresholds": thresholds,
+            "above": [[number(one) for one in row] for row in stops.above.tolist()],
+            "squares": None if stops.squares is None else [[number(one) for one in row] for row in stops.squares.tolist()],
+            "tables": {name: model.table_of(one) for name, one in measures.items() if formulas[name] is None},
+            "histogram": model.histogram(),
+            "calibration": model.calibration(),
+            "probabilities": model.probabilities,
+            "path": model.facts.get("path", []),
+            "influences": model.facts.get("influences"),
+            "groups": model.facts.get("groups", []),
+        }
+
+
+def report(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    measure: str | Measure | None = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    slices: Any = None,
+    title: str | None = None,
+) -> Report:
+    """Report on a fitted classifier, on rows that it was not trained on, as one HTML file.
+
+    In words what it was trained for and what to expect of it, with intervals; and, moved by two sliders for the
+    threshold and the prevalence, the confusion table, every measure and the point in the plane of the two rates.
+    With the path of the fit, calibration, the largest coefficients or importances, and the worst groups of rows.
+
+    Parameters
+    ----------
+    model : classifier, or dict of name and classifier
+        Fitted, of two classes, with ``predict_proba`` or ``decision_function``: any of scikit-learn's kind. Several
+        are set side by side.
+    X, y : rows and labels
+        Rows that no model was trained on. They are counted, not written to the file.
+    measure : str or Measure, optional
+        What to judge by: what the model was trained for, or F1, unless given.
+    sample_weight : array, optional
+    pos_label : label, optional
+        The class called positive: the model's own choice, or ``classes_[1]``, unless given.
+    slices : list of column names, or dict of name and array, optional
+        What to group the rows by; the columns of a data frame of at most 60 columns unless given.
+    title : str, optional
+
+    Returns
+    -------
+    Report
+        ``save(path)`` writes it; a notebook shows it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> import ratewise
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> classifier = ratewise.MeasureClassifier("gmean", random_state=0).fit(X[:400], y[:400])
+    >>> about = ratewise.report(classifier, X[400:], y[400:])
+    >>> len(about.html()) < 1_000_000
+    True
+    """
+    models = model if isinstance(model, Mapping) else {type(inner_classifier(model)).__name__: model}
+    return Report.from_estimators(
+        models,
+        X,
+        y,
+        measure=measure,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        slices=slices,
+        title=title,
+    )
+
+
+def _facts(model: Any, measure: Any) -> tuple[Measure, dict[str, Any]]:
+    """Return what to judge a model by, and what is known of its fit."""
+    inner = inner_classifier(model)
+    own = getattr(inner, "measure_", None)
+    judged_by = get_measure(measure if measure is not None else "f1" if own is None else own)
+    facts = {"trained": "was trained for" if own == judged_by else "is judged by", "path": path_of(model)}
+    rates = getattr(inner, "rates_", None)
+    return judged_by, facts | ({"expected": rates} if hasattr(rates, "tpr") else {})
+
+
+def _scores_and_threshold(model: Any, X: Any, y: Any, sample_weight: Any, positive: Any) -> tuple[Any, float]:
+    rows, predicted, default = scores_from_estimator(model, X, y, sample_weight, positive)
+    return rows, threshold_of(model, rows.scores, predicted, default)
+
+
+def _labelled(signed: NDArray[np.float64], weighted: bool, y: Any, positive: Any) -> LabelledRows:
+    classes = np.unique(np.asarray(y))
+    negative = classes[0] if positive == classes[1] else classes[1]
+    names = (_class_name(positive, "positive"), _class_name(negative, "negative"))
+    return LabelledRows(np.asarray(y) == positive, np.abs(signed) if weighted else None, names)
+
+
+def _as_table(measure: Measure, model: ScoredModel) -> dict[str, Any]:
+    """Return a measure that the page cannot compute, on a grid of the two rates at the prevalence of the rows."""
+    tpr, tnr = np.meshgrid(np.linspace(0, 1, _GRID), np.linspace(0, 1, _GRID), indexing="ij")
+    prevalence = np.full(tpr.size, model.confusion()[0].rates.prevalence)
+    values = values_of(measure, Rates(tpr.ravel(), tnr.ravel(), prevalence))
+    return {
+        "grid": [significant(one, 5) for one in values.tolist()],
+        "needs_prevalence": getattr(measure, "takes_prevalence", True),
+    }
+
+
+def _class_name(label: Any, role: str) -> str:
+    """Return a label as people say it: the bare 1 and 0, True and False say less than what they stand for."""
+    return role if str(label) in ("0", "1", "-1", "True", "False", "0.0", "1.0") else str(label)

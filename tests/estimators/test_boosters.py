@@ -1,0 +1,233 @@
+"""MeasureMaximizer around gradient boosting: stages, limited leaves, and the same for all four libraries."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ratewise import ConstraintWarning, MeasureMaximizer
+from ratewise.estimators import _boosters
+from ratewise.estimators._boosters import booster_of, prepared, staged_scores, tree_count
+from ratewise.estimators._crossfit import Candidate, CostWeights, CrossFitRows, CrossFitter
+from ratewise.estimators._ensemble import Stage, VoteTransform
+from ratewise.measures import Rates, RecallAtPrecision, get_measure
+from ratewise.solvers import BestThreshold
+
+
+def lightgbm(**settings):
+    library = pytest.importorskip("lightgbm")
+    return library.LGBMClassifier(**{"n_estimators": 12, "verbosity": -1, "n_jobs": 1} | settings)
+
+
+def xgboost(**settings):
+    library = pytest.importorskip("xgboost")
+    return library.XGBClassifier(**{"n_estimators": 12, "n_jobs": 1} | settings)
+
+
+def catboost(**settings):
+    library = pytest.importorskip("catboost")
+    quiet = {"iterations": 12, "verbose": 0, "thread_count": 1, "allow_writing_files": False}
+    return library.CatBoostClassifier(**quiet | settings)
+
+
+def histogram(**settings):
+    return HistGradientBoostingClassifier(**{"max_iter": 12, "random_state": 0} | settings)
+
+
+MAKERS = [lightgbm, xgboost, catboost, histogram]
+every_library = pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+
+
+@pytest.fixture(scope="module")
+def small(rings):
+    X, y = rings
+    return X[:1_500], y[:1_500]
+
+
+def log_odds(model, X):
+    p = model.predict_proba(X)[:, 1].astype(float)
+    return np.log(p / (1 - p))
+
+
+@every_library
+def test_stages_end_at_the_scores_of_the_whole_model_and_grow_by_trees(make, small):
+    X, y = small
+    model = make().fit(X, y)
+    booster = booster_of(model)
+    assert tree_count(model, booster) == 12
+    first, middle, last, beyond = staged_scores(model, booster, X, [1, 7, 12, 99])
+    np.testing.assert_allclose(last, log_odds(model, X), atol=2e-3)
+    np.testing.assert_array_equal(beyond, last)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shorter = make(
+            **{{"histogram": "max_iter", "catboost": "iterations"}.get(make.__name__, "n_estimators"): 7}
+        )
+    if make is not catboost:  # its learning rate depends on the number of trees
+        np.testing.assert_allclose(middle, log_odds(shorter.fit(X, y), X), atol=2e-3)
+    assert np.std(first) < np.std(last)
+
+
+@every_library
+@pytest.mark.parametrize("name", ["f1", "min"])
+def test_the_maximizer_fits_each_fold_once_and_keeps_the_best_stages(make, rings, name):
+    X, y = rings
+    maximizer = MeasureMaximizer(make(), name, cv=3).fit(X[:1_500], y[:1_500])
+    history = maximizer.history_
+    assert len(maximizer.estimators_) == 3
+    assert history["trees"].tolist() == sorted(set(history["trees"].tolist()))
+    assert history["trees"][-1] == 12
+    assert 1 <= history["kept"].sum() <= 4
+    assert maximizer.score(X[1_500:], y[1_500:]) > 0.6
+    np.testing.assert_array_equal(maximizer.predict(X) == 1, maximizer.decision_function(X) > 0)
+    assert maximizer.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.4)
+    again = pickle.loads(pickle.dumps(maximizer))
+    np.testing.assert_array_equal(again.decision_function(X), maximizer.decision_function(X))
+
+
+@every_library
+def test_a_pipeline_that_ends_with_boosting_is_boosting(make, small):
+    X, y = small
+    pipeline = make_pipeline(StandardScaler(), make())
+    maximizer = MeasureMaximizer(pipeline, "gmean", cv=2).fit(X, y)
+    assert "trees" in maximizer.history_
+    assert maximizer.score(X, y) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        ([0.5, 0.80, 0.81, 0.81, 0.80, 0.6, 0.4], {2, 3}),  # it overfits: neither the first stage nor the last
+        ([0.5, 0.6, 0.7, 0.8, 0.9], {4}),  # it still learns
+        ([0.8] * 7, {0, 3, 6}),  # nothing tells the stages apart
+    ],
+)
+def test_stages_within_noise_of_the_best_are_kept_three_at_most(values, kept):
+    y = np.arange(400) < 200
+    rows = CrossFitRows(None, None, y, True, None, {}, [(np.arange(400), np.arange(400))])
+    fitter = CrossFitter(None, rows, get_measure("gmean"), "auto", False, None)
+    transform = VoteTransform("decision_function", 0.0, 1.0)
+    stages = [
+        Candidate(1, 1.0, CostWeights(), [], y, BestThreshold(0.0, v, Rates(v, v, 0.5)), Stage(k + 1, transform))
+        for k, v in enumerate(values)
+    ]
+    assert set(fitter.within_noise(stages)) == kept
+
+
+def test_without_ensemble_the_model_of_all_rows_has_the_trees_of_the_best_stage(small):
+    X, y = small
+    maximizer = MeasureMaximizer(histogram(), "f1", cv=2, ensemble=False).fit(X, y)
+    (member,) = maximizer._members
+    assert [stage.trees for stage in member.stages] == maximizer.history_["trees"][
+        maximizer.history_["kept"]
+    ].tolist()
+    assert maximizer.estimator_.n_iter_ == 12
+
+
+@every_library
+def test_the_first_class_may_be_the_positive_one(make, small):
+    X, y = small
+    plain = MeasureMaximizer(make(), "f1", cv=2).fit(X, y)
+    turned = MeasureMaximizer(make(), "f1", cv=2, pos_label=0).fit(X, 1 - y)
+    np.testing.assert_array_equal(plain.predict(X) == 1, turned.predict(X) == 0)
+
+
+def test_leaves_are_limited_where_the_user_has_set_no_limit():
+    assert prepared(histogram(), booster_of(histogram()), 100).l2_regularization > 0
+    own = histogram(l2_regularization=0.3)
+    assert prepared(own, booster_of(own), 100).l2_regularization == 0.3
+    pipeline = Pipeline([("scale", StandardScaler()), ("boost", own)])
+    assert prepared(pipeline, booster_of(pipeline), 100)["boost"].l2_regularization == 0.3
+    assert own.get_params() == histogram(l2_regularization=0.3).get_params()
+
+
+def test_many_rows_get_half_as_many_trees_again():
+    assert prepared(histogram(), booster_of(histogram()), _boosters.MANY_ROWS - 1).max_iter == 12
+    assert prepared(histogram(), booster_of(histogram()), _boosters.MANY_ROWS).max_iter == 18
+
+
+def test_the_first_tree_does_not_overshoot_with_one_positive_in_hundreds():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((12_000, 6))
+    y = X[:, 0] + 0.6 * rng.standard_normal(12_000) > 3.3
+    learned = slice(0, 6_000)
+    loose = lightgbm().fit(X[learned], y[learned])
+    model = MeasureMaximizer(lightgbm(), "gmean", cv=3).fit(X[learned], y[learned])
+    first_tree = [np.ptp(one.predict(X, raw_score=True, num_iteration=1)) for one in (loose, *model.estimators_)]
+    assert first_tree[0] > 2.0  # from the log odds of one in hundreds to those of one in twenty, by one tree
+    assert max(first_tree[1:]) < 0.41  # 0.1, the learning rate, times 2 on each side
+    assert model.score(X[6_000:], y[6_000:]) > 0.8
+
+
+def test_a_linear_model_is_no_boosting():
+    assert booster_of(LogisticRegression()) is None
+    assert booster_of(make_pipeline(StandardScaler(), LogisticRegression())) is None
+
+
+def test_importances_are_means_that_sum_to_one(small):
+    X, y = small
+    maximizer = MeasureMaximizer(lightgbm(), "f1", cv=2).fit(X, y)
+    importances = maximizer.feature_importances_
+    assert importances.shape == (4,)
+    assert importances.sum() == pytest.approx(1.0)
+    assert importances[:2].sum() > 0.6  # the ring lies in the first two columns
+    with pytest.raises(AttributeError, match="feature_importances_"):
+        _ = MeasureMaximizer(histogram(), cv=2).fit(X, y).feature_importances_
+
+
+def test_a_target_prevalence_moves_the_threshold_and_is_reported(small):
+    X, y = small
+    rare = MeasureMaximizer(histogram(), "f1", cv=2).fit(X, y, target_prevalence=0.005)
+    even = MeasureMaximizer(histogram(), "f1", cv=2).fit(X, y, target_prevalence=0.5)
+    assert rare.rates_.prevalence == 0.005
+    assert rare.predict(X).sum() < even.predict(X).sum()
+    with pytest.raises(ValueError, match="target_prevalence must be the share of positives"):
+        MeasureMaximizer(histogram(), "f1", cv=2).fit(X, y, target_prevalence=1.5)
+
+
+def test_constraints_met_says_whether_the_bound_holds(small):
+    X, y = small
+    assert MeasureMaximizer(histogram(), RecallAtPrecision(0.5), cv=2).fit(X, y).constraints_met_
+    noise = np.random.default_rng(0).standard_normal(X.shape)
+    with pytest.warns(ConstraintWarning, match="no threshold worth having"):
+        hopeless = MeasureMaximizer(histogram(), RecallAtPrecision(0.95), cv=2).fit(noise, y)
+    assert not hopeless.constraints_met_
+
+
+def test_a_pipeline_that_resamples_is_refused_with_a_way_out(small):
+    sampling, pipelines = pytest.importorskip("imblearn.over_sampling"), pytest.importorskip("imblearn.pipeline")
+    X, y = small
+    pipeline = pipelines.make_pipeline(sampling.RandomOverSampler(random_state=0), LogisticRegression())
+    with pytest.raises(ValueError, match=r"The step 'randomoversampler' .* resamples rows.*rounds=1"):
+        MeasureMaximizer(pipeline, cv=2).fit(X**2, y)
+    assert MeasureMaximizer(pipeline, "gmean", cv=2, rounds=1).fit(X**2, y).score(X**2, y) > 0.8
+
+
+def test_boosting_that_stops_early_has_fewer_stages(small):
+    X, y = small
+    stopping = histogram(max_iter=300, early_stopping=True, n_iter_no_change=3)
+    maximizer = MeasureMaximizer(stopping, "f1", cv=2).fit(X, y)
+    assert maximizer.history_["trees"][-1] == max(model.n_iter_ for model in maximizer.estimators_) < 300
+
+
+def test_the_value_is_no_lower_than_at_the_best_of_all_cuts_of_the_same_folds(rings):
+    X, y = rings
+    measure = get_measure("min")
+    folds = list(StratifiedKFold(5).split(X[:2_000], y[:2_000]))
+    ours = MeasureMaximizer(histogram(max_iter=20), measure, cv=folds).fit(X[:2_000], y[:2_000])
+    models = [histogram(max_iter=20).fit(X[train], y[train]) for train, _ in folds]
+    scores = np.concatenate(
+        [model.predict_proba(X[held])[:, 1] for model, (_, held) in zip(models, folds, strict=True)]
+    )
+    labels = np.concatenate([y[held] for _, held in folds])
+    best = max(np.unique(scores), key=lambda cut: measure.score(labels, (scores > cut).astype(int)))
+    mean = np.mean([model.predict_proba(X[2_000:])[:, 1] for model in models], axis=0)
+    assert ours.score(X[2_000:], y[2_000:]) > measure.score(y[2_000:], (mean > best).astype(int)) - 0.01
