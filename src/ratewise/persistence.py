@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 
 from . import __version__, measures
 from ._atomic import write_bytes
-from .estimators import MeasureClassifier, MeasureMaximizer
+from .estimators import MeasureClassifier, MeasureMaximizer, _ensemble
 from .measures import FunctionMeasure, Measure, Rates, get_measure
 from .streams.encode import Encoder
 
@@ -37,7 +37,12 @@ _MEASURES = {
     if kind is not FunctionMeasure
 }
 
-_ENSEMBLE = ("ratewise.estimators._ensemble.EnsembleMember", "ratewise.estimators._ensemble.VoteTransform")
+# The parts of a maximizer's ensemble, which are named tuples.
+_ENSEMBLE = tuple(
+    f"{kind.__module__}.{kind.__name__}"
+    for kind in vars(_ensemble).values()
+    if isinstance(kind, type) and issubclass(kind, tuple) and kind.__module__ == _ensemble.__name__
+)
 
 # The library's own classes, by the path under which a file names them. Nothing else is created from a file, except
 # numbers, strings, lists, dicts, numpy arrays, and what the caller trusts.

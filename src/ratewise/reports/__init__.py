@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .card import model_card
-from .report import Report, report
+from ._card import model_card
+from ._document import Report, report
 
 __all__ = ["Report", "model_card", "report"]

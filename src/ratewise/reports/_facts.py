@@ -34,8 +34,12 @@ def path_of(model: Any) -> list[dict[str, list[float]]]:
         rows = np.flatnonzero((runs == run) & np.isfinite(values))
         if rows.size:
             rows = rows[np.unique(np.linspace(0, rows.size - 1, _MOST_POINTS).astype(np.intp))]
-            found.append({"points": [significant(one) for one in places[rows]],
-                          "values": [significant(one) for one in values[rows]]})
+            found.append(
+                {
+                    "points": [significant(one) for one in places[rows]],
+                    "values": [significant(one) for one in values[rows]],
+                }
+            )
     return found
 
 
@@ -64,7 +68,9 @@ def _coefficients(model: Any, classifier: Any, X: Any) -> dict[str, Any] | None:
     return {
         "kind": "coefficients",
         "columns": coef.size,
-        "rows": [{"name": names[j], "value": significant(effect[j]), "raw": significant(coef[j])} for j in largest],
+        "rows": [
+            {"name": names[j], "value": significant(effect[j]), "raw": significant(coef[j])} for j in largest
+        ],
     }
 
 
@@ -152,8 +158,8 @@ def sliced_columns(X: Any, slices: Any, n_rows: int) -> dict[str, NDArray[Any]]:
         unknown = [name for name in slices if known is None or name not in known]
         if unknown:
             raise ValueError(
-                f"slices: X has no column {unknown[0]!r}. Name columns of a data frame, or give a dict of name and "
-                "array."
+                f"slices: X has no column {unknown[0]!r}. Name columns of a data frame, or give a dict of "
+                "name and array."
             )
         slices = {name: X[name] for name in slices}
     found = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +23,29 @@ _MOST_VALUES = 12
 NORMALS = normal_draws(0)
 """The draws behind every interval: the page has the same."""
 
-# The measures of measures.js, which the page computes at any prevalence. Others come as a table over the thresholds.
+# What measures.js computes, at any prevalence. Other measures come as tables over the thresholds.
 MEASURES_OF_THE_PAGE = frozenset(
-    ["BalancedAccuracy", "CohenKappa", "Constrained", "CostMatrix", "FBeta", "FowlkesMallows", "GMean", "GowerLegendre", "HMean", "Jaccard", "MatthewsCorrelation", "MeasureAtPrevalence", "MinRate", "NetBenefit", "PrecisionAtRecall", "PseudoLinear", "PseudoLinearAtPrevalence", "QMean", "RecallAtPrecision", "RecallAtPrecisionAndPrevalence", "TPRAtFPR", "TPRAtTNR", "Tversky", "WeightedMin"]
+    [
+        *("BalancedAccuracy", "CohenKappa", "Constrained", "CostMatrix", "FBeta", "FowlkesMallows", "GMean"),
+        *(
+            "GowerLegendre",
+            "HMean",
+            "Jaccard",
+            "MatthewsCorrelation",
+            "MeasureAtPrevalence",
+            "MinRate",
+            "NetBenefit",
+        ),
+        *(
+            "NetBenefit",
+            "PrecisionAtRecall",
+            "PseudoLinear",
+            "PseudoLinearAtPrevalence",
+            "QMean",
+            "RecallAtPrecision",
+        ),
+        *("RecallAtPrecisionAndPrevalence", "TPRAtFPR", "TPRAtTNR", "Tversky", "WeightedMin"),
+    ]
 )
 
 
@@ -50,7 +71,9 @@ class LabelledRows(NamedTuple):
             return int(self.positive.sum()), int((~self.positive).sum())
         return float(self.weights[self.positive].sum()), float(self.weights[~self.positive].sum())
 
-    def confusion(self, predicted: NDArray[np.bool_], rows: Any = slice(None)) -> tuple[Confusion, Confusion | None]:
+    def confusion(
+        self, predicted: NDArray[np.bool_], rows: Any = slice(None)
+    ) -> tuple[Confusion, Confusion | None]:
         """Return the counts of some rows, and the sums of squared weights if there are weights."""
         positive, weights = self.positive[rows], None if self.weights is None else self.weights[rows]
         counts = Confusion().plus(positive, predicted[rows], weights)
@@ -94,7 +117,8 @@ class Stops(NamedTuple):
 def _above(members: NDArray[np.bool_], weights: NDArray[np.float64] | None, cut: NDArray[Any]) -> NDArray[Any]:
     """Return the weight of the members behind each cut."""
     behind = np.cumsum((members if weights is None else members * weights)[::-1])[::-1]
-    return np.append(behind, 0)[cut]
+    above: NDArray[Any] = np.append(behind, 0)[cut]
+    return above
 
 
 @dataclass
@@ -145,7 +169,10 @@ class ScoredModel:
 
     def histogram(self) -> dict[str, Any]:
         """Return the share of each class in bars of equal width; the outermost bars hold all that lies beyond."""
-        ends = [np.quantile(self.scores[of_class], [0.002, 0.998]) for of_class in (self.rows.positive, ~self.rows.positive)]
+        ends = [
+            np.quantile(self.scores[of_class], [0.002, 0.998])
+            for of_class in (self.rows.positive, ~self.rows.positive)
+        ]
         low, high = min(ends[0][0], ends[1][0], self.threshold), max(ends[0][1], ends[1][1], self.threshold)
         if not np.isfinite([low, high]).all() or low == high:
             low, high = float(self.scores.min()) - 0.5, float(self.scores.max()) + 0.5
@@ -232,7 +259,8 @@ def estimates(
     share: float = 0.95,
 ) -> dict[str, Estimate]:
     """Return TPR, TNR, precision and these measures with their intervals."""
-    rates, draws = confusion.rates, resampled(confusion, NORMALS, squares)
+    rates: Rates = confusion.rates
+    draws: Any = resampled(confusion, NORMALS, squares)
     if prevalence is not None:
         rates, draws = rates._replace(prevalence=prevalence), draws._replace(prevalence=np.full(DRAWS, prevalence))
 
@@ -289,16 +317,16 @@ def grouped(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
             edges = np.unique(np.quantile(numbers[np.isfinite(numbers)], [0.25, 0.5, 0.75]))
             codes = np.searchsorted(edges, numbers, side="left")
             ends = [f"{edge:.4g}" for edge in edges]
-            names = [f"at most {ends[0]}", *(f"{a} to {b}" for a, b in zip(ends, ends[1:], strict=False))]
+            names = [f"at most {ends[0]}", *(f"{a} to {b}" for a, b in pairwise(ends))]
             missing = ~np.isfinite(numbers)
             return [*names, f"above {ends[-1]}", "missing"], np.where(missing, edges.size + 1, codes)
-    names, codes = np.unique(values.astype(str), return_inverse=True)
-    if names.size > _MOST_VALUES:
+    found, codes = np.unique(values.astype(str), return_inverse=True)
+    if found.size > _MOST_VALUES:
         common = np.argsort(-np.bincount(codes), kind="stable")[:_MOST_VALUES]
-        place = np.full(names.size, _MOST_VALUES)
+        place = np.full(found.size, _MOST_VALUES)
         place[common] = np.arange(_MOST_VALUES)
-        return [*names[common].tolist(), "all others"], place[codes]
-    return names.tolist(), codes.astype(np.intp)
+        return [*found[common].tolist(), "all others"], place[codes]
+    return found.tolist(), codes.astype(np.intp)
 
 
 def significant(number: float, digits: int = 6) -> float:

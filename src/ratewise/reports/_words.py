@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
 
-from ..measures import FBeta, Measure
+from ..measures import FBeta, Measure, Rates
 from ._scored import Estimate, ScoredModel
 
 _MEANINGS = {
@@ -59,22 +60,37 @@ def sentences(model: ScoredModel, *, alone: bool) -> list[str]:
     lines = [
         f"{trained}: {meaning(model.measure)}.",
         f"On these {rows:,} rows its {model.measure_name} is {_number(found[model.measure_name])}.",
-        f"Of 100 rows that are {positive} it finds {_of_hundred(found['TPR'])}. Of 100 rows that are {negative} it "
-        f"wrongly calls {_of_hundred(_rest(found['TNR']))} {positive}.",
+        f"Of 100 rows that are {positive} it finds {_of_hundred(found['TPR'])}. Of 100 rows that are {negative} "
+        f"it wrongly calls {_of_hundred(_rest(found['TNR']))} {positive}.",
         f"Where it says {positive}, it is right in {_of_hundred(found['precision'])} of 100 cases, as long as "
         f"{percent(rates.prevalence)} of the rows are {positive}, as here.",
     ]
-    expected = model.facts.get("expected")
-    if expected is not None:
-        lines.append(
-            f"Its training promised a TPR of {percent(expected.tpr)} and a TNR of {percent(expected.tnr)}, where "
-            f"{percent(expected.prevalence)} of the rows were {positive}."
-        )
+    if "expected" in model.facts:
+        lines.append(_forecast(model.facts["expected"], model.facts["expected_between"], found, positive))
     if model.facts.get("threshold_from_these_rows"):
         lines.append(
             "Its threshold is the best one for these very rows, so that these numbers are too good for new ones."
         )
     return lines
+
+
+def _forecast(expected: Rates, between: Any, found: dict[str, Estimate], positive: str) -> str:
+    """Return what training promised, and which rate falls short of it by more than chance explains."""
+    parts, short = [], []
+    for name, rate in (("TPR", expected.tpr), ("TNR", expected.tnr)):
+        ends = getattr(between, name.lower(), None)
+        parts.append(
+            f"a {name} of {percent(rate)}{'' if ends is None else f' ({percent(ends[0])} to {percent(ends[1])})'}"
+        )
+        if ends is not None and found[name].high < ends[0]:
+            short.append(name)
+    share = percent(expected.prevalence)
+    text = f"Its training promised {' and '.join(parts)}, where {share} of the rows were {positive}."
+    return (
+        text
+        if not short
+        else f"{text} The {' and the '.join(short)} here falls short of that by more than chance."
+    )
 
 
 def _number(one: Estimate) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..measures import Measure
+from ._document import report
 from ._words import sentences, shown
-from .report import report
 
 
 def model_card(
@@ -50,9 +50,13 @@ def model_card(
     try:
         from skops.card import Card
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError('Model cards need skops: pip install "ratewise[persistence]"', name="skops") from error
+        raise ModuleNotFoundError(
+            'Model cards need skops: pip install "ratewise[persistence]"', name="skops"
+        ) from error
 
-    about = report(model, X, y, measure=measure, sample_weight=sample_weight, pos_label=pos_label, slices=[]).models[0]
+    about = report(
+        model, X, y, measure=measure, sample_weight=sample_weight, pos_label=pos_label, slices=[]
+    ).models[0]
     (hits, misses, alarms, quiet), _ = about.confusion()
     positive, negative = about.rows.names
     card = Card(model, template=None)

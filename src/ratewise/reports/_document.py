@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from .._atomic import write_bytes
-from ..measures import Measure, Rates, get_measure
+from ..measures import Measure, get_measure
 from ..measures.counts import values_of
 from ..plots._scores import (
     inner_classifier,
@@ -75,12 +75,10 @@ class Report:
         found = []
         for name, model in models.items():
             positive = positive_class(model, pos_label)
-            scores, threshold = _scores_and_threshold(model, X, y, sample_weight, positive)
+            scores, threshold, probabilities = _scored(model, X, y, sample_weight, positive)
             rows = _labelled(scores.signed_weights, sample_weight is not None, y, positive)
             judged_by, facts = _facts(model, measure)
-            one = ScoredModel(
-                name, rows, scores.scores, threshold, judged_by, hasattr(model, "predict_proba"), facts
-            )
+            one = ScoredModel(name, rows, scores.scores, threshold, judged_by, probabilities, facts)
             facts["influences"] = influences_of(model, X, y, judged_by, positive)
             facts["groups"] = one.groups(sliced_columns(X, slices, rows.positive.size))
             found.append(one)
@@ -146,7 +144,10 @@ class Report:
                 cut = best_threshold(*checked, measure).threshold
             classes = np.unique(np.asarray(y))
             rows = _labelled(
-                checked.signed_weights, sample_weight is not None, y, classes[1] if pos_label is None else pos_label
+                checked.signed_weights,
+                sample_weight is not None,
+                y,
+                classes[1] if pos_label is None else pos_label,
             )
             probabilities = bool(checked.scores.min() >= 0 and checked.scores.max() <= 1)
             model = ScoredModel(str(one), rows, checked.scores, float(cut), measure, probabilities, facts)
@@ -186,7 +187,8 @@ class Report:
         """Return the words at the top: plain HTML, which needs no program to be read."""
         alone = len(self.models) == 1
         return "\n".join(
-            f"<p>{' '.join(html.escape(line) for line in sentences(model, alone=alone))}</p>" for model in self.models
+            f"<p>{' '.join(html.escape(line) for line in sentences(model, alone=alone))}</p>"
+            for model in self.models
         )
 
     def _data(self) -> dict[str, Any]:
@@ -217,7 +219,9 @@ class Report:
             "own": stops.own,
             "thresholds": thresholds,
             "above": [[number(one) for one in row] for row in stops.above.tolist()],
-            "squares": None if stops.squares is None else [[number(one) for one in row] for row in stops.squares.tolist()],
+            "squares": None
+            if stops.squares is None
+            else [[number(one) for one in row] for row in stops.squares.tolist()],
             "tables": {name: model.table_of(one) for name, one in measures.items() if formulas[name] is None},
             "histogram": model.histogram(),
             "calibration": model.calibration(),
@@ -248,8 +252,8 @@ def report(
     Parameters
     ----------
     model : classifier, or dict of name and classifier
-        Fitted, of two classes, with ``predict_proba`` or ``decision_function``: any of scikit-learn's kind. Several
-        are set side by side.
+        Fitted, of two classes, with ``predict_proba`` or ``decision_function``: any of scikit-learn's kind.
+        Several are set side by side.
     X, y : rows and labels
         Rows that no model was trained on. They are counted, not written to the file.
     measure : str or Measure, optional
@@ -294,14 +298,30 @@ def _facts(model: Any, measure: Any) -> tuple[Measure, dict[str, Any]]:
     inner = inner_classifier(model)
     own = getattr(inner, "measure_", None)
     judged_by = get_measure(measure if measure is not None else "f1" if own is None else own)
-    facts = {"trained": "was trained for" if own == judged_by else "is judged by", "path": path_of(model)}
+    facts: dict[str, Any] = {
+        "trained": "was trained for" if own == judged_by else "is judged by",
+        "path": path_of(model),
+    }
     rates = getattr(inner, "rates_", None)
-    return judged_by, facts | ({"expected": rates} if hasattr(rates, "tpr") else {})
+    if hasattr(rates, "tpr"):
+        facts |= {"expected": rates, "expected_between": getattr(inner, "rates_interval_", None)}
+    return judged_by, facts
 
 
-def _scores_and_threshold(model: Any, X: Any, y: Any, sample_weight: Any, positive: Any) -> tuple[Any, float]:
-    rows, predicted, default = scores_from_estimator(model, X, y, sample_weight, positive)
-    return rows, threshold_of(model, rows.scores, predicted, default)
+def _scored(model: Any, X: Any, y: Any, sample_weight: Any, positive: Any) -> tuple[Any, float, bool]:
+    """Return scores with labels, the threshold in use, and whether the scores are probabilities.
+
+    The decision function is taken where ``predict`` does not cut the probabilities: a calibration may have steps.
+    """
+    scored = scores_from_estimator(model, X, y, sample_weight, positive)
+    try:
+        return scored.rows, threshold_of(model, scored), hasattr(model, "predict_proba")
+    except ValueError:
+        if not hasattr(model, "predict_proba") or not hasattr(model, "decision_function"):
+            raise
+    scores = np.asarray(model.decision_function(X)) * (1.0 if positive == model.classes_[1] else -1.0)
+    rows = scores_from_predictions(y, scores, sample_weight, positive)
+    return rows, threshold_of(model, scored._replace(rows=rows, default=0.0)), False
 
 
 def _labelled(signed: NDArray[np.float64], weighted: bool, y: Any, positive: Any) -> LabelledRows:
@@ -315,7 +335,7 @@ def _as_table(measure: Measure, model: ScoredModel) -> dict[str, Any]:
     """Return a measure that the page cannot compute, on a grid of the two rates at the prevalence of the rows."""
     tpr, tnr = np.meshgrid(np.linspace(0, 1, _GRID), np.linspace(0, 1, _GRID), indexing="ij")
     prevalence = np.full(tpr.size, model.confusion()[0].rates.prevalence)
-    values = values_of(measure, Rates(tpr.ravel(), tnr.ravel(), prevalence))
+    values = values_of(measure, (tpr.ravel(), tnr.ravel(), prevalence))
     return {
         "grid": [significant(one, 5) for one in values.tolist()],
         "needs_prevalence": getattr(measure, "takes_prevalence", True),
