@@ -82,8 +82,10 @@ figures: .venv/made
 	$(BIN)/python docs/figures/report.py
 
 # The site, in site/: open site/index.html. Warnings are errors. The examples of the gallery run if they have changed.
+# With chromium the pages are looked at too: contrast, headings, links, search.
 docs: .venv/docs-made
 	NO_MKDOCS_2_WARNING=1 $(ONE_THREAD) $(BIN)/mkdocs build --strict
+	$(BIN)/pytest tests/reports/test_site.py
 
 # The paper's figures and a verdict on each of its claims; what the folder's results.csv holds is not run again.
 DATA ?= ../shared/data
@@ -108,6 +110,14 @@ reproduce-quick: .venv/made
 .venv/docs-made: .venv/made
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@
+
+# The files to publish, in dist/; the wheel is installed into clean environments and tried.
+NEWEST_PYTHON ?= python3.13
+dist: .venv/made
+	$(BIN)/pip install --quiet --disable-pip-version-check "build>=1.0"
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	packaging/check_wheel.sh $(OLDEST_PYTHON) $(NEWEST_PYTHON)
 
 # The pins are constraints: pip refuses one that lies below a bound of pyproject.toml.
 .venv-oldest/made: pyproject.toml requirements/oldest.txt

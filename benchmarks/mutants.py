@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
-import copy
 import functools
 import importlib
 import os
@@ -76,24 +75,34 @@ class Mutant(NamedTuple):
         return f"{self.path.relative_to(SOURCE)}:{self.line} in {self.function}: {self.what}"
 
 
-def mutants_of(path: Path) -> Iterator[Mutant]:
-    """Yield every mutant of a file."""
-    tree = ast.parse(path.read_text())
-    for name, function in _functions(tree.body, ""):
+class Site(NamedTuple):
+    """Where a change can be made: a node of a function, and which of the changes it allows."""
+
+    path: Path
+    function: str
+    node: Any
+    number: int
+
+    def mutant(self) -> Mutant | None:
+        """Make the change; None if it changes nothing."""
+        tree = ast.parse(self.path.read_text())
+        node = next(one for one in ast.walk(tree) if _same_place(one, self.node))
+        what, change = _changes(node)[self.number]
+        before = ast.unparse(node)
+        changed = change()
+        if changed is not node:
+            tree = _Replace(node, changed).visit(tree)
+        after = ast.unparse(changed)
+        text = f"{what}: {before[:70]} -> {after[:70]}"
+        if after == before:
+            return None
+        return Mutant(self.path, self.node.lineno, text, ast.fix_missing_locations(tree), self.function)
+
+
+def sites_of(path: Path) -> Iterator[Site]:
+    for name, function in _functions(ast.parse(path.read_text()).body, ""):
         for node in _nodes(function):
-            for number in range(len(_changes(node))):
-                again = copy.deepcopy(tree)
-                twin = next(one for one in ast.walk(again) if _same_place(one, node))
-                what, change = _changes(twin)[number]
-                before = ast.unparse(twin)
-                changed = change()
-                if changed is not twin:
-                    _Replace(twin, changed).visit(again)
-                after = ast.unparse(changed)
-                if after != before:
-                    ast.fix_missing_locations(again)
-                    text = f"{what}: {before[:70]} -> {after[:70]}"
-                    yield Mutant(path, node.lineno, text, again, name)
+            yield from (Site(path, name, node, number) for number in range(len(_changes(node))))
 
 
 def _functions(body: list[ast.stmt], inside: str) -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -223,6 +232,7 @@ def run_tests(tests: list[str], mutant: Mutant | None, seconds: float) -> str:
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
+        signal.alarm(int(seconds) + 5)  # not to outlive a parent that was stopped
         code = 3
         with contextlib.suppress(BaseException):
             with open(os.devnull, "w") as nowhere:
@@ -272,6 +282,12 @@ def tests_of(part: str) -> tuple[list[str], float]:
     return tests, time.monotonic() - began
 
 
+def _nearest_first(tests: list[str], path: Path) -> list[str]:
+    """Return the tests with those of the file's own name first: most mutants then die at once."""
+    own = [str(found.relative_to(ROOT)) for test in tests for found in (ROOT / test).glob(f"test_{path.stem}*.py")]
+    return own + tests
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", default=["measures", "kernels", "solvers", "training"])
@@ -292,11 +308,11 @@ def report(part: str, number: int, seed: int) -> None:
     files = files_of(part)
     for file in files:
         module_of(file)
-    every = [mutant for file in files for mutant in mutants_of(file)]
-    sample = random.Random(seed).sample(every, min(number, len(every)))
+    every = [site for file in files for site in sites_of(file)]
+    sample = [site.mutant() for site in random.Random(seed).sample(every, min(number, len(every)))]
     outcomes: dict[str, int] = {}
-    for mutant in sample:
-        outcome = run_tests(tests, mutant, 20.0 + 5.0 * usual)
+    for mutant in filter(None, sample):
+        outcome = run_tests(_nearest_first(tests, mutant.path), mutant, 20.0 + 5.0 * usual)
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         if outcome == "survived":
             print(f"  survived: {mutant}", flush=True)

@@ -13,7 +13,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 NEEDS_TORCH = {"torch_loss.py", "torch.md"}
 # Pages of the site that docs/site/hooks.py makes, from the examples and other files.
-MADE = {"benchmarks.md", "changelog.md", "command-line-reference.md", "contributing.md", "gallery.md", "report.html"}
+MADE = {
+    "benchmarks.md",
+    "changelog.md",
+    "command-line-reference.md",
+    "contributing.md",
+    "gallery.md",
+    "report.html",
+}
 MADE |= {f"gallery/{path.stem}.md" for path in (ROOT / "examples").glob("*.py")}
 ARGUMENTS = {"digits.py": ["--splits", "1"], "plots.py": ["figure.png"]}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

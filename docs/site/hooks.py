@@ -77,7 +77,9 @@ def command_line() -> str:
         "[The command line](command-line.md) shows how they work together.\n"
     ]
     for name, command in {"": app, **app.commands}.items():
-        context = click.Context(command, info_name=f"ratewise {name}".strip(), terminal_width=88, max_content_width=88)
+        context = click.Context(
+            command, info_name=f"ratewise {name}".strip(), terminal_width=88, max_content_width=88
+        )
         parts.append(f"## ratewise {name}".rstrip() + f"\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
 
@@ -87,7 +89,9 @@ def command_line() -> str:
 
 def report() -> str:
     """Return the page that the lines of docs/reports.md write."""
-    program = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs/reports.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)[0]
+    program = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "docs/reports.md").read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )[0]
     names: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder:
         there = os.getcwd()
@@ -125,15 +129,14 @@ def gallery(kept: Path) -> dict[str, str | bytes]:
         shown = "".join(f"![{title}]({example.stem}-{place}.png)\n\n" for place in range(len(pictures)))
         made[name] = (
             f"# {title.rstrip('.')}\n\n{rest.strip()}\n\n{shown}It prints:\n\n```text\n{printed.rstrip()}\n```\n\n"
-            f"## The program\n\n```py title=\"examples/{example.name}\"\n{source}```\n"
+            f'## The program\n\n```py title="examples/{example.name}"\n{source}```\n'
         )
         for place, picture in enumerate(pictures):
             made[f"gallery/{example.stem}-{place}.png"] = picture
         image = f"\n\n[![{title}](gallery/{example.stem}-0.png){{ width=420 }}]({name})" if pictures else ""
         cards.append(f"## [{title.rstrip('.')}]({name})\n\n{' '.join(rest.split())}{image}\n")
     made["gallery.md"] = (
-        "# Gallery\n\nThe programs of `examples/`. They ran when this site was built: the outputs and pictures are "
-        "theirs.\n\n" + "\n".join(cards)
+        "# Gallery\n\nThe programs of `examples/`. They ran when this site was built.\n\n" + "\n".join(cards)
     )
     return made
 
@@ -186,7 +189,17 @@ class Mean(float):
         return one
 
 
-SUMMARISED = ("quality", "maximizer", "boosting", "many_classes", "fit_time", "streams", "sizes", "svmlight", "promises")
+SUMMARISED = (
+    "quality",
+    "maximizer",
+    "boosting",
+    "many_classes",
+    "fit_time",
+    "streams",
+    "sizes",
+    "svmlight",
+    "promises",
+)
 """The results that fit on a page; the others are named with the program that wrote them."""
 
 
@@ -204,7 +217,11 @@ def benchmarks() -> str:
         says = _docstring(script.read_text("utf-8")).partition("\n")[0] if script.exists() else ""
         tables = _tables(_means(json.loads(path.read_text("utf-8")))) if path.stem in SUMMARISED else []
         if tables:
-            lines += [f"## {path.stem.replace('_', ' ').capitalize()}\n", f"{says} (`{path.name}`)\n".lstrip(), *tables]
+            lines += [
+                f"## {path.stem.replace('_', ' ').capitalize()}\n",
+                f"{says} (`{path.name}`)\n".lstrip(),
+                *tables,
+            ]
         else:
             others.append(f"- `{path.name}`: {says}")
     return "\n".join([*lines, "## Other files\n", *others, ""])
@@ -230,7 +247,9 @@ def _tables(content: object, title: str = "", depth: int = 3) -> list[str]:
         return []
     inner = [one for one in content.values() if isinstance(one, dict)]
     heading = [f"{'#' * min(depth, 5)} {title}\n"] if title else []
-    if len(inner) == len(content) and all(not any(isinstance(x, (dict, list)) for x in one.values()) for one in inner):
+    if len(inner) == len(content) and all(
+        not any(isinstance(x, (dict, list)) for x in one.values()) for one in inner
+    ):
         columns = list(dict.fromkeys(key for one in inner for key in one))
         rows = [[name, *_bold([one.get(key) for key in columns])] for name, one in content.items()]
         return [*heading, _table(["", *columns], rows)]
@@ -249,7 +268,9 @@ def _three_levels(content: dict[str, dict[str, dict[str, Mean]]], depth: int) ->
     middle = {key for one in content.values() for key in one}
     innermost = {key for one in content.values() for x in one.values() for key in x}
     if innermost <= set(measure_names()):
-        by_measure = {m: {d: {k: v.get(m) for k, v in one.items()} for d, one in content.items()} for m in innermost}
+        by_measure = {
+            m: {d: {k: v.get(m) for k, v in one.items()} for d, one in content.items()} for m in innermost
+        }
     elif middle <= set(measure_names()):
         by_measure = {m: {d: one.get(m, {}) for d, one in content.items()} for m in middle}
     else:
@@ -282,7 +303,7 @@ def _table(headings: list[str], rows: list[list[str]]) -> str:
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Let search work from a folder: the theme asks a host for the script that this needs; ours is beside the page."""
+    """Let search work from a folder: the script that this needs comes from the site, not from a host."""
     asked_for = "https://unpkg.com/iframe-worker/shim"
     if asked_for not in output:
         raise PluginError(f"The theme no longer asks for {asked_for}: see whether search works from a folder.")

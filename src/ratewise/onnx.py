@@ -25,6 +25,19 @@ def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bi
     text columns takes the encoded columns; the file's metadata name them, under ``feature_names``.
 
     For a pipeline that ends in a ``MeasureClassifier``, call :func:`register_converter` and then skl2onnx itself.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise import MeasureClassifier, export_onnx
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MeasureClassifier("gmean", sharpen=False, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export_onnx(classifier, Path(folder) / "model.onnx")
+    ...     (Path(folder) / "model.onnx").stat().st_size > 0
+    True
     """
     from sklearn.utils.validation import check_is_fitted
 

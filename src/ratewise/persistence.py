@@ -118,6 +118,19 @@ def save_model(
         are, but for trees, which load with ``trusted``.
     path : path or binary file
         By convention it ends in .skops. The file is written completely or not at all.
+
+    Examples
+    --------
+    >>> import io
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise import MeasureClassifier, load_model, save_model
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MeasureClassifier("gmean", sharpen=False, random_state=0).fit(X, y)
+    >>> file = io.BytesIO()
+    >>> save_model(classifier, file)
+    >>> _ = file.seek(0)
+    >>> bool((load_model(file).predict(X) == classifier.predict(X)).all())
+    True
     """
     content = _content_of_any(classifier)
     try:
@@ -142,6 +155,19 @@ def load_model(path: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[typ
     ------
     ValueError
         If the file is damaged, is not a model of ratewise, or holds anything that is not trusted.
+
+    Examples
+    --------
+    >>> import io
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise import MeasureClassifier, load_model, save_model
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MeasureClassifier("gmean", sharpen=False, random_state=0).fit(X, y)
+    >>> file = io.BytesIO()
+    >>> save_model(classifier, file)
+    >>> _ = file.seek(0)
+    >>> bool((load_model(file).predict(X) == classifier.predict(X)).all())
+    True
     """
     name = "The model" if hasattr(path, "read") else os.fspath(path)
     if hasattr(path, "read"):

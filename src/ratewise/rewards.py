@@ -41,7 +41,14 @@ class Reward(ABC):
 
 @dataclass(frozen=True)
 class Hinge(Reward):
-    """min(1, z), the paper's reward: a point on its own side by a margin of 1 has the full reward."""
+    """min(1, z), the paper's reward: a point on its own side by a margin of 1 has the full reward.
+
+    Examples
+    --------
+    >>> from ratewise.rewards import Hinge
+    >>> Hinge().value(2.0), Hinge().value(-1.0)
+    (np.float64(1.0), np.float64(-1.0))
+    """
 
     def value(self, z: Any) -> Any:
         return np.minimum(1.0, z)
@@ -52,7 +59,14 @@ class Hinge(Reward):
 
 @dataclass(frozen=True)
 class Logistic(Reward):
-    """1 - log2(1 + exp(-z)): smooth, so that batch solvers can use its curvature."""
+    """1 - log2(1 + exp(-z)): smooth, so that batch solvers can use its curvature.
+
+    Examples
+    --------
+    >>> from ratewise.rewards import Logistic
+    >>> round(Logistic().value(0.0), 3)
+    np.float64(0.0)
+    """
 
     def value(self, z: Any) -> Any:
         return 1.0 - (np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z)))) / np.log(2.0)
@@ -69,7 +83,14 @@ class Logistic(Reward):
 
 @dataclass(frozen=True)
 class Sigmoid(Reward):
-    """1 / (1 + exp(-steepness z)): bounded like the 0-1 reward, which it approaches as the steepness grows."""
+    """1 / (1 + exp(-steepness z)): bounded like the 0-1 reward, which it approaches as the steepness grows.
+
+    Examples
+    --------
+    >>> from ratewise.rewards import Sigmoid
+    >>> Sigmoid().value(0.0)
+    np.float64(0.5)
+    """
 
     concave: ClassVar[bool] = False
     steepness: float = 1.0

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from ratewise import MeasureMaximizer
 from ratewise.boosting import MeasureMetric, MeasureObjective
 from ratewise.measures import get_measure
+from ratewise.solvers.threshold import best_threshold
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,17 @@ def test_the_metric_is_the_measure_at_the_best_of_all_cuts(seed):
     y = np.r_[1, 0, rng.integers(0, 2, 60)]
     scores = rng.permutation(y.size) / 7.0
     assert MeasureMetric("f1").score(y, scores) == pytest.approx(best_f1(y, scores))
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1000), st.sampled_from(["f1", "gmean", "min", "jaccard", "f2"]))
+def test_with_tied_scores_too_it_is_the_value_at_the_best_threshold(seed, name):
+    rng = np.random.default_rng(seed)
+    y = np.r_[1, 0, rng.integers(0, 2, 60)]
+    scores = rng.integers(0, 12, y.size).astype(float)
+    expected = best_threshold(scores, np.where(y, 1.0, -1.0), get_measure(name)).value
+    assert MeasureMetric(name).score(y, scores) == pytest.approx(expected)
+    assert MeasureMetric(name).score(y, scores, np.ones(y.size)) == pytest.approx(expected)
 
 
 def test_the_metric_at_a_threshold_is_the_measure_of_the_predictions():

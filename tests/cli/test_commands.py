@@ -381,7 +381,9 @@ def test_a_report_of_a_model_holds_the_numbers_of_evaluate(run, files, tmp_path)
 
 def test_a_report_sets_models_side_by_side_and_groups_by_a_column(run, files, tmp_path):
     model, page = files / "model.skops", tmp_path / "report.html"
-    result = run("report", model, files / "test.parquet", "--and", model, "--slice", "age", "-o", page, "--title", "T")
+    result = run(
+        "report", model, files / "test.parquet", "--and", model, "--slice", "age", "-o", page, "--title", "T"
+    )
     assert result.exit_code == 0, result.output
     text = page.read_text()
     assert "<title>T</title>" in text
@@ -393,7 +395,9 @@ def test_a_report_sets_models_side_by_side_and_groups_by_a_column(run, files, tm
 def test_a_report_of_scores_needs_no_model(run, files, rows_to_test, tmp_path):
     scores = rows_to_test[["label"]].assign(score=rows_to_test["age"])
     scores.to_csv(tmp_path / "scores.csv", index=False)
-    result = run("report", tmp_path / "scores.csv", "--score", "score", "--target", "label", "-o", tmp_path / "r.html")
+    result = run(
+        "report", tmp_path / "scores.csv", "--score", "score", "--target", "label", "-o", tmp_path / "r.html"
+    )
     assert result.exit_code == 0, result.output
     assert "best one for these very rows" in (tmp_path / "r.html").read_text()
 

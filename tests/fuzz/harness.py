@@ -44,12 +44,17 @@ def run_commands(commands: Sequence[Sequence[str]], folder: Path, file_bytes: in
     """Run command lines one after the other in one child; a command that refuses its input ends it quietly."""
     log = folder / ".log"
     log.write_bytes(b"")
-    began, before = time.monotonic(), _resident_bytes(os.getpid())
+    began = time.monotonic()
+    told, tell = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # since Python 3.12, where there are threads
         child = os.fork()
     if child == 0:
+        os.write(tell, str(_resident_bytes(os.getpid())).encode())  # less than that of its parent
         _be_the_child(commands, folder, log)
+    os.close(tell)
+    before = int(os.read(told, 20))
+    os.close(told)
     highest, how = 0, None
     while True:
         done, status, usage = os.wait4(child, os.WNOHANG)

@@ -62,7 +62,9 @@ def test_the_file_asks_for_nothing_from_elsewhere(two):
 def test_the_group_that_is_worse_is_marked_and_a_small_one_is_not(models, rows):
     X, group, y = rows
     tiny = np.where(np.arange(y.size) < 8, "few", "many")
-    groups = ratewise.report(models["ratewise"], X, y, slices={"region": group, "tiny": tiny}).models[0].facts["groups"]
+    groups = (
+        ratewise.report(models["ratewise"], X, y, slices={"region": group, "tiny": tiny}).models[0].facts["groups"]
+    )
     worse = [one["value"] for one in groups if one["worse"]]
     assert worse == ["south"]
     assert groups[0]["value"] == "south"
@@ -149,6 +151,8 @@ def test_a_million_rows_make_a_small_file_in_seconds():
     assert len(page) < 1_000_000
 
 
-@pytest.mark.parametrize(("number", "digits", "text"), [(0.03125, 4, "0.0313"), (-0.0, 4, "0.0000"), (12.25, 1, "12.3")])
+@pytest.mark.parametrize(
+    ("number", "digits", "text"), [(0.03125, 4, "0.0313"), (-0.0, 4, "0.0000"), (12.25, 1, "12.3")]
+)
 def test_halves_are_rounded_as_a_browser_rounds_them(number, digits, text):
     assert shown(number, digits) == text

@@ -16,6 +16,7 @@ from ratewise.solvers import Amp, Learn, LinearModel, Sharpen, Spade, Stamp, Tas
 from ratewise.solvers.base import CountRates, Evaluate, History, Maximize, MeanRewards, Request
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.solvers.sharpen import SharpenedRun
+from ratewise.training.plain_data import pack, unpack
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner, answer, learn
 from ratewise.transforms import Standardizer
@@ -99,7 +100,8 @@ def drive(run, rows, *, between=lambda run: run, half_way=None, asks=1):
 
 
 def pickled(thing):
-    return pickle.loads(pickle.dumps(thing))
+    """The thing, sent to a worker as a pickle and then kept in a checkpoint as plain data."""
+    return unpack(pack(pickle.loads(pickle.dumps(thing))))
 
 
 def history_of(run):

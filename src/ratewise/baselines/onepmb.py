@@ -56,6 +56,14 @@ class OnePMB(LinearBaseline):
     ----------
     step_ : float
         The step chosen.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise.baselines import OnePMB
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> OnePMB("gmean", step=1.0, passes=5, random_state=0).fit(X, y).score(X, y) > 0.9
+    True
     """
 
     def __init__(

@@ -50,6 +50,14 @@ class LogisticBaseline(LinearBaseline):
     ----------
     n_iter_ : int
         Iterations of L-BFGS.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise.baselines import LogisticBaseline
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> LogisticBaseline("gmean").fit(X, y).score(X, y) > 0.9
+    True
     """
 
     def __init__(
@@ -137,6 +145,14 @@ class PlugIn(LogisticBaseline):
     ----------
     n_iter_ : int
         Iterations of L-BFGS, those of the refit included.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise.baselines import PlugIn
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> PlugIn("gmean", random_state=0).fit(X, y).score(X, y) > 0.9
+    True
     """
 
     def __init__(

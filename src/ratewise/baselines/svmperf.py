@@ -79,6 +79,14 @@ class SVMPerf(LinearBaseline):
         Whether the model is as good as ``epsilon`` asks.
     tables_ : array of shape (planes, 2)
         True positives and true negatives of every labelling found in the last run of cutting planes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise.baselines import SVMPerf
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> SVMPerf("gmean", C=1.0, random_state=0).fit(X, y).score(X, y) > 0.9
+    True
     """
 
     def __init__(

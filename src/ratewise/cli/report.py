@@ -18,13 +18,23 @@ _SLICED_COLUMNS = 20
 @click.option("-o", "--output", type=NewFile(), required=True, help="The HTML file to write.")
 @click.option("--target", metavar="COLUMN", help="The column with the labels; the model's own unless given.")
 @click.option("--weight", metavar="COLUMN", help="A column of sample weights.")
-@click.option("--and", "others", multiple=True, metavar="MODEL", help="Another model to set beside it; repeatable.")
 @click.option(
-    "--slice", "slices", multiple=True, metavar="COLUMN", help="Group rows by this column; all of a few if not given."
+    "--and", "others", multiple=True, metavar="MODEL", help="Another model to set beside it; repeatable."
 )
-@click.option("--measure", type=MeasureName(), help="What to judge by; what the model was trained for unless given.")
+@click.option(
+    "--slice",
+    "slices",
+    multiple=True,
+    metavar="COLUMN",
+    help="Group rows by this column; all of a few if not given.",
+)
+@click.option(
+    "--measure", type=MeasureName(), help="What to judge by; what the model was trained for unless given."
+)
 @click.option("--score", metavar="COLUMN", help="DATA are scores of any model, in this column; there is no MODEL.")
-@click.option("--threshold", type=float, help="With --score: rows above it are called positive; the best if not given.")
+@click.option(
+    "--threshold", type=float, help="With --score: rows above it are called positive; the best if not given."
+)
 @click.option("--title", help="The title of the page.")
 @format_option
 @quiet_option
@@ -53,7 +63,8 @@ def report(
     """
     from ._data import refuse_inputs_as_outputs, written
 
-    refuse_inputs_as_outputs({"-o": output}, files if score is not None else files[1:], file_format, *files, *others)
+    sources = files if score is not None else files[1:]
+    refuse_inputs_as_outputs({"-o": output}, sources, file_format, *files, *others)
     with Meter(quiet=quiet) as meter:
         if score is not None:
             if others or slices:
@@ -143,7 +154,9 @@ def _spans(encoder: Any, slices: tuple[str, ...]) -> dict[str, tuple[int, list[s
     columns = [] if encoder is None else list(encoder.columns)
     for name in slices:
         if name not in columns:
-            raise click.UsageError(f"--slice: the model has no column {name}. Its columns: {', '.join(columns[:20])}.")
+            raise click.UsageError(
+                f"--slice: the model has no column {name}. Its columns: {', '.join(columns[:20])}."
+            )
     few = len(columns) <= _SLICED_COLUMNS
     found: dict[str, tuple[int, list[str] | None]] = {}
     start = 0
@@ -165,7 +178,9 @@ def _column(X: Any, start: int, values: list[str] | None) -> Any:
     if values is None:
         return np.array(part[:, 0], dtype=np.float64)
     names = np.array([*values, "missing or unknown"])
-    return names[np.where(part.any(axis=1), part.argmax(axis=1), len(values))] if values else names[[0] * len(part)]
+    return (
+        names[np.where(part.any(axis=1), part.argmax(axis=1), len(values))] if values else names[[0] * len(part)]
+    )
 
 
 def _of_scores(

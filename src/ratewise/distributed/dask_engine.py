@@ -26,7 +26,14 @@ _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
 class ClusterLost(ConnectionError):
-    """The scheduler, or every worker, is gone."""
+    """The scheduler, or every worker, is gone.
+
+    Examples
+    --------
+    >>> from ratewise.distributed import ClusterLost
+    >>> issubclass(ClusterLost, ConnectionError)
+    True
+    """
 
 
 class DaskEngine(Engine):
@@ -39,6 +46,12 @@ class DaskEngine(Engine):
         Each comes to a :class:`~ratewise.distributed.engine.Shard`, as often as need be.
     timeout : float
         Seconds to wait for a scheduler that does not answer, or for a first worker.
+
+    Examples
+    --------
+    >>> from ratewise.distributed import DaskEngine, Engine
+    >>> issubclass(DaskEngine, Engine)
+    True
     """
 
     def __init__(self, client: Any, shards: Sequence[Any], timeout: float = 60.0):

@@ -21,7 +21,21 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 
 class Answer(Protocol):
-    """What one shard, or several, answer: small, and of a size that does not grow with the rows."""
+    """What one shard, or several, answer: small, and of a size that does not grow with the rows.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from ratewise.distributed import Answer
+    >>> @dataclass
+    ... class Rows(Answer):
+    ...     number: int
+    ...
+    ...     def merge(self, other):
+    ...         return Rows(self.number + other.number)
+    >>> Rows(2).merge(Rows(3)).number
+    5
+    """
 
     def merge(self, other: Self) -> Self:
         """Return the answer of the shards of both."""
@@ -39,7 +53,19 @@ A = TypeVar("A", bound=Answer)
 
 
 class Question(ABC, Generic[A]):
-    """What all shards are asked in a round: the state to go on from, and what to do."""
+    """What all shards are asked in a round: the state to go on from, and what to do.
+
+    Examples
+    --------
+    >>> from ratewise.distributed import Question, Worker
+    >>> class Largest(Question):
+    ...     name = "largest"
+    ...
+    ...     def answer(self, rows, shard):
+    ...         return max(rows)
+    >>> Worker(0, [1, 3, 2]).step(Largest())
+    3
+    """
 
     name: ClassVar[str]
     """What dashboards call a round of it."""
@@ -50,7 +76,19 @@ class Question(ABC, Generic[A]):
 
 
 class Setup(ABC):
-    """A lasting change of what the shards hold."""
+    """A lasting change of what the shards hold.
+
+    Examples
+    --------
+    >>> from ratewise.distributed import Setup, Worker
+    >>> class Doubled(Setup):
+    ...     name = "doubled"
+    ...
+    ...     def apply(self, rows, shard):
+    ...         return [2 * one for one in rows]
+    >>> Worker(0, [1, 2]).prepare(Doubled()).rows
+    [2, 4]
+    """
 
     name: ClassVar[str]
 
@@ -60,7 +98,18 @@ class Setup(ABC):
 
 
 class Shard(ABC):
-    """Where a part of the rows can be read, as often as need be."""
+    """Where a part of the rows can be read, as often as need be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.distributed import Shard
+    >>> class Ones(Shard):
+    ...     def read(self):
+    ...         return np.ones((2, 3))
+    >>> Ones().read().shape
+    (2, 3)
+    """
 
     @abstractmethod
     def read(self) -> Any:
@@ -68,7 +117,14 @@ class Shard(ABC):
 
 
 class Worker:
-    """One shard, loaded; it lives where its rows are. Never changed: each setup makes another."""
+    """One shard, loaded; it lives where its rows are. Never changed: each setup makes another.
+
+    Examples
+    --------
+    >>> from ratewise.distributed import Worker
+    >>> Worker(number=0, rows=[1, 2, 3]).rows
+    [1, 2, 3]
+    """
 
     def __init__(self, number: int, rows: Any):
         self.number = number
@@ -142,7 +198,14 @@ class Several(Answer):
 
 
 class Engine(ABC):
-    """Keeps the shards' workers, and carries questions to them."""
+    """Keeps the shards' workers, and carries questions to them.
+
+    Examples
+    --------
+    >>> from ratewise.distributed import Engine, LocalEngine
+    >>> issubclass(LocalEngine, Engine)
+    True
+    """
 
     n_shards: int
 
@@ -164,7 +227,17 @@ class Engine(ABC):
 
 
 class LocalEngine(Engine):
-    """Shards one after another, in this process: for tests, and to see what an engine must do."""
+    """Shards one after another, in this process: for tests, and to see what an engine must do.
+
+    Examples
+    --------
+    >>> from ratewise.distributed import LocalEngine, Shard
+    >>> class Few(Shard):
+    ...     def read(self):
+    ...         return [1, 2]
+    >>> LocalEngine([Few(), Few()]).n_shards
+    2
+    """
 
     def __init__(self, shards: Sequence[Shard]):
         self._workers = [Worker.load(shard, number) for number, shard in enumerate(shards)]

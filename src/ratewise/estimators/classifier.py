@@ -16,6 +16,7 @@ from ..solvers import Solver, get_solver
 from ..solvers.base import History
 from ..training import FitConfig
 from ._fits import Coefficients, FitOptions, Fitted, fit_task
+from ._notebook import NotebookCard
 from ._online import OnlineClassifier
 from ._prediction import LinearPrediction
 from ._settings import fit_config, one_blas_thread, threads_of, warn_of_constraints
@@ -43,7 +44,7 @@ def _solver_streams(classifier: MeasureClassifier) -> bool:
     return True
 
 
-class MeasureClassifier(LinearPrediction, StreamFitting, ClassifierMixin, BaseEstimator):
+class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, ClassifierMixin, BaseEstimator):
     """A linear classifier trained for the measure you report.
 
     Of two classes, of more (then for the macro average of the measure, each class against the rest, the highest

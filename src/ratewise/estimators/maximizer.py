@@ -27,6 +27,7 @@ from ._crossfit import (
 )
 from ._ensemble import EnsembleMember, choose_threshold, weighted_mean
 from ._fits import check_prevalence
+from ._notebook import NotebookCard
 from ._settings import constraint_message, warn_of_constraints
 from ._validation import positive_label, two_class_targets
 
@@ -40,7 +41,7 @@ def _base_estimator_has_probabilities(maximizer: MeasureMaximizer) -> bool:
     return True
 
 
-class MeasureMaximizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train any classifier that takes sample weights for the measure you report.
 
     Where the data are not linear, wrap it around gradient boosting (or any other classifier) in place of

@@ -160,9 +160,9 @@ def evenly_mixed_classes(codes: NDArray[np.integer[Any]], rng: np.random.Generat
 
 
 def hash_rows(X: Any) -> NDArray[np.uint64]:
-    """Return a number per row, dense or sparse, from the bits of its entries as float32: equal for equal rows."""
-    values = np.ascontiguousarray(X.data if sparse.issparse(X) else X, dtype=np.float32)
-    bits = values.view(np.uint32)
+    """Return a number per row, dense or sparse, from the bits of its entries: equal for equal rows."""
+    values = np.ascontiguousarray(X.data if sparse.issparse(X) else X)
+    bits = values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
     if values.size > FEW_VALUES:
         from .order import hash_csr_rows, hash_dense_rows
 

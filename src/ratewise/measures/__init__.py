@@ -81,7 +81,14 @@ _PLAIN_FAMILIES = {_plain(name): kind for name, kind in _FAMILIES.items()}
 
 
 def measure_names() -> list[str]:
-    """Return the names of the registry. :func:`get_measure` takes other numbers in them too."""
+    """Return the names of the registry; :func:`get_measure` takes other numbers in them too.
+
+    Examples
+    --------
+    >>> from ratewise.measures import measure_names
+    >>> measure_names()[:4]
+    ['min', 'hmean', 'qmean', 'gmean']
+    """
     return list(_REGISTRY)
 
 
@@ -96,6 +103,8 @@ def get_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
     >>> from ratewise.measures import get_measure
     >>> get_measure("G-mean"), get_measure("f3")
     (GMean(), FBeta(beta=3.0))
+    >>> get_measure(lambda tpr, tnr: tpr * tnr).value(0.5, 0.5)
+    0.25
     """
     if isinstance(measure, Measure):
         return measure

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike
 
 
 class Rates(NamedTuple):
-    """True positive rate, true negative rate, and the share of positives among the rows they were counted on."""
+    """True positive rate, true negative rate, and the share of positives among the rows they were counted on.
+
+    Examples
+    --------
+    >>> from ratewise.measures import rates_from_labels
+    >>> rates_from_labels([0, 0, 1, 1], [0, 1, 1, 1])
+    Rates(tpr=1.0, tnr=0.5, prevalence=0.5)
+    """
 
     tpr: float
     tnr: float
@@ -23,6 +30,15 @@ class Constraint(NamedTuple):
     ``label`` says it in words. ``margin`` is the number of standard errors by which it must hold on the rows that
     choose a threshold, so that it holds on new rows too. The bounds below are scaled alike, so that one penalty
     suits all: missing a bound altogether costs about one TPR.
+
+    Examples
+    --------
+    >>> from ratewise.measures import Constrained
+    >>> (bound,) = Constrained("f1", tnr=0.95).constraints(prevalence=0.1)
+    >>> bound.label
+    'a TNR of at least 0.95'
+    >>> bool(bound.excess(0.8, 0.96) > 0)
+    True
     """
 
     label: str
@@ -37,7 +53,15 @@ class Constraint(NamedTuple):
 
 
 class ConstraintWarning(UserWarning):
-    """No threshold of the fitted model keeps the constraint of its measure."""
+    """No threshold of the fitted model keeps the constraint of its measure.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ratewise import ConstraintWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ConstraintWarning)  # a missed bound is an error here
+    """
 
 
 def tpr_at_least(tpr: float, margin: float) -> Constraint:
@@ -60,7 +84,14 @@ def precision_at_least(precision: float, prevalence: Any, margin: float) -> Cons
 def rates_from_labels(
     y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None
 ) -> Rates:
-    """Return TPR, TNR and prevalence of predicted labels. A class that never occurs has rate 0, with a warning."""
+    """Return TPR, TNR and prevalence of predicted labels. A class that never occurs has rate 0, with a warning.
+
+    Examples
+    --------
+    >>> from ratewise.measures import rates_from_labels
+    >>> rates_from_labels(["ham", "spam", "spam"], ["ham", "ham", "spam"], pos_label="spam").tpr
+    0.5
+    """
     true, predicted = np.asarray(y_true), np.asarray(y_pred)
     if true.shape != predicted.shape or true.ndim != 1:
         raise ValueError(

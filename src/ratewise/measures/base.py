@@ -16,7 +16,14 @@ from ._rates import Constraint, rates_from_labels
 
 
 class PseudoLinearCoefficients(NamedTuple):
-    """A ratio of two affine functions: (a0 + a1 P + a2 N) / (b0 + b1 P + b2 N)."""
+    """A ratio of two affine functions: (a0 + a1 P + a2 N) / (b0 + b1 P + b2 N).
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> get_measure("jaccard").coefficients(0.25)
+    PseudoLinearCoefficients(numerator=(0.0, 0.25, 0.0), denominator=(1.0, 0.0, -0.75))
+    """
 
     numerator: tuple[float, float, float]
     denominator: tuple[float, float, float]
@@ -27,6 +34,15 @@ class Measure(ABC):
 
     Subclasses are frozen dataclasses, so that a measure is a value: it can be compared, hashed, pickled,
     cloned by scikit-learn and handed to compiled code. ``value`` is all that a subclass must write.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> f1 = get_measure("f1")
+    >>> round(f1.value(0.8, 0.9, 0.1), 3)
+    0.593
+    >>> f1.score([0, 1, 1, 0], [0, 1, 0, 0])
+    0.6666666666666666
     """
 
     smooth: ClassVar[bool] = True
@@ -106,6 +122,12 @@ class ConcaveMeasure(Measure):
     compiled loop, so they take and return plain floats and use ``self``'s numbers, arithmetic and ``math``
     only. The defaults fit every measure that scales with its rates (Psi(cP, cN) = c Psi(P, N)): its conjugate
     is zero all over the dual region.
+
+    Examples
+    --------
+    >>> from ratewise.measures import ConcaveMeasure, get_measure
+    >>> isinstance(get_measure("gmean"), ConcaveMeasure)
+    True
     """
 
     lipschitz: ClassVar[bool] = True
@@ -142,6 +164,13 @@ class PseudoLinearMeasure(Measure):
 
     A subclass writes ``coefficients``; the rest follows from it. The paper divides by b0 and calls the
     quotients c, alpha, beta, gamma, delta.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> f1 = get_measure("f1")
+    >>> f1.valuation_weights(1.0, prevalence=0.5)  # near a perfect model a TPR is worth as much as a TNR
+    (0.5, 0.5)
     """
 
     @abstractmethod
@@ -260,7 +289,15 @@ def at_prevalence(measure: Measure, prevalence: float) -> Measure:
 
 @dataclass(frozen=True)
 class MeasureAtPrevalence(Measure):
-    """Any measure at a fixed prevalence."""
+    """Any measure at a fixed prevalence.
+
+    Examples
+    --------
+    >>> from ratewise.measures import at_prevalence, get_measure
+    >>> rare = at_prevalence(get_measure("mcc"), 0.01)
+    >>> round(float(rare.value(0.8, 0.9)), 3)
+    0.225
+    """
 
     measure: Measure
     prevalence: float
@@ -284,7 +321,15 @@ class MeasureAtPrevalence(Measure):
 
 @dataclass(frozen=True)
 class PseudoLinearAtPrevalence(MeasureAtPrevalence, PseudoLinearMeasure):
-    """A pseudo-linear measure with the coefficients of a fixed prevalence."""
+    """A pseudo-linear measure with the coefficients of a fixed prevalence.
+
+    Examples
+    --------
+    >>> from ratewise.measures import at_prevalence, get_measure
+    >>> rare = at_prevalence(get_measure("f1"), 0.01)
+    >>> round(rare.value(0.8, 0.9), 3)
+    0.137
+    """
 
     measure: PseudoLinearMeasure
 

@@ -19,6 +19,12 @@ class PenalisedTPR(ConcaveMeasure):
     (1 + penalty c1, penalty c2) where it does not, so its dual region is the segment between the two; at a share s
     of the way the conjugate is -s penalty c0. A subclass is a frozen dataclass with a ``penalty`` and writes
     ``line``.
+
+    Examples
+    --------
+    >>> from ratewise.measures import PenalisedTPR, TPRAtTNR
+    >>> isinstance(TPRAtTNR(0.99), PenalisedTPR)
+    True
     """
 
     smooth: ClassVar[bool] = False
@@ -81,6 +87,12 @@ class TPRAtTNR(PenalisedTPR):
     penalty : float
     margin : float
         Standard errors by which the bound must hold on the rows that choose the threshold.
+
+    Examples
+    --------
+    >>> from ratewise.measures import TPRAtTNR
+    >>> round(float(TPRAtTNR(0.95).value(0.7, 0.96)), 3)
+    0.7
     """
 
     tnr: float = 0.99
@@ -112,6 +124,12 @@ class TPRAtFPR(PenalisedTPR):
         What twice the false positives allowed cost.
     margin : float
         Standard errors by which the bound must hold on the rows that choose the threshold.
+
+    Examples
+    --------
+    >>> from ratewise.measures import TPRAtFPR
+    >>> round(float(TPRAtFPR(0.05).value(0.7, 0.96)), 3)
+    0.7
     """
 
     fpr: float = 0.01
@@ -145,6 +163,12 @@ class RecallAtPrecision(Measure):
         odds asked for. Thresholds are chosen by the bound itself, whatever the penalty.
     margin : float
         Standard errors by which the bound must hold on the rows that choose the threshold.
+
+    Examples
+    --------
+    >>> from ratewise.measures import RecallAtPrecision
+    >>> round(float(RecallAtPrecision(0.8).value(0.6, 0.95, 0.5)), 3)
+    0.6
     """
 
     precision: float = 0.9
@@ -174,7 +198,15 @@ class RecallAtPrecision(Measure):
 
 @dataclass(frozen=True)
 class RecallAtPrecisionAndPrevalence(PenalisedTPR):
-    """Recall at a given precision on data with a known prevalence: a concave measure, for SPADE."""
+    """Recall at a given precision on data with a known prevalence: a concave measure, for SPADE.
+
+    Examples
+    --------
+    >>> from ratewise.measures import RecallAtPrecision
+    >>> at_ten_percent = RecallAtPrecision(0.5).at_prevalence(0.1)
+    >>> round(float(at_ten_percent.value(0.6, 0.95)), 3)
+    0.6
+    """
 
     precision: float
     prevalence: float
@@ -205,6 +237,12 @@ class PrecisionAtRecall(Measure):
         Thresholds are chosen by the bound itself, whatever the penalty.
     margin : float
         Standard errors by which the bound must hold on the rows that choose the threshold.
+
+    Examples
+    --------
+    >>> from ratewise.measures import PrecisionAtRecall
+    >>> round(float(PrecisionAtRecall(0.8).value(0.85, 0.9, 0.5)), 3)
+    0.895
     """
 
     recall: float = 0.8

@@ -56,9 +56,7 @@ def normal_draws(seed: int, draws: int = DRAWS) -> NDArray[np.int64]:
     return np.rint(1000.0 * np.random.default_rng(seed).standard_normal((draws, 4))).astype(np.int64)
 
 
-def resampled(
-    confusion: Confusion, normals: NDArray[np.int64], squares: Confusion | None = None
-) -> Rates:
+def resampled(confusion: Confusion, normals: NDArray[np.int64], squares: Confusion | None = None) -> Rates:
     """Return Rates, as arrays, that are as uncertain as those of the counts: one per row of ``normals``.
 
     Each count is drawn from the gamma distribution with half a row more in its shape. The shares of such counts
@@ -78,7 +76,8 @@ def resampled(
     shape = counts / row_weight + 0.5
     roots = 1.0 - 1.0 / (9.0 * shape) + normals / 1000.0 / (3.0 * np.sqrt(shape))
     roots = np.maximum(roots, 0.0)
-    return _rates(shape * (roots * roots * roots) * row_weight)
+    drawn: Rates = _rates(shape * (roots * roots * roots) * row_weight)
+    return drawn
 
 
 def interval(values: Any, value: float, share: float = 0.95) -> tuple[float, float]:

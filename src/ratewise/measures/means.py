@@ -18,6 +18,12 @@ class MinRate(ConcaveMeasure):
     """min(TPR, TNR): the worse of the two classes counts.
 
     Its dual region is the segment alpha + beta = 1 in the positive quadrant.
+
+    Examples
+    --------
+    >>> from ratewise.measures import MinRate
+    >>> round(float(MinRate().value(0.9, 0.4)), 3)
+    0.4
     """
 
     monotone: ClassVar[bool] = True
@@ -49,6 +55,12 @@ class WeightedMin(ConcaveMeasure):
 
     Its dual region is the segment from (on_positives, 0) to (0, on_negatives), and its conjugate there is that of
     Q-mean, alpha + beta - 1.
+
+    Examples
+    --------
+    >>> from ratewise.measures import WeightedMin
+    >>> round(float(WeightedMin(1.0, 0.5).value(0.9, 0.7)), 3)
+    0.85
     """
 
     on_positives: float = 1.0
@@ -91,6 +103,12 @@ class BalancedAccuracy(ConcaveMeasure, PseudoLinearMeasure):
 
     Youden's index is twice this less 1. It is linear, so it belongs to both families: its dual region is the one
     point (1/2, 1/2), and its valuation weighs the rates equally at every level.
+
+    Examples
+    --------
+    >>> from ratewise.measures import BalancedAccuracy
+    >>> round(float(BalancedAccuracy().value(0.9, 0.7)), 3)
+    0.8
     """
 
     monotone: ClassVar[bool] = True
@@ -117,6 +135,12 @@ class QMean(ConcaveMeasure):
 
     Its dual region is the quarter disc of radius sqrt(1/2). It is the one measure of Table 1 whose conjugate
     is not zero there: alpha + beta - 1, with gradient (1, 1).
+
+    Examples
+    --------
+    >>> from ratewise.measures import QMean
+    >>> round(float(QMean().value(0.9, 0.4)), 3)
+    0.57
     """
 
     monotone: ClassVar[bool] = True
@@ -155,6 +179,12 @@ class HMean(ConcaveMeasure):
 
     Its dual region is {sqrt(alpha) + sqrt(beta) >= sqrt(2)} within the ball of radius 2. The boundary is the
     curve (2 s^2, 2 (1 - s)^2), s in [0, 1], which meets the ball in its two end points.
+
+    Examples
+    --------
+    >>> from ratewise.measures import HMean
+    >>> round(float(HMean().value(0.9, 0.4)), 3)
+    0.554
     """
 
     monotone: ClassVar[bool] = True
@@ -219,6 +249,12 @@ class GMean(ConcaveMeasure):
 
     Its dual region {alpha beta >= 1/4} reaches to infinity, because the slopes grow without bound as a rate
     nears zero. Where rewards stay in [epsilon, 1 + epsilon], a ball holds all the slopes that occur.
+
+    Examples
+    --------
+    >>> from ratewise.measures import GMean
+    >>> round(float(GMean().value(0.9, 0.4)), 3)
+    0.6
     """
 
     monotone: ClassVar[bool] = True

@@ -20,6 +20,12 @@ class MatthewsCorrelation(Measure):
     With q = p P + (1 - p) (1 - N), the share of rows predicted positive, it is
     sqrt(p (1 - p)) (P + N - 1) / sqrt(q (1 - q)): neither concave nor pseudo-linear, so sharpening maximises it. 0
     where all rows get the same prediction, as in scikit-learn.
+
+    Examples
+    --------
+    >>> from ratewise.measures import MatthewsCorrelation
+    >>> round(float(MatthewsCorrelation().value(0.8, 0.9, 0.5)), 3)
+    0.704
     """
 
     monotone: ClassVar[bool] = True
@@ -48,6 +54,12 @@ class FowlkesMallows(Measure):
 
     With q = p P + (1 - p) (1 - N), the share of rows predicted positive, it is P sqrt(p / q): neither concave nor
     pseudo-linear, so sharpening maximises it. 0 where no row is predicted positive.
+
+    Examples
+    --------
+    >>> from ratewise.measures import FowlkesMallows
+    >>> round(float(FowlkesMallows().value(0.8, 0.9, 0.5)), 3)
+    0.843
     """
 
     monotone: ClassVar[bool] = True

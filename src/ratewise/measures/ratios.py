@@ -15,6 +15,12 @@ class FBeta(PseudoLinearMeasure):
 
     ``beta`` above 1 favours recall, below 1 precision. In the rates, with theta = (1 - p) / p:
     (1 + beta^2) P / (beta^2 + theta + P - theta N).
+
+    Examples
+    --------
+    >>> from ratewise.measures import FBeta
+    >>> round(float(FBeta(2.0).value(0.8, 0.9, 0.1)), 3)
+    0.702
     """
 
     monotone: ClassVar[bool] = True
@@ -35,6 +41,12 @@ class Jaccard(PseudoLinearMeasure):
     """TP / (TP + FP + FN): the overlap of the true and the predicted positives.
 
     In the rates, with theta = (1 - p) / p: P / (1 + theta - theta N).
+
+    Examples
+    --------
+    >>> from ratewise.measures import Jaccard
+    >>> round(float(Jaccard().value(0.8, 0.9, 0.5)), 3)
+    0.727
     """
 
     monotone: ClassVar[bool] = True
@@ -50,6 +62,12 @@ class GowerLegendre(PseudoLinearMeasure):
 
     In the rates, with theta = (1 - p) / p:
     (P + theta N) / (sigma (1 + theta) + (1 - sigma) P + theta (1 - sigma) N). At sigma = 1 it is the accuracy.
+
+    Examples
+    --------
+    >>> from ratewise.measures import GowerLegendre
+    >>> round(float(GowerLegendre(0.5).value(0.8, 0.9, 0.5)), 3)
+    0.919
     """
 
     monotone: ClassVar[bool] = True
@@ -72,6 +90,12 @@ class Tversky(PseudoLinearMeasure):
     At alpha = beta = 1/2 it is F1, at alpha = beta = 1 Jaccard; alpha + beta = 1 gives the F-betas. The default
     favours recall, as is customary in medical imaging. In the rates, with theta = (1 - p) / p:
     P / (beta + alpha theta + (1 - beta) P - alpha theta N).
+
+    Examples
+    --------
+    >>> from ratewise.measures import Tversky
+    >>> round(float(Tversky(0.3, 0.7).value(0.8, 0.9, 0.5)), 3)
+    0.825
     """
 
     monotone: ClassVar[bool] = True
@@ -94,6 +118,12 @@ class CohenKappa(PseudoLinearMeasure):
     ``chance`` is the accuracy of random guesses with as many predicted positives. With n = 1 - p both accuracy and
     chance are affine in the rates at a fixed prevalence, which makes kappa
     2 p n (P + N - 1) / (p^2 + n^2 + (n - p) (p P - n N)).
+
+    Examples
+    --------
+    >>> from ratewise.measures import CohenKappa
+    >>> round(float(CohenKappa().value(0.9, 0.9, 0.5)), 3)
+    0.8
     """
 
     monotone: ClassVar[bool] = True
@@ -111,6 +141,12 @@ class NetBenefit(PseudoLinearMeasure):
     ``probability`` is t, the probability at which acting and not acting are worth the same to you: at 0.1 one
     true positive pays for nine false positives. The largest value is the prevalence; a model is of use if it beats
     0 (act on nobody) and p - (1 - p) t / (1 - t) (act on everybody). Linear in the rates.
+
+    Examples
+    --------
+    >>> from ratewise.measures import NetBenefit
+    >>> round(float(NetBenefit(0.1).value(0.8, 0.9, 0.2)), 3)
+    0.151
     """
 
     monotone: ClassVar[bool] = True
@@ -140,6 +176,12 @@ class CostMatrix(PseudoLinearMeasure):
         What each outcome costs; gains are negative costs. A mistake must cost more than the right decision on the
         same row. In the default, ``CostMatrix(((0, 1), (10, 0)))``, a false negative costs as much as ten false
         positives.
+
+    Examples
+    --------
+    >>> from ratewise.measures import CostMatrix
+    >>> round(float(CostMatrix(((0, 1), (10, 0))).value(0.9, 0.9, 0.5)), 3)
+    -0.55
     """
 
     monotone: ClassVar[bool] = True
@@ -179,6 +221,12 @@ class PseudoLinear(PseudoLinearMeasure):
 
     For coefficients that depend on the prevalence, derive from
     :class:`~ratewise.measures.PseudoLinearMeasure` and write ``coefficients``.
+
+    Examples
+    --------
+    >>> from ratewise.measures import PseudoLinear
+    >>> round(float(PseudoLinear((0.0, 1.0, 1.0), (2.0, 0.0, 0.0)).value(0.9, 0.7)), 3)
+    0.8
     """
 
     a: tuple[float, float, float]

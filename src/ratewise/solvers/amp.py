@@ -45,6 +45,16 @@ class Amp(Solver):
     level : "reward" or "actual"
         Take the measure of the mean rewards as the level, as the theory has it, or the measure of the 0-1
         predictions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise import MeasureClassifier
+    >>> from ratewise.solvers import Amp
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MeasureClassifier("f1", solver=Amp(), sharpen=False, random_state=0).fit(X, y)
+    >>> classifier.score(X, y) > 0.9
+    True
     """
 
     tolerance: float = 1e-5

@@ -35,7 +35,16 @@ _MOST_ROWS = 2000  # of a history
 
 @dataclass(frozen=True)
 class Learn:
-    """Learn from the next points, by whole passes over the rows or by a number of points; answered by None."""
+    """Learn from the next points, by whole passes over the rows or by a number of points; answered by None.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import Learn, Spade, Summary, Task
+    >>> run = Spade(passes=1).start(Task(get_measure("gmean"), n_features=3))
+    >>> isinstance(run.request(Summary(100, 10.0, 90.0, 300.0)), Learn)
+    True
+    """
 
     learner: Learner
     settings: LearnSettings
@@ -179,7 +188,16 @@ class History:
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of a solver, apart from its own settings."""
+    """What is asked of a solver, apart from its own settings.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import Spade, Task
+    >>> run = Spade(passes=1).start(Task(get_measure("gmean"), n_features=3))
+    >>> run.finished
+    False
+    """
 
     measure: Measure
     n_features: int
@@ -192,7 +210,15 @@ class Task:
 
 
 class Run(ABC):
-    """A training run: it can be asked for what comes next, told what came of it, and stored in between."""
+    """A training run: it can be asked for what comes next, told what came of it, and stored in between.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import Run, Stamp, Task
+    >>> isinstance(Stamp().start(Task(get_measure("f1"), n_features=3)), Run)
+    True
+    """
 
     finished: bool = False
 
@@ -223,7 +249,15 @@ class Run(ABC):
 
 
 class LearnerRun(Run):
-    """A run whose state is a learner."""
+    """A run whose state is a learner.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import LearnerRun, Spade, Task
+    >>> isinstance(Spade().start(Task(get_measure("gmean"), n_features=3)), LearnerRun)
+    True
+    """
 
     def __init__(self, task: Task):
         self._task = task
@@ -253,7 +287,16 @@ class LearnerRun(Run):
 
 
 class Solver(ABC):
-    """Settings of an algorithm; :meth:`start` makes a run of it."""
+    """Settings of an algorithm; :meth:`start` makes a run of it.
+
+    Examples
+    --------
+    >>> from ratewise.solvers import Solver, Stamp
+    >>> isinstance(Stamp(), Solver)
+    True
+    >>> Stamp().name
+    'stamp'
+    """
 
     name: ClassVar[str]
     streaming: ClassVar[bool]
@@ -286,7 +329,14 @@ _SOLVERS: dict[str, type[Solver]] = {}
 
 
 def register_solver(solver: type[Solver]) -> type[Solver]:
-    """Make a solver known by its ``name``: then ``MeasureClassifier(solver=name)`` takes it."""
+    """Make a solver known by its ``name``: then ``MeasureClassifier(solver=name)`` takes it.
+
+    Examples
+    --------
+    >>> from ratewise.solvers import Spade, register_solver
+    >>> register_solver(Spade) is Spade  # as the library does with its own
+    True
+    """
     _SOLVERS[solver.name] = solver
     return solver
 
@@ -295,6 +345,13 @@ def get_solver(solver: str | Solver, measure: Measure) -> Solver:
     """Return a solver by its name; "auto" takes the streaming one that suits the measure.
 
     For a measure of neither family that is logistic regression, which is only a start: sharpening must follow.
+
+    Examples
+    --------
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import get_solver
+    >>> get_solver("auto", get_measure("gmean")).name
+    'spade'
     """
     if isinstance(solver, Solver):
         return solver

@@ -43,6 +43,8 @@ def _by_newton_steps(objective: Objective, curvature: Curvature, request: Maximi
         _add_to_diagonal(matrix, penalties + 1e-7)
         step = np.linalg.solve(matrix, gradient)
         gain = float(gradient @ step)
+        if not math.isfinite(gain):
+            return _linear(np.full_like(model, math.nan))
         for _ in range(20):
             there = model - step
             found = _penalized(objective, there, penalties)
@@ -62,7 +64,7 @@ def _in_the_metric(objective: Objective, curvature: Curvature, request: Maximize
     model, penalties = _flat(request.start), _penalties(request.l2, request.start)
     loss, gradient = _penalized(objective, model, penalties)
     matrix = curvature(model)
-    _add_to_diagonal(matrix, penalties + 1e-3 * np.trace(matrix) / model.size)
+    _add_to_diagonal(matrix, penalties + 1e-3 * np.trace(matrix) / model.size + 1e-8)
     metric, length = np.linalg.inv(matrix), 1.0
     for _ in range(request.iterations):
         there = model - length * (metric @ gradient)

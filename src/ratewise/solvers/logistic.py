@@ -42,6 +42,16 @@ class WeightedLogistic(_Logistic):
     passes : int
     step : float
         In units of a point's own leverage 1 / (|x|^2 + 1); falls as 1 / sqrt(1 + passes).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise import MeasureClassifier
+    >>> from ratewise.solvers import WeightedLogistic
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MeasureClassifier("gmean", solver=WeightedLogistic(exponent=1.0), sharpen=False)
+    >>> classifier.fit(X, y).score(X, y) > 0.9
+    True
     """
 
     exponent: float = 0.5

@@ -62,6 +62,13 @@ class Sharpen:
         the measure itself.
     row_limit : float
         A row longer than this many mean squared lengths takes a proportionally smaller step.
+
+    Examples
+    --------
+    >>> from ratewise import MeasureClassifier
+    >>> from ratewise.solvers import Sharpen
+    >>> MeasureClassifier("f1", sharpen=Sharpen(passes=4)).sharpen.passes
+    4
     """
 
     passes: int | str = "auto"
@@ -333,6 +340,9 @@ class BatchRun(Run):
             self._take_scores(answer)
             return
         self._model, self._solve = answer, None
+        if not math.isfinite(answer.intercept + answer.weights.sum()):
+            self.finished = True
+            return
         goes_on = len(self._todo) > 1 and self._todo[1] >= self._n_starts
         self._to_evaluate = self._todo[0] >= self._n_starts or goes_on
         if not self._to_evaluate:

@@ -40,6 +40,16 @@ class Spade(Solver):
         1 / sqrt(t).
     radius : float
         R_W: weights (in standardised units) are kept inside a ball of this radius.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise import MeasureClassifier
+    >>> from ratewise.solvers import Spade
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MeasureClassifier("gmean", solver=Spade(passes=5), sharpen=False, random_state=0).fit(X, y)
+    >>> classifier.score(X, y) > 0.9
+    True
     """
 
     passes: int = 25

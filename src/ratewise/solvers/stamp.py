@@ -60,6 +60,16 @@ class Stamp(Solver):
         eta at t = 1; falls as 1 / sqrt(t) and starts again with each epoch.
     radius : float
         R_W: weights (in standardised units) are kept inside a ball of this radius.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ratewise import MeasureClassifier
+    >>> from ratewise.solvers import Stamp
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MeasureClassifier("f1", solver=Stamp(first_epoch=50), sharpen=False, random_state=0).fit(X, y)
+    >>> classifier.score(X, y) > 0.9
+    True
     """
 
     passes: int = 25

@@ -17,7 +17,15 @@ CSRRows = tuple[NDArray[np.floating[Any]], NDArray[np.integer[Any]], NDArray[np.
 
 
 class LinearModel(NamedTuple):
-    """Scores are ``rows @ weights + intercept``, in the units of the rows that the model was learned from."""
+    """Scores are ``rows @ weights + intercept``, in the units of the rows that the model was learned from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.solvers import LinearModel
+    >>> LinearModel(np.zeros(2), intercept=-1.0).intercept
+    -1.0
+    """
 
     weights: NDArray[np.float64]
     intercept: float
@@ -48,7 +56,14 @@ class Chunk(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The few numbers that set step sizes and class weights; two of them add up."""
+    """The few numbers that set step sizes and class weights; two of them add up.
+
+    Examples
+    --------
+    >>> from ratewise.solvers import Summary
+    >>> Summary(points=100, positive_weight=10.0, negative_weight=90.0, squared_rows=300.0).points
+    100
+    """
 
     points: int
     positive_weight: float

@@ -24,7 +24,16 @@ Points = tuple[float, float]
 
 
 class BestThreshold(NamedTuple):
-    """A point is called positive if its score is above the threshold."""
+    """A point is called positive if its score is above the threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import best_threshold
+    >>> best_threshold(np.array([0.1, 0.4, 0.9]), np.array([-1.0, 1.0, 1.0]), get_measure("f1")).rates
+    Rates(tpr=1.0, tnr=1.0, prevalence=0.6666666666666666)
+    """
 
     threshold: float
     value: float
@@ -57,7 +66,15 @@ def _effective(total: float, squares: float) -> float:
 
 
 def rates_at(scores: NDArray[Any], signed_weights: NDArray[Any], threshold: float = 0.0) -> Rates:
-    """TPR, TNR and prevalence when every score above the threshold is called positive."""
+    """TPR, TNR and prevalence when every score above the threshold is called positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.solvers import rates_at
+    >>> rates_at(np.array([-1.0, 0.5, 2.0]), np.array([-1.0, -1.0, 1.0]), threshold=1.0)
+    Rates(tpr=1.0, tnr=1.0, prevalence=0.3333333333333333)
+    """
     positives, hits, negatives, passes = count_called(scores, signed_weights, float(threshold))
     tpr = hits / positives if positives > 0 else 0.0
     tnr = passes / negatives if negatives > 0 else 0.0
@@ -81,6 +98,16 @@ def best_threshold(
     multiplies the margins by which they must be kept, 0 takes the rows at their word, and None leaves the
     constraints to the measure's own penalty. ``points`` are the effective points of both classes, where scores are
     the bins of a histogram.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.measures import get_measure
+    >>> from ratewise.solvers import best_threshold
+    >>> scores, signed = np.array([0.1, 0.4, 0.35, 0.9]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> best = best_threshold(scores, signed, get_measure("gmean"))
+    >>> best.threshold
+    0.22499999999999998
     """
     if measure.constraints(0.5) and caution is not None:
         return Cuts(scores, signed_weights, measure, caution=caution, points=points).best()

@@ -12,13 +12,12 @@ from scipy import sparse
 
 from .columns import CATEGORY, DATE, NUMBER, categories, make_plan, missing_column, numbers
 from .errors import DataError, Place
-from .formats import MOST_COLUMNS, Request, Rows, too_wide
+from .formats import MOST_COLUMNS, Request, Rows, are_too_few, too_wide
 
 LARGEST_VOCABULARY = 256
 BUCKETS = 256
 WIDEST_DENSE = 300
 _MOST_VALUES = 10_000
-_PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY = 1 << 21, 100
 _LONGEST_MEAN_LENGTH = 64.0
 _BLOCK_ROWS = 2048  # of 22 columns: fits into the second-level cache, in which columns become rows
 _CHECKED_AT_ONCE = 1 << 16
@@ -59,6 +58,16 @@ class Encoder:
     elastic : bool
         Sparse rows may come with fewer columns, or with more, which are left out: svmlight files do not say how
         many columns there are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ratewise import open_stream
+    >>> table = pd.DataFrame({"age": [1.0, 2.0], "colour": ["red", "blue"], "label": [0, 1]})
+    >>> stream = open_stream([table], target="label")
+    >>> _ = stream.survey()
+    >>> stream.encoder.feature_names
+    ('age', 'colour=blue', 'colour=red')
     """
 
     wide = False  # model files of earlier versions have neither
@@ -397,10 +406,10 @@ class EncoderFit:
         encoder.fitted = True
 
     def _check_width(self) -> None:
-        """Refuse a width that is no more than a slip in one index: a model has several numbers per column."""
+        """Refuse a width that is no more than a slip in one index."""
         if self.width > MOST_COLUMNS:
             raise DataError(too_wide(self._widest.file, self.width))
-        if self.width > max(_PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY * self._entries):
+        if are_too_few(self._entries, self.width):
             raise self._widest.error(
                 f"the largest index makes {self.width:,} columns, for {self._entries:,} numbers in all rows. If "
                 f"it is meant so, say features={self.width}."

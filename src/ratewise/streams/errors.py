@@ -11,7 +11,17 @@ _LONGEST_QUOTED = 200
 
 
 class DataError(ValueError):
-    """A file or stream that cannot be read as it is; the message says where and what to do."""
+    """A file or stream that cannot be read as it is; the message says where and what to do.
+
+    Examples
+    --------
+    >>> from ratewise.streams import DataError, open_stream
+    >>> try:
+    ...     open_stream(["no", "rows"])
+    ... except (DataError, TypeError, ValueError, OSError) as error:
+    ...     print("refused")
+    refused
+    """
 
 
 def need_pyarrow(what: str, module: str = "pyarrow") -> Any:

@@ -138,7 +138,16 @@ class Mixer:
 
 
 class Window(NamedTuple):
-    """Some thousand rows, ready for a kernel."""
+    """Some thousand rows, ready for a kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise import open_stream
+    >>> window = next(iter(open_stream([(np.zeros((3, 2)), np.array([0, 1, 1]))]).windows()))
+    >>> window.labels.tolist()
+    [0, 1, 1]
+    """
 
     X: Any
     """A C-contiguous array of the encoder's type, or a CSR matrix of float32."""

@@ -29,7 +29,16 @@ Progress = Callable[[dict[str, Any]], object]
 
 
 class Survey(NamedTuple):
-    """What the first pass over a stream found."""
+    """What the first pass over a stream found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise import open_stream
+    >>> stream = open_stream([(np.zeros((3, 2)), np.array([0, 1, 1]))])
+    >>> stream.survey().label_counts
+    {0: 1, 1: 2}
+    """
 
     rows: int
     label_counts: dict[Any, int]
@@ -47,6 +56,14 @@ class Stream:
     """Rows of files or batches that need not fit in memory, read window by window. Made by ``open_stream``.
 
     ``target`` and ``weight`` are what the target and the weights are called in messages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise import open_stream
+    >>> stream = open_stream([(np.zeros((3, 2)), np.array([0, 1, 1]))])
+    >>> sum(window.X.shape[0] for window in stream.windows())
+    3
     """
 
     def __init__(self, opened: Opened, weight: str | None, window_rows: int | None):

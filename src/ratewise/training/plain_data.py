@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-_ROOMS = ("measures", "rewards", "solvers", "training", "transforms")
+_ROOMS = ("kernels", "measures", "rewards", "solvers", "training", "transforms")
 _LIBRARY = __name__.partition(".")[0]
 _PLAIN = (bool, int, float, str, type(None))
 _TYPES = {"tuple": tuple, "ndarray": np.ndarray, "float32": np.float32, "float64": np.float64}

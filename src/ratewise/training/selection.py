@@ -62,7 +62,7 @@ class SelectionPlan(NamedTuple):
         folds, starts = _within_budget(_effort(statistics, plenty), *least)
         batch = own_choice and _few_enough_for_batches(statistics)
         if batch:
-            folds = config.FOLDS
+            folds = _folds_of_batches(statistics.rows) if plenty else config.FOLDS
         small = starts > least[1]
         if validation_fraction is not None:
             folds = round(1.0 / validation_fraction)
@@ -80,6 +80,12 @@ class SelectionPlan(NamedTuple):
 def _few_enough_for_batches(statistics: Statistics) -> bool:
     size = statistics.n_values * (8 if statistics.sparse else 4)
     return statistics.in_memory and statistics.rows <= config.BATCH_ROWS and size <= config.IN_MEMORY_BYTES
+
+
+def _folds_of_batches(rows: int) -> int:
+    """Return five folds up to few rows, two at the most rows, so that CPU time stays about the same in between."""
+    power = math.log(config.FOLDS / 2) / math.log(config.BATCH_ROWS / config.FEW_ROWS)
+    return min(round(config.FOLDS * (config.FEW_ROWS / rows) ** power), config.FOLDS)
 
 
 def batch_starts(measure: Measure, prevalence: float) -> list[PenalizedLogistic]:

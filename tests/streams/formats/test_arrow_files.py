@@ -95,3 +95,15 @@ def test_a_record_batch_is_not_unpacked_beyond_the_limit(tmp_path, monkeypatch):
         open_stream(tmp_path / "a.feather", target="label")
     feather.write_feather(table, tmp_path / "b.feather", compression="lz4", chunksize=10_000)
     assert open_stream(tmp_path / "b.feather", target="label").n_rows == 100_000
+
+
+@pytest.mark.parametrize("compression", ["lz4", "uncompressed"])
+def test_one_column_tells_whether_all_are_compressed(tmp_path, compression):
+    columns = {"empty": pa.nulls(1000), "text": ["abc"] * 1000, "a": np.arange(1000.0), "label": [False, True] * 500}
+    feather.write_feather(pa.table(columns), tmp_path / "a.feather", compression=compression)
+    (reader,) = open_stream(tmp_path / "a.feather", target="label")._readers
+    assert reader._compressed == (compression == "lz4")
+    del columns["a"], columns["label"]
+    feather.write_feather(pa.table(columns), tmp_path / "b.feather", compression=compression)
+    (reader,) = open_stream(tmp_path / "b.feather")._readers
+    assert reader._compressed == (compression == "lz4")

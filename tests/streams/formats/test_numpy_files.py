@@ -226,6 +226,7 @@ CSR_FAULTS = {
     "a shape of three": {"shape": lambda a: np.append(a, 1)},
     "a shape below 0": {"shape": lambda a: -a},
     "more columns than possible": {"shape": lambda a: a * [1, 2**40]},
+    "far more columns than numbers": {"shape": lambda a: a * [1, 10**6]},
     "indices that are no whole numbers": {"indices": lambda a: a + 0.5},
     "a matrix of indices": {"indices": lambda a: a.reshape(-1, 2)},
 }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PIECE_BYTES = 4 << 20
 MOST_COLUMNS = 1 << 26
 """A model has several numbers for every column, and so has every fit on its way: gigabytes, beyond this."""
+_PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY = 1 << 21, 100
 _MOST_FILES_KEPT_OPEN = 64
 _RELEASE_AFTER = 16 << 20
 _COMPRESSED_ENDINGS = (".gz", ".bz2", ".zst")
@@ -84,6 +85,11 @@ class Opened(NamedTuple):
     readers: Sequence[Reader]
     encoder: Encoder
     target: Any
+
+
+def are_too_few(entries: int, n_columns: int) -> bool:
+    """Return whether sparse rows have so few entries for their columns that the columns must be a mistake."""
+    return n_columns > max(_PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY * entries)
 
 
 def too_wide(name: str, n_columns: int) -> str:

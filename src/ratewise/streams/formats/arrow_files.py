@@ -116,13 +116,12 @@ class FeatherReader(TableReader):
     def __init__(self, path: str):
         super().__init__(path)
         self._kept: _OpenFile | None = None
-        file = _OpenFile(path)
-        self.schema = _schema(file.schema, path)
-        # Mapped columns are read when accessed. Compressed ones are decompressed: only those that are needed.
+        self.schema = _schema(_OpenFile(path).schema, path)
+        # Mapped columns are read when accessed. Compressed ones are decompressed: only those that are needed. One
+        # that takes little room tells how many rows there are, and whether they are compressed.
+        widths = [_width(dtype) for dtype in self.schema.values()]
+        file = _OpenFile(path, [widths.index(min(widths))] if widths else None)
         self._compressed = file.is_compressed()
-        if self._compressed:
-            widths = [_width(dtype) for dtype in self.schema.values()]
-            file = _OpenFile(path, [widths.index(min(widths))])
         self._pieces = file.pieces(self._compressed)
         self.sizes = [stop - start for _, start, stop in self._pieces]
 
@@ -238,7 +237,8 @@ def _schema(schema: Any, path: str) -> Schema:
 
 
 def _width(dtype: Any) -> int:
+    """Return the bits of a value; many for texts, and more for nulls, which have no bits to tell anything by."""
     try:
         return int(dtype.bit_width)
-    except ValueError:  # text and the like
-        return 1 << 30
+    except ValueError:
+        return 1 << (31 if str(dtype) == "null" else 30)

@@ -56,6 +56,8 @@ class CsvReader(TextReader, TableReader):
                 while head.count(b"\n") < 2 and len(head) < _LONGEST_HEAD and (more := file.read(_HEAD_BYTES)):
                     head += more  # until there is a row
             except (OSError, ValueError) as error:
+                if getattr(error, "errno", None) is not None:  # of the disk or the pipe
+                    raise
                 raise DataError(
                     f"{self.name}: it cannot be unpacked; it may have been cut off. ({error})"
                 ) from error

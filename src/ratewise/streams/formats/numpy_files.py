@@ -29,6 +29,7 @@ from . import (
     Reader,
     Request,
     Rows,
+    are_too_few,
     few_enough_to_keep_open,
     matrix_encoder,
     too_wide,
@@ -107,6 +108,11 @@ def _open_npz(path: str, request: Request, keep_open: bool) -> MappedReader | Co
         found, wanted = file.headers[key].shape, (shape[0] + (role == "indptr"),)
         if role in ("target", "weight", "indptr") and found != wanted:
             raise DataError(f"{path}: {shape[0]:,} rows, and the shape of the {role} is {found}.")
+    if is_sparse and request.encoder is None and are_too_few(file.headers["data"].shape[0], shape[1]):
+        raise DataError(
+            f"{path}: {shape[1]:,} columns, for {file.headers['data'].shape[0]:,} numbers in all rows. If it is "
+            "meant so, fit the matrix in memory: MeasureClassifier().fit(scipy.sparse.load_npz(...), y)."
+        )
     plan = replace(plan_matrix(shape[1], path, None, request.features, None), is_sparse=is_sparse)
     names = file.headers.get("feature_names")
     if names is not None and names.shape == shape[1:] and names.dtype.kind == "U":

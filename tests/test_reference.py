@@ -1,0 +1,68 @@
+"""Every public name has an example that runs, and a place in the reference of the site."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import ratewise
+
+ROOT = Path(__file__).parent.parent
+PUBLIC = ["ratewise", *(f"ratewise.{one.name}" for one in pkgutil.iter_modules(ratewise.__path__) if one.ispkg)]
+INNER = {"ratewise.cli", "ratewise.kernels", "ratewise.training"}  # no user imports from them
+PUBLIC = [one for one in PUBLIC if one not in INNER]
+SLOW = {"ratewise.distributed", "ratewise.estimators", "ratewise.reports", "ratewise.baselines"}
+SLOW |= {"ratewise.onnx", "ratewise.persistence", "ratewise.plots", "ratewise.torch", "ratewise.boosting"}
+
+
+def public_names(package):
+    module = importlib.import_module(package)
+    return {name: getattr(module, name) for name in getattr(module, "__all__", ()) if not name.startswith("_")}
+
+
+def documented():
+    pages = (ROOT / "docs").glob("*.md")
+    found = (re.findall(r"^::: ([\w.]+)", page.read_text(), re.MULTILINE) for page in pages)
+    return {path.rsplit(".", 1)[1] for one in found for path in one}
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_every_public_name_has_an_example(package):
+    without = [
+        name for name, one in public_names(package).items() if callable(one) and ">>>" not in (one.__doc__ or "")
+    ]
+    assert without == []
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_every_public_name_stands_in_the_reference(package):
+    assert set(public_names(package)) - documented() == set()
+
+
+def modules_of(package):
+    module = importlib.import_module(package)
+    inner = pkgutil.walk_packages(module.__path__, f"{package}.") if hasattr(module, "__path__") else ()
+    return [module, *(importlib.import_module(one.name) for one in inner)]
+
+
+ROOMS = [
+    f"ratewise.{one.name}"
+    for one in pkgutil.iter_modules(ratewise.__path__)
+    if one.name not in ("__main__", "cli")
+]
+MARKED = [pytest.param(room, marks=pytest.mark.slow) if room in SLOW else room for room in ROOMS]
+
+
+@pytest.mark.parametrize("room", MARKED)
+def test_the_examples_run(room, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    for module in modules_of(room):
+        if inspect.getsourcefile(module):
+            assert doctest.testmod(module).failed == 0
