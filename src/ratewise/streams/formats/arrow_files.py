@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..._foreign import LARGEST_UNPACKED, trusted_batch
-from ..columns import CATEGORY, Schema, TablePlan, TableReader
+from ..columns import CATEGORY, Schema, TablePlan, TableReader, unique_names
 from ..errors import ARROW_ERRORS, DataError, need_pyarrow, not_whole
 from ..open import open_tables
 from . import MappedFile, Opened, Request, Rows
@@ -39,7 +39,7 @@ class ParquetReader(TableReader):
         self._times_open = 0
         with self._opened() as file:
             metadata = file.metadata
-            self.schema = _schema(file.schema_arrow)
+            self.schema = _schema(file.schema_arrow, path)
             groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
             self.sizes = [int(group.num_rows) for group in groups]
             self._column_bytes = _column_bytes(groups[0]) if groups else {}
@@ -118,7 +118,7 @@ class FeatherReader(TableReader):
         super().__init__(path)
         self._kept: _OpenFile | None = None
         file = _OpenFile(path)
-        self.schema = _schema(file.schema)
+        self.schema = _schema(file.schema, path)
         # Mapped columns are read when accessed. Compressed ones are decompressed: only those that are needed. One
         # that takes little room tells how many rows there are.
         widths = [_width(dtype) for dtype in self.schema.values()]
@@ -224,7 +224,7 @@ class ArrowStreamReader(TableReader):
     def __init__(self, path: str):
         super().__init__(path)
         with self._opened() as batches:
-            self.schema = _schema(batches.schema)
+            self.schema = _schema(batches.schema, path)
 
     def _opened(self) -> Any:
         pa = need_pyarrow("Arrow streams")
@@ -240,8 +240,8 @@ class ArrowStreamReader(TableReader):
             yield from self.rows_in_order(trusted, self.place(0), "Arrow")
 
 
-def _schema(schema: Any) -> Schema:
-    return dict(zip(schema.names, schema.types, strict=True))
+def _schema(schema: Any, path: str) -> Schema:
+    return dict(zip(unique_names(schema.names, path), schema.types, strict=True))
 
 
 def _width(dtype: Any) -> int:
