@@ -59,6 +59,13 @@ def test_sharpening_is_bounded_and_as_steep_as_cross_entropy_at_the_threshold():
     assert float(far) == pytest.approx(2.0 * float(loss.width * loss.class_weights[0, 1]), rel=1e-5)
 
 
+def test_a_network_that_fits_its_rows_keeps_cross_entropy():
+    loss = MeasureLoss("f1", sharpen_after=0, refresh=1)
+    for logits, labels in mini_batches(20):
+        loss(logits + 20.0 * (labels - 0.5), labels)
+    assert not loss.sharpening
+
+
 def test_sharpening_can_be_called_for():
     loss = MeasureLoss("f1")
     assert not loss.sharpening

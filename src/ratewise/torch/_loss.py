@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _BINS = ScoreBins(-16.0, 1.0 / 16.0, 512)  # of logits; the first and the last hold all beyond
 _ENOUGH_POINTS = 20  # of each class, before rates say anything
 _SOFTNESS = 0.05  # as Sharpen's
+_FITTED = 0.97  # of the way from a useless to a perfect value, on the rows counted
 _NARROWEST = 0.25  # of a sigmoid, in logits: a narrower one learns from next to no row of a mini-batch
 
 
@@ -33,7 +34,8 @@ class MeasureLoss(nn.Module):
     little by little. Every ``refresh`` steps it takes from these counts the best threshold, the two rates at it,
     and the measure's slopes at these rates, the class weights of the next steps. The first
     ``sharpen_after`` steps have weighted cross-entropy. Later ones have a sigmoid reward around the threshold,
-    bounded as the measure is: rows that the network cannot classify no longer dominate the gradient.
+    bounded as the measure is: rows that the network cannot classify no longer dominate the gradient. A network that
+    classifies nearly all of its training rows has no such rows, and keeps cross-entropy, which widens its margins.
 
     Choose the threshold on validation rows at the end: :func:`best_threshold`.
 
@@ -103,6 +105,7 @@ class MeasureLoss(nn.Module):
         self.register_buffer("width", torch.ones(n_labels))
         # On the host: reading a buffer would wait for the device at every step.
         self._steps = self._recent_rows = 0
+        self._fits = False  # nearly all training rows are classified correctly
         self._waiting: list[tuple[Tensor, Tensor, Tensor | None]] = []
 
     def sharpen(self) -> None:
@@ -111,15 +114,17 @@ class MeasureLoss(nn.Module):
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return what ``state_dict`` keeps beside the buffers."""
-        return {"steps": self._steps, "recent_rows": self._recent_rows}
+        return {"steps": self._steps, "recent_rows": self._recent_rows, "fits": self._fits}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
         self._steps, self._recent_rows = int(state["steps"]), int(state["recent_rows"])
+        self._fits = bool(state["fits"])
 
     @property
     def sharpening(self) -> bool:
         """Whether the loss is that of the sigmoid reward."""
-        return self.sharpen_after is not None and self._steps >= self.sharpen_after
+        begun = self.sharpen_after is not None and self._steps >= self.sharpen_after
+        return begun and not self._fits
 
     def forward(self, logits: Tensor, labels: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         """Return the mean loss of a mini-batch.
@@ -191,6 +196,8 @@ class MeasureLoss(nn.Module):
 
     def _set_weights(self) -> None:
         """Take class weights and threshold of every label from its counts."""
+        shares = []
+        sharpening = self.sharpening
         for label, counts in enumerate(self.counts.double().cpu().numpy()):
             totals = counts.sum(axis=1)
             if totals.min() < _ENOUGH_POINTS:
@@ -204,8 +211,11 @@ class MeasureLoss(nn.Module):
             before = self.class_weights[label].cpu()
             self.class_weights[label] = torch.sqrt(asked * before).to(self.class_weights)
             self.threshold[label] = evaluated.best.threshold
-            if not self.sharpening:  # a width that followed the logits would let them grow without end
+            if not sharpening:  # a width that followed the logits would let them grow without end
                 self.width[label] = max(width, _NARROWEST)
+            useless, perfect = self.measure.scale(share)
+            shares.append((evaluated.value - useless) / (perfect - useless))
+        self._fits = bool(shares) and min(shares) > _FITTED
 
     def _evaluated(self, counts: Any, totals: Any) -> tuple[Evaluation, Evaluated]:
         negatives, positives = totals
