@@ -78,7 +78,7 @@ quality: .venv/made
 # The pictures of docs/choosing-a-measure.md, of the README, and (with chromium) of docs/reports.md.
 figures: .venv/made
 	$(BIN)/python docs/figures/measures.py
-	$(BIN)/python docs/figures/plane.py
+	$(BIN)/python examples/why_not_a_threshold.py docs/figures/plane.svg
 	$(BIN)/python docs/figures/report.py
 
 # The site, in site/: open site/index.html. Warnings are errors. The examples of the gallery run if they have changed.

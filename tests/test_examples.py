@@ -22,7 +22,7 @@ MADE = {
     "report.html",
 }
 MADE |= {f"gallery/{path.stem}.md" for path in (ROOT / "examples").glob("*.py")}
-ARGUMENTS = {"digits.py": ["--splits", "1"], "plots.py": ["figure.png"]}
+ARGUMENTS = {"digits.py": ["--splits", "1"], "plots.py": ["figure.png"], "why_not_a_threshold.py": ["figure.png"]}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

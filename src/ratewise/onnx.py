@@ -50,16 +50,22 @@ def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bi
     if classifier.multilabel_:
         raise ValueError("A model of several labels cannot be exported to ONNX: fit one classifier per label.")
     register_converter()
-    inputs = [("X", skl2onnx.common.data_types.DoubleTensorType([None, classifier.n_features_in_]))]
+    inputs = [("X", skl2onnx.common.data_types.DoubleTensorType([None, classifier.coef_.shape[1]]))]
     graph = skl2onnx.convert_sklearn(classifier, "ratewise", initial_types=inputs)
     metadata = {
         "ratewise_version": __version__,
         "measure": classifier.measure_.label,
-        "feature_names": json.dumps([str(name) for name in getattr(classifier, "feature_names_in_", ())]),
+        "feature_names": json.dumps(_column_names(classifier)),
     }
     for key, value in metadata.items():
         graph.metadata_props.add(key=key, value=value)
     write_bytes(path, graph.SerializeToString())
+
+
+def _column_names(classifier: MeasureClassifier) -> list[str]:
+    """Return what each coefficient is of, where columns have names."""
+    named = hasattr(classifier, "feature_names_in_")
+    return [str(name) for name in classifier.get_feature_names_out()] if named else []
 
 
 @functools.cache
@@ -106,7 +112,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         container.add_initializer(name, getattr(TensorProto, kind), shape, values)
         return name
 
-    rows = scope.declare_local_variable("rows", types.DoubleTensorType([None, classifier.n_features_in_]))
+    rows = scope.declare_local_variable("rows", types.DoubleTensorType([None, classifier.coef_.shape[1]]))
     add("Cast", [operator.inputs[0].full_name], rows, to=TensorProto.DOUBLE)
 
     numbered = _numbered(classifier)
@@ -184,7 +190,7 @@ def _numbered(classifier: MeasureClassifier) -> Any:
 
     stand_in = LogisticRegression()
     stand_in.coef_, stand_in.intercept_ = classifier.coef_, classifier.intercept_
-    stand_in.classes_, stand_in.n_features_in_ = np.arange(classifier.classes_.size), classifier.n_features_in_
+    stand_in.classes_, stand_in.n_features_in_ = np.arange(classifier.classes_.size), classifier.coef_.shape[1]
     return stand_in
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import time
+from collections import namedtuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import SGDClassifier
@@ -17,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import ratewise
 from ratewise import Report
 from ratewise.measures.counts import Confusion
-from ratewise.reports._scored import grouped
+from ratewise.reports._scored import difference, grouped
 from ratewise.reports._words import shown
 
 
@@ -51,6 +54,25 @@ def test_the_words_say_what_the_numbers_say(two):
     assert f"its f1 is {shown(one.at()['f1'].value)}" in page
     assert "ratewise was trained for f1" in page
     assert "logistic is judged by f1" in page
+
+
+def test_the_difference_of_two_models_is_that_of_rows_drawn_again(two):
+    one, other = two.models
+    gap = difference(one, other)
+    assert gap.value == pytest.approx(one.at()["f1"].value - other.at()["f1"].value)
+    rng, positive, drawn = np.random.default_rng(0), one.rows.positive, []
+    for _ in range(1000):
+        rows = rng.integers(0, positive.size, positive.size)
+        values = [one.measure.score(positive[rows], model.predicted[rows], pos_label=True) for model in two.models]
+        drawn.append(values[0] - values[1])
+    assert (gap.low, gap.high) == pytest.approx(np.percentile(drawn, [2.5, 97.5]), abs=0.01)
+
+
+def test_a_model_and_itself_do_not_differ(models, rows):
+    X, _, y = rows
+    page = ratewise.report({"a": models["ratewise"], "b": models["ratewise"]}, X, y).html()
+    assert "is 0.0000 above that of b" in page
+    assert "do not tell which of the two is better" in page
 
 
 def test_the_file_asks_for_nothing_from_elsewhere(two):
@@ -122,6 +144,53 @@ def test_an_unknown_column_to_slice_by_is_refused(models, rows):
     X, _, y = rows
     with pytest.raises(ValueError, match="no column 'region'"):
         ratewise.report(models["ratewise"], X, y, slices=["region"])
+
+
+def test_the_decision_function_is_taken_where_predict_does_not_cut_the_probabilities(models, rows):
+    X, _, y = rows
+
+    class InSteps(ClassifierMixin, BaseEstimator):
+        """Probabilities in two steps, which do not meet where the labels change."""
+
+        def __init__(self, model):
+            self.model = model
+            self.classes_ = model.classes_
+
+        def fit(self, X, y):
+            return self
+
+        def decision_function(self, X):
+            return self.model.decision_function(X)
+
+        def predict_proba(self, X):
+            high = np.where(self.decision_function(X) > -0.5, 0.8, 0.1)
+            return np.column_stack([1 - high, high])
+
+        def predict(self, X):
+            return self.model.predict(X)
+
+    one = ratewise.report(InSteps(models["ratewise"]), X, y, measure="f1").models[0]
+    assert one.confusion()[0] == Confusion().plus(y == "fraud", models["ratewise"].predict(X) == "fraud")
+    assert not one.probabilities
+
+
+def test_a_forecast_that_does_not_hold_is_named(models, rows):
+    X, _, y = rows
+    model = copy.copy(models["ratewise"])
+    model.rates_interval_ = namedtuple("Ends", "tpr tnr")((0.99, 1.0), (0.0, 1.0))
+    page = ratewise.report(model, X, y).html()
+    assert "(99.0% to 100.0%)" in page
+    assert "The TPR here falls short of that by more than chance." in page
+
+
+def test_a_model_card_holds_the_same_facts(models, rows):
+    X, _, y = rows
+    card = ratewise.model_card(models["ratewise"], X, y, description="Finds fraud.").render()
+    one = ratewise.report(models["ratewise"], X, y).models[0]
+    assert "Finds fraud." in card
+    assert "It was trained for f1" in card
+    assert shown(one.at()["f1"].low) in card
+    assert " age " in card
 
 
 def test_a_notebook_shows_the_page_in_a_frame_of_its_own(two):

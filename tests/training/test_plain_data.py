@@ -159,7 +159,11 @@ def test_nothing_else_is_made(tree):
         unpack(Packed(tree, []))
 
 
-@pytest.mark.parametrize("value", [lambda: 0, object(), {1, 2}, np.array([object()]), int, Learn], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [lambda: 0, object(), {1, 2}, np.array([object()]), int, Learn],
+    ids=lambda value: type(value).__name__,
+)
 def test_what_is_no_plain_data_is_refused(value):
     with pytest.raises(TypeError, match="cannot be kept"):
         pack(value)

@@ -189,6 +189,8 @@ def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None
         found |= {"rates_interval": None if interval is None else interval._asdict()}
         found |= {"constraints_met": bool(classifier.constraints_met_)}
         more = {"features": classifier.n_features_in_, "rows": rows, "seconds": seconds, "model": output}
+        if survey is not None:
+            more |= {"missing": survey.missing, "categories": survey.categories, "hashed": survey.hashed}
         print_json(found | more)
         return
     to_stderr = output == "-"
@@ -211,6 +213,9 @@ def _warn(survey: Any) -> None:
     if survey.missing:
         columns = ", ".join(f"{name} ({count:,})" for name, count in list(survey.missing.items())[:5])
         click.echo(printable(f"Missing numbers were replaced by the mean of their column: {columns}."), err=True)
+    if survey.categories:
+        columns = ", ".join(f"{name} ({count:,})" for name, count in list(survey.categories.items())[:5])
+        click.echo(printable(f"Text became categories, of so many columns: {columns}."), err=True)
     if survey.hashed:
         click.echo(printable(f"Columns with too many values were hashed: {', '.join(survey.hashed)}."), err=True)
     if survey.sorted_by_label:

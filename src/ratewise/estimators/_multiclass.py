@@ -83,7 +83,7 @@ class MulticlassFit:
         )
         names = (f"class {label!r}" for label in rows.classes.tolist())
         messages = (bound_message(measure, one, mine) for one, mine in seen)
-        return Fitted(rows.classes, result, first_message(names, messages))
+        return Fitted(rows.classes, result.checked(), first_message(names, messages))
 
     def _calibration(
         self, coef: NDArray[np.float64], intercept: NDArray[np.float64], rng: np.random.Generator

@@ -107,7 +107,7 @@ class OnlineClassifier:
         intervals = [rates_interval(one, measure, mine, coef.shape[1] + 1) for one, mine in seen]
         as_they_are = np.array([Calibration(1.0, 0.0)] * len(models))
         result = FitResult(coef, intercept, scale, rates, (), settings.solver, intervals, as_they_are)
-        return Fitted(self._classes, result, message)
+        return Fitted(self._classes, result.checked(), message)
 
 
 def _log_odds(run: OnlineFit) -> LinearModel:

@@ -84,6 +84,7 @@ class LinearPrediction:
             return macro_of_labels(self.measure_, y, predicted, sample_weight)
         if self.classes_.size > 2:
             return macro_of_classes(self.measure_, y, predicted, sample_weight)
+        y, _ = checked_labels(y, predicted.shape[0])
         positive = positive_label(self.classes_, self.pos_label)
         return self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive)
 

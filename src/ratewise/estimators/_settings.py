@@ -52,6 +52,9 @@ def _check(classifier: Any) -> None:
         raise ValueError("threshold='zero' needs sharpen=False: sharpening ends with the choice of a threshold.")
     if not isinstance(classifier.alpha, Real) or not 0 <= float(classifier.alpha) < np.inf:
         raise ValueError(f"alpha must be a finite number of 0 or more; got {classifier.alpha!r}.")
+    encode = getattr(classifier, "encode", None)
+    if encode is not None and encode != "auto":
+        raise ValueError(f"encode must be 'auto' or None; got {encode!r}.")
     fraction = getattr(classifier, "validation_fraction", "auto")
     if fraction != "auto" and not (isinstance(fraction, Real) and 0 < float(fraction) <= 0.5):
         raise ValueError(f"validation_fraction must be 'auto' or above 0 and at most 0.5; got {fraction!r}.")

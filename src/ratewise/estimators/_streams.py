@@ -136,7 +136,7 @@ class StreamFitting:
         warn_of_constraints(fitted.message, stacklevel=3)
 
     def _fit_stream_once(self, stream: Stream, progress: Progress | None) -> Self:
-        fitted, rows = clone(self), 0
+        fitted, rows = clone(self).set_params(encode=None), 0  # windows are encoded already
         for classes, window in windows_with_both_classes(stream.windows()):
             fitted.partial_fit(window.X, window.labels, classes=classes, sample_weight=window.weights)
             rows += window.X.shape[0]

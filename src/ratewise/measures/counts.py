@@ -30,7 +30,7 @@ class Confusion(NamedTuple):
 
     @property
     def rates(self) -> Rates:
-        return Rates(*map(float, _rates(np.array(self, dtype=np.float64))))
+        return Rates(*map(float, rates_of_counts(np.array(self, dtype=np.float64))))
 
 
 class Tally:
@@ -68,16 +68,21 @@ def resampled(confusion: Confusion, normals: NDArray[np.int64], squares: Confusi
     The gamma draws are cubes of normal ones (Wilson and Hilferty, 1931). So they need arithmetic only, and the
     page of a report computes the same numbers from the same normals.
     """
-    counts, row_weight = np.array(confusion, dtype=np.float64), np.ones(4)
+    drawn: Rates = rates_of_counts(drawn_counts(confusion, normals, squares))
+    return drawn
+
+
+def drawn_counts(counts: Any, normals: NDArray[np.int64], squares: Any = None, more: float = 0.5) -> Any:
+    """Return counts drawn as :func:`resampled` says, with ``more`` rows in each: a row per row of ``normals``."""
+    counts = np.array(counts, dtype=np.float64)
+    row_weight = np.ones(counts.size)
     if squares is not None:
         squared = np.array(squares, dtype=np.float64)
         typical = squared.sum() / counts.sum()
         row_weight = np.where(counts > 0, squared / np.maximum(counts, 1e-300), typical)
-    shape = counts / row_weight + 0.5
-    roots = 1.0 - 1.0 / (9.0 * shape) + normals / 1000.0 / (3.0 * np.sqrt(shape))
-    roots = np.maximum(roots, 0.0)
-    drawn: Rates = _rates(shape * (roots * roots * roots) * row_weight)
-    return drawn
+    shape = counts / row_weight + more
+    roots = np.maximum(1.0 - 1.0 / (9.0 * shape) + normals / 1000.0 / (3.0 * np.sqrt(shape)), 0.0)
+    return shape * (roots * roots * roots) * row_weight
 
 
 def interval(values: Any, value: float, share: float = 0.95) -> tuple[float, float]:
@@ -95,7 +100,7 @@ def values_of(measure: Measure, rates: Any) -> NDArray[np.float64]:
         return np.array([float(measure.value(*one)) for one in np.transpose(rates)])
 
 
-def _rates(counts: NDArray[np.float64]) -> Any:
+def rates_of_counts(counts: NDArray[np.float64]) -> Any:
     """Return the Rates of the four counts, or of many rows of them; a class without rows has rate 0."""
     hits, misses, alarms, quiet = counts.T
     positives, negatives = hits + misses, alarms + quiet

@@ -28,7 +28,7 @@ from ..plots._scores import (
 from ..solvers.threshold import best_threshold
 from ._facts import influences_of, path_of, sliced_columns
 from ._scored import NORMALS, LabelledRows, ScoredModel, formula_of, measures_with, significant
-from ._words import sentences
+from ._words import comparison, sentences
 
 _GRID = 61
 
@@ -185,11 +185,11 @@ class Report:
 
     def _summary(self) -> str:
         """Return the words at the top: plain HTML, which needs no program to be read."""
-        alone = len(self.models) == 1
-        return "\n".join(
-            f"<p>{' '.join(html.escape(line) for line in sentences(model, alone=alone))}</p>"
-            for model in self.models
-        )
+        first, *others = self.models
+        paragraphs = [" ".join(sentences(model, alone=not others)) for model in self.models]
+        alike = [other for other in others if other.measure == first.measure]
+        paragraphs += [comparison(first, other) for other in alike]
+        return "\n".join(f"<p>{html.escape(text)}</p>" for text in paragraphs)
 
     def _data(self) -> dict[str, Any]:
         first = self.models[0]

@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Measure, Rates, get_measure, measure_names
-from ..measures.counts import DRAWS, Confusion, interval, normal_draws, resampled, values_of
+from ..measures.counts import (
+    DRAWS,
+    Confusion,
+    drawn_counts,
+    interval,
+    normal_draws,
+    rates_of_counts,
+    resampled,
+    values_of,
+)
 
 _STOPS_PER_CLASS = 950
 _BARS = 48
@@ -249,6 +258,28 @@ class ScoredModel:
             for end, number in zip(tables.values(), one, strict=True):
                 end.append(round(number, 6))
         return tables
+
+
+def difference(one: ScoredModel, other: ScoredModel) -> Estimate:
+    """Return by how much the measure of one model is above that of another, both at their own thresholds.
+
+    The rows are the same, so errors that both models make cancel out: the interval comes from the counts of all
+    eight outcomes of a row, and is narrower than those of the two values suggest.
+    """
+    outcome = 4 * ~one.rows.positive + 2 * ~one.predicted + ~other.predicted
+    weights = one.rows.weights
+    counts = np.bincount(outcome, weights, minlength=8)
+    squares = None if weights is None else np.bincount(outcome, weights**2, minlength=8)
+
+    def above(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        cells = counts.reshape(-1, 2, 2, 2)  # positive, called so by one, called so by the other
+        first, second = (cells.sum(axis=axis).reshape(-1, 4) for axis in (3, 2))
+        of_one, of_other = (values_of(one.measure, rates_of_counts(part)) for part in (first, second))
+        return of_one - of_other
+
+    normals = np.hstack([NORMALS, normal_draws(1)])
+    value = float(above(counts.astype(np.float64))[0])
+    return Estimate(value, *interval(above(drawn_counts(counts, normals, squares, more=0.25)), value))
 
 
 def estimates(

@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from ..measures import FBeta, Measure, Rates
-from ._scored import Estimate, ScoredModel
+from ._scored import Estimate, ScoredModel, difference
 
 _MEANINGS = {
     "MinRate": "the worse of two shares: the positives it finds, and the negatives it leaves alone",
@@ -72,6 +72,18 @@ def sentences(model: ScoredModel, *, alone: bool) -> list[str]:
             "Its threshold is the best one for these very rows, so that these numbers are too good for new ones."
         )
     return lines
+
+
+def comparison(one: ScoredModel, other: ScoredModel) -> str:
+    """Return which of two models is better, and whether these rows can tell."""
+    gap = difference(one, other)
+    better, worse = (one, other) if gap.value >= 0 else (other, one)
+    low, high = (gap.low, gap.high) if gap.value >= 0 else (-gap.high, -gap.low)
+    text = (
+        f"On the same rows the {one.measure_name} of {better.name} is {shown(abs(gap.value))} above that of "
+        f"{worse.name} (with 95% confidence between {shown(low)} and {shown(high)})"
+    )
+    return f"{text}." if low > 0 else f"{text}: these rows do not tell which of the two is better."
 
 
 def _forecast(expected: Rates, between: Any, found: dict[str, Estimate], positive: str) -> str:

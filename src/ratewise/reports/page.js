@@ -403,7 +403,7 @@ function show(everything) {
   at("prevalence").setAttribute("aria-valuetext", share);
   at("prevalence-shown").textContent = share;
   const value = found.measures[state.measure];
-  const words = `It finds ${percent(found.TPR.value)} of the rows that are ${data.positive} and wrongly calls ` +
+  const words = `${data.models.length > 1 ? model.name : "It"} finds ${percent(found.TPR.value)} of the rows that are ${data.positive} and wrongly calls ` +
     `${percent(1 - found.TNR.value)} of the others so; where it says ${data.positive} it is right in ${percent(found.precision.value)}. ` +
     `${state.measure}: ${value ? withEnds(value) : "not known at this prevalence"}.`;
   at("now").textContent = words;

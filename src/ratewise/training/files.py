@@ -231,7 +231,8 @@ class _FirstPass(_Job):
         if not self._begun:
             self._begun = True
             self.standardizer = Standardizer(X.shape[1], active=self._standardize)
-            per_row = (X.nnz if sparse.issparse(X) else X.size) / X.shape[0] * (8 if sparse.issparse(X) else 4)
+            per_value = 8 if sparse.issparse(X) else X.dtype.itemsize
+            per_row = (X.nnz if sparse.issparse(X) else X.size) / X.shape[0] * per_value
             capacity = max(int(config.SAMPLE_BYTES / max(per_row, 1.0)), 1000)
             self.reservoir = Reservoir(capacity, np.random.default_rng([self._seed, 2**31]))
         self.standardizer.update(X)
@@ -359,11 +360,11 @@ class _Counting(_Job):
     def __init__(self, models: list[LinearModel], standardizer: Standardizer, bins: ScoreBins):
         self._bins = bins
         self.weights = bins.empty()
-        # In float32 the centre must be subtracted from the rows: folded into the intercept it would cost digits.
+        # The centre must be subtracted from the rows: folded into the intercept it would cost digits in float32.
         scaled = [standardizer.transform_coef(*model) for model in models]
         self._factors = np.array([weights / standardizer.scale for weights, _ in scaled], dtype=np.float32)
         self._intercepts = np.array([intercept for _, intercept in scaled], dtype=np.float32)
-        self._centre = standardizer.centre.astype(np.float32)
+        self._centre = standardizer.centre
 
     def take(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> None:
         scores = self._scores(X)
@@ -376,9 +377,8 @@ class _Counting(_Job):
         if sparse.issparse(X):
             return np.asarray(X @ self._factors.T).T + self._intercepts[:, np.newaxis]
         scores = np.empty((self._factors.shape[0], X.shape[0]), dtype=np.float32)
-        kernels.score_rows(
-            np.ascontiguousarray(X, dtype=np.float32), self._centre, self._factors, self._intercepts, scores
-        )
+        centre = self._centre.astype(X.dtype)
+        kernels.score_rows(np.ascontiguousarray(X), centre, self._factors, self._intercepts, scores)
         return scores
 
     def end_pass(self) -> bool:

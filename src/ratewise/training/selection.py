@@ -89,7 +89,7 @@ def _few_enough_for_batches(statistics: Statistics) -> bool:
 def _folds_of_batches(rows: int) -> int:
     """Return five folds up to few rows, two at the most rows, so that CPU time stays about the same in between."""
     power = math.log(config.FOLDS / 2) / math.log(config.BATCH_ROWS / config.FEW_ROWS)
-    return min(round(config.FOLDS * (config.FEW_ROWS / rows) ** power), config.FOLDS)
+    return min(int(config.FOLDS * (config.FEW_ROWS / rows) ** power + 0.5), config.FOLDS)
 
 
 def batch_starts(measure: Measure, prevalence: float) -> list[PenalizedLogistic]:

@@ -135,7 +135,7 @@ class FitResult(NamedTuple):
         stages: tuple[str, ...] = (),
     ) -> FitResult:
         coef, intercept = transform.inverse_coef(*model)
-        return cls(
+        found = cls(
             coef[np.newaxis, :],
             np.array([intercept - decision.threshold]),
             transform.scale,
@@ -145,6 +145,16 @@ class FitResult(NamedTuple):
             decision.interval,
             np.array([decision.calibration]),
             decision.message,
+        )
+        return found.checked()
+
+    def checked(self) -> FitResult:
+        """Return this result, or raise if a number of it is not finite: such a model must not be kept."""
+        if all(np.isfinite(np.asarray(part, dtype=np.float64)).all() for part in (*self[:2], self.rates)):
+            return self
+        raise ValueError(
+            "No model could be learned: numbers beyond the range of float32 arose in training. Bring the columns "
+            "of X to a common scale (standardize=True does), and look for values far from all others."
         )
 
     def widened(self, occupied: NDArray[np.integer[Any]] | None, n_columns: int) -> FitResult:

@@ -205,11 +205,13 @@ class Trainer:
             caution=math.sqrt(plan.repeats_of(rows)),
             points=scores.points,
         )
-        if plan.batch:  # scores of its own rows would flatter the model
+        own = rows.own_scores(model)
+        if plan.batch and not own.all_equal:  # scores of its own rows would flatter the model
             threshold = _beside_common_rows(threshold, model, scored, rows.common_rows)
         else:
-            own = rows.own_scores(model)
             threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, tolerance)
+        if own.all_equal:  # the models of the folds may still differ, by chance
+            scores = own
         return decide(scores, measure, threshold, points)
 
     def _task(self, source: RowSource, statistics: Statistics, transform: Transform) -> Task:
