@@ -22,9 +22,9 @@ from .threshold import Cuts, Points, best_threshold, effective_points, rates_at
 # on a log scale, from the fewest calls that could prove it to the most that could have it: with fewer calls a test
 # has little power, and more may be too many.
 _CALLS_GROW, _FIRST_CALLS = 1.03, 0.4
-# Out-of-fold scores are those of the folds' models, and the model returned is their mean: for what that adds, tests
-# spend no more than this share of the error. (All of it spent, precisions are kept in 88% and 94% of simulated draws
-# where 90% and 95% were asked for.)
+# Out-of-fold scores are those of the folds' models, and the model returned is their mean: for what that adds,
+# tests spend no more than this share of the error. (All of it spent, precisions are kept in 88% and 94% of the
+# simulated draws where 90% and 95% were asked for.)
 _SPENT_ON_FOLDS = 0.7
 _USUAL_CONFIDENCE = 0.95
 # Points per fitted parameter by which rates of training rows are too high, at least and at most. (Two clouds, 20
