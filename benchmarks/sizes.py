@@ -47,8 +47,9 @@ def main() -> None:
         train, test = next(problem.splits(2))
         train = np.random.default_rng(0).permutation(train)
         for measure in options.measures:
-            few = train[:2_000]
-            measured(problem.X[few], problem.y[few], problem.X[test], problem.y[test], measure, 1)  # compile
+            for size in (2_000, 30_000, 60_000, 100_000):  # compile
+                some = train[:size]
+                measured(problem.X[some], problem.y[some], problem.X[test], problem.y[test], measure, 1)
             found = [
                 measured(
                     problem.X[train[:size]],

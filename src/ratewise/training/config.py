@@ -53,7 +53,7 @@ BATCH_C = (0.003, 3.0)
 BATCH_ROUNDS = 2
 """Of sharpening."""
 
-BATCH_FEW_POINTS, BATCH_REPEATS = 40, 2
+BATCH_FEW_POINTS, BATCH_REPEATS = 60, 2
 """With fewer points of the rarer class, folds are drawn twice."""
 
 # How long a start learns.
