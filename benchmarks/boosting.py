@@ -1,11 +1,12 @@
 """MeasureMaximizer around gradient boosting against the fair rival, and three others: test values and CPU time.
 
-    fair       the same booster in 5 folds, the mean probability of the 5 models, and the threshold with the
-               best value of all cuts of the out-of-fold probabilities
-    balanced   the same with balanced class weights
-    tuned      TunedThresholdClassifierCV on the same 5 folds (100 cuts)
-    reweighted MeasureMaximizer as it treats other classifiers: two reweighting iterations, a model of all rows
-    ours       MeasureMaximizer(booster, measure)
+    fair         the same booster in 5 folds, the mean log odds of the 5 models, and the threshold with the best
+                 value of all cuts of the out-of-fold log odds
+    probability  the same with mean probabilities
+    balanced     the fair rival with balanced class weights
+    tuned        TunedThresholdClassifierCV on the same 5 folds (100 cuts)
+    reweighted   MeasureMaximizer as it treats other classifiers: two reweighting iterations, a model of all rows
+    ours         MeasureMaximizer(booster, measure)
 
 Boosters have their defaults (100 trees), on one thread. Text columns go in as category codes. Splits are 70/30, by
 block where rows of a block belong together. Files of more than 200,000 rows get one split. Of files of more than
@@ -55,7 +56,7 @@ MEASURES: dict[str, Measure] = {
     "min": get_measure("min"),
     "recall-at-precision-0.8": RecallAtPrecision(0.8),
 }
-METHODS = ["fair", "ours", "balanced", "tuned", "reweighted"]
+METHODS = ["fair", "ours", "probability", "balanced", "tuned", "reweighted"]
 
 
 class Clock:
@@ -113,14 +114,25 @@ BOOSTERS = ["LightGBM", "HistGB", "XGBoost"]
 class OutOfFoldEnsemble:
     """The fair rival: nothing but the booster, its folds, and the best of all cuts."""
 
-    def __init__(self, base: Any, measure: Measure, folds: list[Any]):
-        self.base, self.measure, self.folds = base, measure, folds
+    def __init__(self, base: Any, measure: Measure, folds: list[Any], *, probability: bool = False):
+        self.base, self.measure, self.folds, self.probability = base, measure, folds, probability
+
+    def scores(self, model: Any, X: Any) -> np.ndarray:
+        if self.probability:
+            found = model.predict_proba(X)[:, 1]
+        elif isinstance(model, LGBMClassifier):
+            found = model.predict(X, raw_score=True)
+        elif isinstance(model, XGBClassifier):
+            found = model.predict(X, output_margin=True)
+        else:
+            found = model.decision_function(X)
+        return np.asarray(found, dtype=float)
 
     def fit(self, X: Any, y: np.ndarray) -> OutOfFoldEnsemble:
         self.models, scores, signs = [], [], []
         for train, validation in self.folds:
             model = copy.deepcopy(self.base).fit(X[train], y[train])
-            scores.append(model.predict_proba(X[validation])[:, 1].astype(float))
+            scores.append(self.scores(model, X[validation]))
             signs.append(np.where(y[validation], 1.0, -1.0))
             self.models.append(model)
         found = best_threshold(np.concatenate(scores), np.concatenate(signs), self.measure, caution=0.0)
@@ -128,13 +140,13 @@ class OutOfFoldEnsemble:
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        return np.mean([model.predict_proba(X)[:, 1] for model in self.models], axis=0) > self.threshold
+        return np.mean([self.scores(model, X) for model in self.models], axis=0) > self.threshold
 
 
 def method(name: str, kind: str, measure: Measure, seed: int, y: np.ndarray, folds: list[Any]) -> Any:
     base = booster(kind, seed, y, balanced=name == "balanced")
-    if name in ("fair", "balanced"):
-        return OutOfFoldEnsemble(base, measure, folds)
+    if name in ("fair", "balanced", "probability"):
+        return OutOfFoldEnsemble(base, measure, folds, probability=name == "probability")
     if name == "tuned":
         return TunedThresholdClassifierCV(base, scoring=measure.scorer(), cv=folds)
     if name == "reweighted":
@@ -210,7 +222,7 @@ def run(entries: dict[str, Any], options: argparse.Namespace) -> None:
                 Clock.fits.clear()
                 for measure in options.measures:
                     for one in options.methods:
-                        place = entries.setdefault(f"{name}|{kind}|{measure}", {}).setdefault(one, {})
+                        place = entries.setdefault(f"{name}, {kind}, {measure}", {}).setdefault(one, {})
                         if str(seed) not in place:
                             place[str(seed)] = result(problem, seed, kind, one, MEASURES[measure])
                             write_json(options.out, entries, sort_keys=True)
@@ -221,7 +233,7 @@ def against(entries: dict[str, Any], rival: str, seeds: list[int], mine: str = "
     """One row per cell that both methods have."""
     cells = []
     for key, methods in sorted(entries.items()):
-        name, kind, measure = key.split("|")
+        name, kind, measure = key.split(", ")
         common = [s for s in map(str, seeds) if s in methods.get(rival, {}) and s in methods.get(mine, {})]
         if not common:
             continue

@@ -293,16 +293,19 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=["measures", "kernels", "solvers", "training"])
     parser.add_argument("--number", type=int, default=40, help="Mutants of each part.")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="For each part; then the score so far is printed."
+    )
     arguments = parser.parse_args()
     os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="mutants")  # the loops of mutants are not to stay
     os.chdir(ROOT)
     for name in ("pytest", "hypothesis", "sklearn.linear_model", "ratewise.estimators", "ratewise.streams"):
         importlib.import_module(name)
     for part in arguments.parts:
-        report(part, arguments.number, arguments.seed)
+        report(part, arguments.number, arguments.seed, time.monotonic() + 60.0 * arguments.minutes)
 
 
-def report(part: str, number: int, seed: int) -> None:
+def report(part: str, number: int, seed: int, deadline: float) -> None:
     """Run a sample of the mutants of a part, and print those that survive."""
     tests, usual = tests_of(part)
     files = files_of(part)
@@ -312,6 +315,8 @@ def report(part: str, number: int, seed: int) -> None:
     sample = [site.mutant() for site in random.Random(seed).sample(every, min(number, len(every)))]
     outcomes: dict[str, int] = {}
     for mutant in filter(None, sample):
+        if time.monotonic() > deadline:
+            break
         outcome = run_tests(_nearest_first(tests, mutant.path), mutant, 20.0 + 5.0 * usual)
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         if outcome == "survived":

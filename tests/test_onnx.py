@@ -77,7 +77,7 @@ def test_labels_agree_within_a_hair_of_the_boundary():
     on_it = X - np.outer(classifier.decision_function(X), direction)
     distances = np.repeat([-1e-9, 1e-9], len(X))  # no single-precision score could tell them apart
     near = np.vstack([on_it, on_it]) + np.outer(distances, direction)
-    predicted, _ = session_of(classifier).run(None, {"X": near})
+    predicted, *_ = session_of(classifier).run(None, {"X": near})
     assert np.array_equal(predicted, classifier.predict(near))
     assert np.array_equal(predicted, (distances > 0).astype(int))
 
@@ -87,7 +87,7 @@ def test_a_score_of_exactly_zero_is_the_first_class_in_both():
     classifier = fitted(X, y)
     classifier.coef_, classifier.intercept_ = np.array([[1.0, -2.0]]), np.array([0.5])
     ties = np.array([[0.5, 0.5], [1.5, 1.0], [-0.5, 0.0]])
-    predicted, scores = session_of(classifier).run(None, {"X": ties})
+    predicted, scores, _ = session_of(classifier).run(None, {"X": ties})
     assert scores.tolist() == [0.0, 0.0, 0.0]
     assert predicted.tolist() == classifier.predict(ties).tolist() == [0, 0, 0]
 
@@ -95,7 +95,7 @@ def test_a_score_of_exactly_zero_is_the_first_class_in_both():
 def test_the_positive_class_may_be_the_first():
     X, y = rows(labels=("a", "b"))
     classifier = fitted(X, y, pos_label="a")
-    predicted, _ = session_of(classifier).run(None, {"X": X})
+    predicted, *_ = session_of(classifier).run(None, {"X": X})
     assert np.array_equal(predicted, classifier.predict(X))
 
 
@@ -123,7 +123,7 @@ def test_a_pipeline_converts_in_single_and_double_precision():
     for kind, width in (("Double", np.float64), ("Float", np.float32)):
         tensor = getattr(skl2onnx.common.data_types, f"{kind}TensorType")
         graph = skl2onnx.convert_sklearn(pipeline, initial_types=[("X", tensor([None, X.shape[1]]))])
-        label, score = session_from(graph.SerializeToString()).run(None, {"X": X.astype(width)})
+        label, score, _ = session_from(graph.SerializeToString()).run(None, {"X": X.astype(width)})
         assert np.array_equal(label, pipeline.predict(X))
         np.testing.assert_allclose(score, pipeline.decision_function(X), atol=1e-4)
 
@@ -151,3 +151,28 @@ def test_missing_skl2onnx_gives_the_pip_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     with pytest.raises(ModuleNotFoundError, match=r'pip install "ratewise\[onnx\]"'):
         export_onnx(fitted(*rows()), io.BytesIO())
+
+
+@pytest.mark.parametrize("positive", ["a", "b"])
+def test_probabilities_agree_on_every_row(positive):
+    X, y = rows(labels=("a", "b"))
+    classifier = fitted(X, y, pos_label=positive)
+    curve = [[1.5, -0.3, 0.4, 1.7, 0.2]]  # of two slopes, as beta calibration finds
+    for calibration in (classifier.calibration_, np.array(curve)):
+        classifier.calibration_ = calibration
+        found = session_of(classifier).run(["probability"], {"X": X})[0]
+        np.testing.assert_allclose(found, classifier.predict_proba(X), rtol=1e-9, atol=1e-12)
+
+
+def test_probabilities_of_many_classes_agree_too():
+    X, _ = rows()
+    classifier = fitted(X, np.digitize(X[:, 0], [-0.5, 0.5]))
+    found = session_of(classifier).run(["probability"], {"X": X})[0]
+    np.testing.assert_allclose(found, classifier.predict_proba(X), rtol=1e-9, atol=1e-12)
+
+
+def test_a_model_that_knows_no_probabilities_has_no_such_output():
+    X, y = rows()
+    classifier = fitted(X, y)
+    del classifier.calibration_
+    assert [one.name for one in session_of(classifier).get_outputs()] == ["label", "score"]

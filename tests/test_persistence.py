@@ -17,8 +17,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from ratewise import MeasureClassifier, __version__, load_model, save_model
+from ratewise import MeasureClassifier, MeasureMaximizer, __version__, load_model, save_model
 from ratewise.measures import FBeta, Measure, PseudoLinear, Rates
 from ratewise.rewards import Logistic
 from ratewise.solvers import Sharpen, Stamp
@@ -159,7 +165,7 @@ def test_a_function_as_measure_is_refused_before_anything_is_written(tmp_path):
 def test_an_unfitted_classifier_is_refused(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
         save_model(MeasureClassifier(), tmp_path / "model.skops")
-    with pytest.raises(ValueError, match="saves a MeasureClassifier; got dict"):
+    with pytest.raises(ValueError, match="Pipeline that ends in one of them; got dict"):
         save_model({}, tmp_path / "model.skops")
     assert list(tmp_path.iterdir()) == []
 
@@ -404,3 +410,45 @@ def test_missing_skops_gives_the_pip_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(ModuleNotFoundError, match=r'pip install "ratewise\[persistence\]"'):
         save_model(fitted(), io.BytesIO())
+
+
+def test_a_pipeline_comes_back_with_its_steps(tmp_path):
+    table = pd.DataFrame(rows()[0], columns=["a", "b", "c"]).assign(colour=["red", "blue"] * 100)
+    encode = ColumnTransformer(
+        [
+            ("numbers", make_pipeline(SimpleImputer(), StandardScaler()), ["a", "b"]),
+            ("text", OneHotEncoder(), ["colour"]),
+        ]
+    )
+    pipeline = make_pipeline(encode, MeasureClassifier("f1", sharpen=False, random_state=0)).fit(table, rows()[1])
+    loaded = through_a_file(pipeline, tmp_path)
+    assert [name for name, _ in loaded.steps] == [name for name, _ in pipeline.steps]
+    assert np.array_equal(loaded.decision_function(table), pipeline.decision_function(table))
+
+
+def test_a_maximizer_comes_back(tmp_path):
+    X, y = rows()
+    maximizer = MeasureMaximizer(LogisticRegression(), "f1", cv=2).fit(X, y)
+    loaded = through_a_file(maximizer, tmp_path)
+    assert np.array_equal(loaded.predict(X), maximizer.predict(X))
+    assert loaded.rates_ == maximizer.rates_
+
+
+def test_trees_are_loaded_only_if_trusted(tmp_path):
+    X, y = rows()
+    forest = MeasureMaximizer(RandomForestClassifier(2, random_state=0), "f1", rounds=1, cv=2).fit(X, y)
+    with pytest.raises(ValueError, match=r"holds sklearn.tree._tree.Tree, which ratewise does not trust"):
+        through_a_file(forest, tmp_path)
+    loaded = through_a_file(forest, tmp_path, trusted=["sklearn.tree._tree.Tree"])
+    assert np.array_equal(loaded.predict(X), forest.predict(X))
+
+
+def test_a_pipeline_with_a_function_is_refused_and_one_that_ends_in_something_else_not_saved(tmp_path):
+    X, y = rows()
+    pipeline = make_pipeline(FunctionTransformer(os.system), MeasureClassifier("f1", sharpen=False))
+    pipeline.steps[-1][1].fit(X, y)
+    save_model(pipeline, tmp_path / "model.skops")
+    with pytest.raises(ValueError, match="which ratewise does not trust; nothing was loaded"):
+        load_model(tmp_path / "model.skops")
+    with pytest.raises(ValueError, match="Pipeline that ends in one of them; got LogisticRegression"):
+        save_model(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y), tmp_path / "other.skops")

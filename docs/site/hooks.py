@@ -200,7 +200,6 @@ class Mean(float):
 
 SUMMARISED = (
     "quality",
-    "maximizer",
     "boosting",
     "many_classes",
     "fit_time",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .persistence import load_model, save_model
     from .reports import Report, model_card
     from .reports._document import report  # from .reports mypy would take it for a module
+    from .solvers.certify import certify
     from .streams import open_stream
 
 __version__ = "0.1.0"
@@ -22,6 +23,7 @@ _HOMES = {
     "MeasureClassifier": ".estimators",
     "MeasureMaximizer": ".estimators",
     "Report": ".reports",
+    "certify": ".solvers.certify",
     "export_onnx": ".onnx",
     "load_model": ".persistence",
     "model_card": ".reports",
@@ -49,6 +51,7 @@ __all__ = [
     "MeasureMaximizer",
     "Report",
     "__version__",
+    "certify",
     "export_onnx",
     "load_model",
     "model_card",

@@ -15,13 +15,15 @@ import numpy as np
 
 from ._atomic import write_bytes
 from .estimators import MeasureClassifier
+from .solvers.calibrate import Calibration
 
 
 def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:
     """Write a fitted classifier as an ONNX file.
 
-    The graph takes ``X``, rows of doubles in the order of the columns of the fit, and returns ``label`` and
-    ``score`` (above 0 for ``classes_[1]``; with more classes, a column for each). A model made from files with
+    The graph takes ``X``, rows of doubles in the order of the columns of the fit, and returns ``label``, ``score``
+    (above 0 for ``classes_[1]``; with more classes, a column for each) and ``probability`` (a column per class, as
+    ``predict_proba``; not in models saved before ratewise calibrated scores). A model made from files with
     text columns takes the encoded columns; the file's metadata name them, under ``feature_names``.
 
     For a pipeline that ends in a ``MeasureClassifier``, call :func:`register_converter` and then skl2onnx itself.
@@ -48,16 +50,22 @@ def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bi
     if classifier.multilabel_:
         raise ValueError("A model of several labels cannot be exported to ONNX: fit one classifier per label.")
     register_converter()
-    inputs = [("X", skl2onnx.common.data_types.DoubleTensorType([None, classifier.n_features_in_]))]
+    inputs = [("X", skl2onnx.common.data_types.DoubleTensorType([None, classifier.coef_.shape[1]]))]
     graph = skl2onnx.convert_sklearn(classifier, "ratewise", initial_types=inputs)
     metadata = {
         "ratewise_version": __version__,
         "measure": classifier.measure_.label,
-        "feature_names": json.dumps([str(name) for name in getattr(classifier, "feature_names_in_", ())]),
+        "feature_names": json.dumps(_column_names(classifier)),
     }
     for key, value in metadata.items():
         graph.metadata_props.add(key=key, value=value)
     write_bytes(path, graph.SerializeToString())
+
+
+def _column_names(classifier: MeasureClassifier) -> list[str]:
+    """Return what each coefficient is of, where columns have names."""
+    named = hasattr(classifier, "feature_names_in_")
+    return [str(name) for name in classifier.get_feature_names_out()] if named else []
 
 
 @functools.cache
@@ -71,7 +79,8 @@ def register_converter() -> None:
 def _declare_outputs(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
     operator = scope.declare_local_operator("RatewiseMeasureClassifier", model)
     operator.inputs = inputs
-    for name in ("label", "score"):
+    names = ["label", "score", "probability"]
+    for name in names if hasattr(model, "calibration_") else names[:2]:
         operator.outputs.append(scope.declare_local_variable(name, inputs[0].type))
     return operator.outputs
 
@@ -83,6 +92,8 @@ def _set_output_types(operator: Any) -> None:
     operator.outputs[0].set_type(label_type([rows]))
     n_classes = operator.raw_operator.classes_.size
     operator.outputs[1].set_type(types.DoubleTensorType([rows] if n_classes == 2 else [rows, n_classes]))
+    for output in operator.outputs[2:]:
+        output.set_type(types.DoubleTensorType([rows, n_classes]))
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
@@ -101,7 +112,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         container.add_initializer(name, getattr(TensorProto, kind), shape, values)
         return name
 
-    rows = scope.declare_local_variable("rows", types.DoubleTensorType([None, classifier.n_features_in_]))
+    rows = scope.declare_local_variable("rows", types.DoubleTensorType([None, classifier.coef_.shape[1]]))
     add("Cast", [operator.inputs[0].full_name], rows, to=TensorProto.DOUBLE)
 
     numbered = _numbered(classifier)
@@ -113,13 +124,53 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     linear.inputs.append(rows)
     linear.outputs.extend([number, scores])
 
-    label, score = operator.outputs
+    label, score, *probability = operator.outputs
     _, kind, labels = _label_kind(classifier)
     add("Gather", [constant(kind, [n_classes], labels), number.full_name], label)
     if n_classes == 2:
         add("Gather", [scores.full_name, constant("INT64", [], [1])], score, axis=1)
     else:
         add("Identity", [scores.full_name], score)
+    if probability:
+        _add_probability(classifier, scores, probability[0], scope, add, constant)
+
+
+def _add_probability(
+    classifier: MeasureClassifier, scores: Any, probability: Any, scope: Any, add: Any, constant: Any
+) -> None:
+    """Map scores to log odds by the calibration's curves, and these to probabilities."""
+    types = _skl2onnx().common.data_types
+
+    def made(kind: str, *inputs: Any, **attributes: Any) -> Any:
+        """Return the result of an operation; numbers become constants."""
+        names = []
+        for one in inputs:
+            if isinstance(one, float):
+                names.append(constant("DOUBLE", [1], [one]))
+            else:
+                names.append(one if isinstance(one, str) else one.full_name)
+        output = scope.declare_local_variable("value", types.DoubleTensorType([None, None]))
+        add(kind, names, output, **attributes)
+        return output
+
+    curves = [Calibration(*map(float, numbers)) for numbers in classifier.calibration_]
+    if len(curves) > 1:
+        slopes = constant("DOUBLE", [1, len(curves)], [one.slope for one in curves])
+        constants = constant("DOUBLE", [1, len(curves)], [one.constant + one.shift for one in curves])
+        odds = made("Add", made("Mul", scores, slopes), constants)
+        add("Softmax", [odds.full_name], probability, axis=1)
+        return
+    (curve,) = curves
+    second = made("Gather", scores, constant("INT64", [1], [1]), axis=1)
+    odds = made("Add", made("Mul", second, curve.slope), curve.constant)
+    if not curve.is_line:
+        # log(1 + e^z), in operations that runtimes have for doubles; of -z it is z less.
+        small = made("Log", made("Add", made("Exp", made("Neg", made("Abs", odds))), 1.0))
+        soft = made("Add", made("Relu", odds), small)
+        below = made("Mul", made("Sub", soft, odds), curve.below)
+        odds = made("Sub", made("Mul", soft, curve.above), below)
+    share = made("Sigmoid", made("Add", odds, curve.shift))
+    add("Concat", [made("Sub", 1.0, share).full_name, share.full_name], probability, axis=1)
 
 
 def _label_kind(classifier: MeasureClassifier) -> tuple[str, str, list[Any]]:
@@ -139,7 +190,7 @@ def _numbered(classifier: MeasureClassifier) -> Any:
 
     stand_in = LogisticRegression()
     stand_in.coef_, stand_in.intercept_ = classifier.coef_, classifier.intercept_
-    stand_in.classes_, stand_in.n_features_in_ = np.arange(classifier.classes_.size), classifier.n_features_in_
+    stand_in.classes_, stand_in.n_features_in_ = np.arange(classifier.classes_.size), classifier.coef_.shape[1]
     return stand_in
 
 

@@ -18,11 +18,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from . import __version__, measures
 from ._atomic import write_bytes
-from .estimators import MeasureClassifier
-from .measures import FunctionMeasure, Measure, Rates, get_measure
+from .estimators import MeasureClassifier, MeasureMaximizer, _ensemble
+from .measures import FunctionMeasure, Measure, Rates, RatesInterval, get_measure
 from .streams.encode import Encoder
 
 FORMAT = "ratewise model"
@@ -32,14 +33,25 @@ FORMAT_VERSION = 1
 _MEASURES = {
     kind.__name__: f"{kind.__module__}.{kind.__name__}"
     for kind in vars(measures).values()
-    if isinstance(kind, type) and issubclass(kind, (Measure, Rates)) and not inspect.isabstract(kind)
+    if isinstance(kind, type)
+    and issubclass(kind, (Measure, Rates, RatesInterval))
+    and not inspect.isabstract(kind)
     if kind is not FunctionMeasure
 }
+
+# The parts of a maximizer's ensemble, which are named tuples.
+_ENSEMBLE = tuple(
+    f"{kind.__module__}.{kind.__name__}"
+    for kind in vars(_ensemble).values()
+    if isinstance(kind, type) and issubclass(kind, tuple) and kind.__module__ == _ensemble.__name__
+)
 
 # The library's own classes, by the path under which a file names them. Nothing else is created from a file, except
 # numbers, strings, lists, dicts, numpy arrays, and what the caller trusts.
 OWN_TYPES = (
     *_MEASURES.values(),
+    *_ENSEMBLE,
+    "ratewise.estimators.maximizer.MeasureMaximizer",
     "ratewise.rewards.Hinge",
     "ratewise.rewards.Logistic",
     "ratewise.rewards.Sigmoid",
@@ -65,10 +77,14 @@ MOVED_TYPES = {
 _PLAIN_TYPES = {
     "DictNode": {"builtins.dict"},
     "ListNode": {"builtins.list"},
-    "TupleNode": {"builtins.tuple", _MEASURES["Rates"]},
+    "TupleNode": {"builtins.tuple", _MEASURES["Rates"], _MEASURES["RatesInterval"], *_ENSEMBLE},
     "JsonNode": {"builtins.str"},
     "TypeNode": {"builtins.str"},
 }
+
+# What the steps of a pipeline hold besides, and how skops writes it.
+_STEP_TYPES = ("numpy.dtype", "numpy.float64", "numpy.float32", "numpy.int64", "builtins.slice")
+_STEP_LOADERS = {"DTypeNode", "TypeNode", "SliceNode", "TreeNode", "LossNode", "RandomGeneratorNode"}
 
 _NO_ARCHIVE = "{name} is not a model file, or is damaged: it is no whole skops archive."
 
@@ -88,16 +104,28 @@ _FITTED = (
     "stages_",
     "history_",
 )
-_OPTIONAL = ("constraints_met_", "encoder_", "target_", "feature_spread_", "multilabel_")
+_OPTIONAL = (
+    "constraints_met_",
+    "rates_interval_",
+    "calibration_",
+    "encoder_",
+    "target_",
+    "feature_spread_",
+    "multilabel_",
+)
 
 
-def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:
+def save_model(
+    classifier: MeasureClassifier | MeasureMaximizer | Pipeline, path: str | os.PathLike[str] | BinaryIO
+) -> None:
     """Write a fitted classifier to a file that :func:`load_model` reads, here or elsewhere.
 
     Parameters
     ----------
-    classifier : MeasureClassifier
+    classifier : MeasureClassifier, MeasureMaximizer, or a Pipeline that ends in one of them
         A fitted one. A measure of your own must be a class that can be imported; a plain function cannot be saved.
+        What the other steps of a pipeline, or the maximizer's estimator, may be is skops' to say: scikit-learn's
+        are, but for trees, which load with ``trusted``.
     path : path or binary file
         By convention it ends in .skops. The file is written completely or not at all.
 
@@ -114,7 +142,7 @@ def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bin
     >>> bool((load_model(file).predict(X) == classifier.predict(X)).all())
     True
     """
-    content = _content_of(classifier)
+    content = _content_of_any(classifier)
     try:
         data = require_skops().dumps(content, compression=zipfile.ZIP_DEFLATED)
     except ModuleNotFoundError:
@@ -124,9 +152,7 @@ def save_model(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bin
     write_bytes(path, data)
 
 
-def load_model(
-    path: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[type | str] = ()
-) -> MeasureClassifier:
+def load_model(path: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[type | str] = ()) -> Any:
     """Read a classifier that :func:`save_model` wrote. A malicious file is refused, and no code of it runs.
 
     Parameters
@@ -162,8 +188,8 @@ def load_model(
     own = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
     with _clear_errors(name):
         audited = _audited(data, name, {*OWN_TYPES, *own})
-        content = require_skops().loads(audited, trusted=[*OWN_TYPES, *own])
-        return _classifier_from(content, name)
+        content = require_skops().loads(audited, trusted=[*OWN_TYPES, *_STEP_TYPES, *own])
+        return _model_from(content, name)
 
 
 def _bytes_of(file: Any, name: str) -> bytes:
@@ -191,18 +217,32 @@ def _require_modest(archive: zipfile.ZipFile, file_bytes: int, name: str) -> Non
         raise ValueError(f"{name} is refused: it would unpack to {unpacked:,} bytes, far more than a model takes.")
 
 
-def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
+def _content_of_any(model: Any) -> dict[str, Any]:
     from sklearn.utils.validation import check_is_fitted
 
-    if type(classifier) is not MeasureClassifier:
-        raise ValueError(f"save_model saves a MeasureClassifier; got {type(classifier).__name__}.")
-    check_is_fitted(classifier, "coef_")
-    if isinstance(classifier.measure_, FunctionMeasure):
+    if isinstance(model, Pipeline):
+        steps = [[name, step] for name, step in model.steps[:-1]]
+        return _header() | {"steps": steps, "last": [model.steps[-1][0], _content_of_any(model.steps[-1][1])]}
+    if type(model) not in (MeasureClassifier, MeasureMaximizer):
         raise ValueError(
-            f"The measure {classifier.measure_.label!r} is a plain Python function, and a model file holds no "
+            "save_model saves a MeasureClassifier, a MeasureMaximizer or a Pipeline that ends in one of them; "
+            f"got {type(model).__name__}."
+        )
+    check_is_fitted(model, "classes_")
+    if isinstance(model.measure_, FunctionMeasure):
+        raise ValueError(
+            f"The measure {model.measure_.label!r} is a plain Python function, and a model file holds no "
             "code. To save the model, write the measure as a class: a frozen dataclass that derives from "
             "ratewise.measures.Measure, in a module that can be imported."
         )
+    return _header() | {"maximizer": model} if isinstance(model, MeasureMaximizer) else _content_of(model)
+
+
+def _header() -> dict[str, Any]:
+    return {"format": FORMAT, "format_version": FORMAT_VERSION, "ratewise_version": __version__}
+
+
+def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
     parameters = classifier.get_params(deep=False)
     if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
         parameters["random_state"] = None  # a generator has been used: it would not give the same model again
@@ -213,10 +253,7 @@ def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
         survey = classifier.survey_._asdict()
         counts = survey.pop("label_counts")  # two lists, because keys of a dict in a file are strings
         survey |= {"labels": list(counts), "counts": [int(count) for count in counts.values()]}
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "ratewise_version": __version__,
+    return _header() | {
         "parameters": parameters,
         "fitted": fitted,
         # One array of strings: as objects, each of a million names would take some lines of the file.
@@ -225,7 +262,7 @@ def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
     }
 
 
-def _classifier_from(content: Any, name: str) -> MeasureClassifier:
+def _model_from(content: Any, name: str) -> Any:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"{name} is a skops file, but not a model saved by ratewise.")
     if content["format_version"] != FORMAT_VERSION:
@@ -234,6 +271,17 @@ def _classifier_from(content: Any, name: str) -> MeasureClassifier:
             f"this is ratewise {__version__}, which reads format {FORMAT_VERSION}. Update ratewise: "
             "pip install --upgrade ratewise"
         )
+    if "steps" in content:
+        label, last = content["last"]
+        return Pipeline([*((one, step) for one, step in content["steps"]), (label, _model_from(last, name))])
+    if "maximizer" in content:
+        if type(content["maximizer"]) is not MeasureMaximizer:
+            raise ValueError(f"{name} is damaged: its parts do not fit together. Save the model again.")
+        return content["maximizer"]
+    return _classifier_from(content, name)
+
+
+def _classifier_from(content: Any, name: str) -> MeasureClassifier:
     parameters, fitted = content["parameters"], content["fitted"]
     classifier = MeasureClassifier(**{key: _checked_again(value) for key, value in parameters.items()})
     for attribute in (*_FITTED, *_OPTIONAL):
@@ -255,7 +303,9 @@ def _classifier_from(content: Any, name: str) -> MeasureClassifier:
 def _checked_again(value: Any) -> Any:
     """Return a measure or solver created again, because one from a file has not run its own checks."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.replace(value)
+        # Bounds of earlier versions were kept by their margins, without a confidence.
+        by_margin = hasattr(type(value), "confidence") and "confidence" not in vars(value)
+        return dataclasses.replace(value, **({"confidence": None} if by_margin else {}))
     return value
 
 
@@ -269,21 +319,25 @@ def _require_sound(classifier: MeasureClassifier, name: str) -> None:
     names, spread, encoder = (
         getattr(classifier, attribute, None) for attribute in ("feature_names_in_", "feature_spread_", "encoder_")
     )
+    width = n_features
+    if classifier.encode is not None and isinstance(encoder, Encoder) and encoder.n_columns == n_features:
+        width = encoder.n_features  # the columns of the table are others than those of the model
     sound = (
         isinstance(get_measure(classifier.measure), Measure)
         and isinstance(classifier.measure_, Measure)
         and n_classes >= 2
-        and _is_array(classifier.coef_, (n_models, n_features))
+        and _is_array(classifier.coef_, (n_models, width))
         and _is_array(classifier.intercept_, (n_models,))
         and (isinstance(classifier.rates_, Rates) if two else several)
         and (names is None or names.shape == (n_features,))
+        and _is_array(getattr(classifier, "calibration_", np.zeros((n_models, 5))), (n_models, 5))
         and dataclasses.is_dataclass(classifier.solver_)
         and _is_text(classifier.stages_)
         and _is_table(classifier.history_)
         and isinstance(getattr(classifier, "constraints_met_", True), bool)
         and isinstance(getattr(classifier, "target_", None), (str, type(None)))
-        and (spread is None or _is_array(spread, (n_features,)))
-        and (encoder is None or _is_sound_encoder(encoder, n_features))
+        and (spread is None or _is_array(spread, (width,)))
+        and (encoder is None or _is_sound_encoder(encoder, width))
     )
     if not sound:
         raise ValueError(f"{name} is damaged: its parts do not fit together. Save the model again.")
@@ -348,7 +402,8 @@ def _audited(data: bytes, name: str, own: set[str]) -> bytes:
             if (present := _present_path(_path(node))) != _path(node):
                 node["__module__"], node["__class__"] = present.rsplit(".", 1)
                 any_moved = True
-        untrusted = sorted({_path(node) for node in _nodes(schema) if not _is_trusted(node, own)})
+        steps = _step_paths(schema, data)
+        untrusted = sorted({_path(node) for node in _nodes(schema) if not _is_trusted(node, own, steps)})
         if untrusted:
             raise ValueError(
                 f"{name} holds {', '.join(untrusted)}, which ratewise does not trust; nothing was loaded. If you "
@@ -382,10 +437,23 @@ def _present_path(path: str) -> str:
     return MOVED_TYPES.get(path, path)
 
 
-def _is_trusted(node: dict[str, Any], own: set[str]) -> bool:
+def _step_paths(schema: Any, data: bytes) -> set[str]:
+    """Return the paths that a file with steps of a pipeline, or with an estimator, may hold besides ours.
+
+    Skops itself says which estimators of scikit-learn are safe to make; functions are none of them.
+    """
+    if not {"steps", "maximizer"} & set(schema.get("content", ())):
+        return set()
+    estimators = {_path(node) for node in _nodes(schema) if _path(node).startswith("sklearn.")}
+    return (estimators - set(require_skops().get_untrusted_types(data=data))) | set(_STEP_TYPES)
+
+
+def _is_trusted(node: dict[str, Any], own: set[str], steps: set[str]) -> bool:
     loader, path = node["__loader__"], _path(node)
     if loader == "ObjectNode":
-        return path in own
+        return path in own or path in steps
+    if steps and loader in _STEP_LOADERS and (path in own or path in steps):
+        return True
     if loader == "NdArrayNode":
         return node.get("__module__") == "numpy"  # skops itself knows the array types
     return path in _PLAIN_TYPES.get(loader, ())

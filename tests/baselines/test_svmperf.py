@@ -102,7 +102,7 @@ def test_a_fit_again_on_all_rows_uses_all_rows():
         ({"validation_fraction": 1.0}, "validation_fraction must be a number of 0 or more and below 1"),
         ({"on_checkpoint": 3}, "on_checkpoint must be None or a function"),
         ({"measure": FunctionMeasure(lambda tpr, tnr: tpr * tnr)}, "PlugIn takes any measure"),
-        ({"measure": "f3"}, "There is no measure 'f3'"),
+        ({"measure": "fx"}, "There is no measure 'fx'"),
     ],
 )
 def test_parameters_out_of_range_are_refused(parameters, message):

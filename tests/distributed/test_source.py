@@ -338,5 +338,6 @@ def test_a_constraint_is_kept_at_the_threshold_by_its_margin(measure):
     scores = (rng.normal(size=y.size) + 2.0 * y).astype(np.float32)
     found = best_of_shards(scores, y, measure)
     rates = rates_at(scores, signed(y), found.threshold)
-    assert constraint_slack(measure, *rates, effective_points(signed(y))) >= 0
+    bounds = measure.constraints(rates.prevalence)
+    assert constraint_slack(bounds, rates.tpr, rates.tnr, effective_points(signed(y))) >= 0
     assert found.value >= best_threshold(scores, signed(y), measure).value - 1e-3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 from functools import cache
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
 
 from ratewise import MeasureClassifier
 from ratewise.measures import FBeta, PseudoLinear
@@ -21,7 +23,7 @@ FALLING = PseudoLinear(a=(0, 1, -1), b=(2, 0, 0))
 # Parameters that both fit and partial_fit must refuse, and words of the refusal.
 BAD_PARAMETERS = [
     ({"measure": "f11"}, "There is no measure 'f11'. Did you mean .*'f1'"),
-    ({"measure": "g-mean"}, "There is no measure 'g-mean'. Did you mean .*'gmean'"),
+    ({"measure": "g-men"}, "There is no measure 'g-men'. Did you mean .*'gmean'"),
     ({"measure": FBeta}, "measure=FBeta is a class"),
     ({"measure": None}, "measure must be a name, a Measure or a function"),
     ({"solver": "stemp"}, "There is no solver 'stemp'. Did you mean 'stamp'"),
@@ -372,3 +374,104 @@ def test_amp_too_names_the_alternative_for_a_concave_measure():
     classifier = fitted().set_params(measure="gmean", solver="amp")
     words = "Amp maximises pseudo-linear measures, and GMean.* use solver='spade'"
     assert_refused(classifier, words, lambda: classifier.fit(*rows()))
+
+
+# Data that once gave models of NaN, or rates that no model has.
+
+
+@pytest.mark.parametrize("measure", ["f1", "gmean", "min"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_equal_rows_give_a_finite_model_with_the_rates_of_one_answer_for_all(measure, form):
+    classifier = MeasureClassifier(measure, random_state=0).fit(form(np.ones((60, 3))), rows()[1])
+    assert np.isfinite(classifier.coef_).all()
+    assert np.abs(classifier.intercept_) < 1e6
+    assert (classifier.rates_.tpr, classifier.rates_.tnr) in ((0.0, 1.0), (1.0, 0.0))
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("value", [1e9, 1e30])
+def test_a_value_far_from_all_others_gives_a_finite_model_or_a_sentence(value, standardize):
+    classifier = MeasureClassifier("f1", standardize=standardize, random_state=0)
+    with contextlib.suppress(ValueError):  # which says that columns of one scale are needed
+        classifier.fit(spoiled(value), rows()[1])
+        assert np.isfinite([*classifier.coef_[0], *classifier.intercept_, *classifier.rates_]).all()
+
+
+def test_a_value_whose_square_is_infinite_is_refused_by_its_column():
+    classifier = fitted()
+    words = r"X contains 1e\+200 in column 1, whose square is beyond all numbers"
+    assert_refused(classifier, words, lambda: classifier.fit(spoiled(1e200), rows()[1]))
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-200, 1e306])
+def test_only_the_proportions_of_weights_matter_however_small_or_large(weight):
+    X, y = rows()
+    expected = MeasureClassifier(sharpen=False, random_state=0).fit(X, y)
+    weighted = MeasureClassifier(sharpen=False, random_state=0).fit(X, y, sample_weight=np.full(60, weight))
+    assert np.array_equal(weighted.coef_, expected.coef_)
+    again = MeasureClassifier(random_state=0).partial_fit(X, y, [0, 1], sample_weight=np.full(60, weight))
+    assert np.array_equal(again.coef_, partly_fitted().coef_)
+
+
+def test_a_result_that_is_not_finite_is_refused_and_partial_fit_goes_on_from_before(monkeypatch):
+    from ratewise.training.online import OnlineFit
+
+    classifier, (X, y) = partly_fitted(), rows()
+    before = picture(classifier)
+    result = OnlineFit.result
+    monkeypatch.setattr(
+        OnlineFit, "result", lambda run: result(run)._replace(intercept=np.array([np.nan])).checked()
+    )
+    with pytest.raises(ValueError, match="No model could be learned: numbers beyond the range"):
+        classifier.partial_fit(X, y)
+    assert picture(classifier) == before
+    monkeypatch.undo()
+    assert np.isfinite(classifier.partial_fit(X, y).coef_).all()
+
+
+# Labels in the forms people have them in.
+
+
+def test_labels_of_one_column_fit_and_score_as_a_vector_does():
+    X, y = rows()
+    classifier = fitted()
+    with pytest.warns(DataConversionWarning):
+        again = MeasureClassifier(random_state=0).fit(X, y[:, np.newaxis])
+    assert np.array_equal(again.coef_, classifier.coef_)
+    with pytest.warns(DataConversionWarning):
+        assert again.score(X, y[:, np.newaxis]) == classifier.score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("form", "classes"),
+    [
+        (lambda y: np.where(y == 1, "yes", "no").astype(object), ["no", "yes"]),
+        (lambda y: (y == 1).astype(object), [False, True]),
+        (lambda y: y.astype(object), [0, 1]),
+        (lambda y: pytest.importorskip("polars").Series(np.where(y == 1, "yes", "no")), ["no", "yes"]),
+        (lambda y: pytest.importorskip("polars").Series(y == 1), [False, True]),
+        (lambda y: pytest.importorskip("pyarrow").array(np.where(y == 1, "yes", "no")), ["no", "yes"]),
+        (lambda y: pd.Series(np.where(y == 1, "yes", "no"), dtype="category"), ["no", "yes"]),
+        (lambda y: pd.array(y, dtype="Int64"), [0, 1]),
+    ],
+)
+def test_labels_of_any_library_are_taken(form, classes):
+    X, y = rows()
+    classifier = MeasureClassifier(sharpen=False, random_state=0).fit(X, form(y))
+    assert classifier.classes_.tolist() == classes
+    assert classifier.score(X, form(y)) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [(None, "y contains NaN or None; every row needs a label"), ("yes", r"y mixes labels of .* \(int, str\)")],
+)
+def test_labels_that_are_missing_or_of_many_types_are_refused(label, words):
+    X, y = rows()
+    mixed = y.astype(object)
+    mixed[3] = label
+    classifier = fitted()
+    assert_refused(classifier, words, lambda: classifier.fit(X, mixed))
+    masked = np.ma.masked_array(y, mask=np.arange(60) == 3)
+    assert_refused(classifier, "y contains masked values", lambda: classifier.fit(X, masked))

@@ -53,7 +53,7 @@ def test_the_bound_holds_on_new_rows_and_is_made_use_of(measure, name, bound, sh
     X_train, X_test, y_train, y_test = data
     classifier = MeasureClassifier(measure, sharpen=sharpen, random_state=0).fit(X_train, y_train)
     reached = facts_of(classifier, X_test, y_test)[name]
-    assert bound - 0.02 < reached < bound + 0.04
+    assert bound - 0.02 < reached < bound + 0.06
     assert classifier.constraints_met_
     assert classifier.rates_.tpr == pytest.approx(facts_of(classifier, X_test, y_test)["tpr"], abs=0.08)
 
@@ -110,4 +110,31 @@ def test_spade_takes_recall_at_precision_at_a_known_prevalence(data):
         MeasureClassifier(measure, solver="spade").fit(X_train, y_train)
     bound = measure.at_prevalence(float(y_train.mean()))
     classifier = MeasureClassifier(bound, solver="spade", sharpen=False, random_state=0).fit(X_train, y_train)
-    assert facts_of(classifier, X_test, y_test)["precision"] == pytest.approx(0.8, abs=0.03)
+    assert 0.79 < facts_of(classifier, X_test, y_test)["precision"] < 0.86
+
+
+def test_copies_of_rows_tell_no_more_if_they_are_groups(data):
+    X, y = data[0][:1_500], data[2][:1_500]
+    times = [np.repeat(one, 4, axis=0) for one in (X, y, np.arange(1_500))]
+    once = MeasureClassifier(TPRAtTNR(0.9), random_state=0).fit(X, y)
+    grouped = MeasureClassifier(TPRAtTNR(0.9), random_state=0).fit(*times[:2], groups=times[2])
+    assert np.ptp(grouped.rates_interval_.tpr) == pytest.approx(np.ptp(once.rates_interval_.tpr), rel=0.1)
+    assert grouped.rates_.tnr == pytest.approx(once.rates_.tnr, abs=0.005)
+
+
+def test_a_higher_confidence_is_kept_by_more_and_none_by_the_margin(data):
+    X_train, _, y_train, _ = data
+    tnr = [
+        MeasureClassifier(TPRAtTNR(0.95, confidence=sure), random_state=0).fit(X_train, y_train).rates_.tnr
+        for sure in (None, 0.9, 0.999)
+    ]
+    assert 0.95 < tnr[0] < tnr[1] < tnr[2] < 0.962
+
+
+@pytest.mark.parametrize(("confidence", "message"), [(1.0, "confidence must be"), ("high", "confidence must be")])
+def test_a_confidence_that_is_none_is_refused(confidence, message):
+    for measure in (TPRAtTNR, TPRAtFPR, RecallAtPrecision, PrecisionAtRecall):
+        with pytest.raises(ValueError, match=message):
+            measure(confidence=confidence)
+    with pytest.raises(ValueError, match=message):
+        Constrained("f1", tnr=0.9, confidence=confidence)

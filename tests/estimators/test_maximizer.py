@@ -352,7 +352,7 @@ def test_a_learner_without_sample_weight_is_refused_unless_rounds_is_one(small):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"measure": "f3"}, "There is no measure 'f3'"),
+        ({"measure": "fx"}, "There is no measure 'fx'"),
         ({"rounds": 0}, "rounds must be 'auto' or a whole number of 1 or more; got 0"),
         ({"rounds": True}, "rounds must be .*; got True"),
         ({"warm_start": "yes"}, "warm_start must be 'auto', True or False; got 'yes'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -29,6 +30,12 @@ def hang():
     time.sleep(60)
 
 
+def spin():
+    resource.setrlimit(resource.RLIMIT_CPU, (1, 5))
+    while True:
+        pass
+
+
 def take_memory():
     kept = b"x" * (300 << 20)
     time.sleep(60)
@@ -49,6 +56,7 @@ def refuse():
     [
         (crash, "signal"),
         (hang, "timeout"),
+        (spin, "timeout"),
         (take_memory, "memory"),
         (fail, "internal error"),
         (refuse, "sentence"),
@@ -56,7 +64,7 @@ def refuse():
     ],
 )
 def test_every_way_to_end_is_told_apart(tmp_path, monkeypatch, what, kind):
-    monkeypatch.setattr(harness, "SECONDS", 0.5 if what is hang else 30.0)
+    monkeypatch.setattr(harness, "PATIENCE", 0.02 if what is hang else 6.0)
     monkeypatch.setattr(harness, "MEMORY", 200 << 20)
     monkeypatch.setattr(app, "main", lambda **_: what() or sys.exit(0))
     assert harness.run_commands([["fit"]], tmp_path).kind == kind

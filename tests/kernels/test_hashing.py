@@ -16,7 +16,7 @@ MOST = 2**64
 
 def dense_hashes(X):
     hashes = np.empty(X.shape[0], dtype=np.uint64)
-    hash_dense_rows(np.ascontiguousarray(X, dtype=np.float32).view(np.uint32), hashes)
+    hash_dense_rows(np.ascontiguousarray(X).view(np.uint64 if X.dtype == np.float64 else np.uint32), hashes)
     return hashes
 
 
@@ -106,6 +106,11 @@ def test_the_fold_of_a_row_is_its_hash_modulo_the_number_of_folds(folds, dtype):
     assert np.array_equal(csr, csr_hashes(X) % np.uint64(folds))
     assert set(dense) == set(csr) == set(range(folds))
     assert np.array_equal(fold_of_each_row(X[100:200], folds), dense[100:200])  # whatever rows come before
+
+
+def test_rows_that_only_float64_tells_apart_are_in_different_folds():
+    X = 1e9 + np.arange(200.0)[:, np.newaxis]
+    assert set(fold_of_each_row(X, 2)) == {0, 1}
 
 
 def test_rows_that_are_not_contiguous_have_the_same_folds():

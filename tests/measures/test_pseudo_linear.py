@@ -15,11 +15,16 @@ from ratewise.measures import (
     CohenKappa,
     CostMatrix,
     FBeta,
+    GMean,
     GowerLegendre,
     Jaccard,
     MinRate,
     NetBenefit,
+    PrecisionAtRecall,
     PseudoLinear,
+    RecallAtPrecision,
+    TPRAtFPR,
+    TPRAtTNR,
     Tversky,
     get_measure,
     measure_names,
@@ -256,8 +261,8 @@ def test_what_check_against_accepts_grows_with_both_rates(a, b):
 @pytest.mark.parametrize(
     ("asked", "hint"),
     [
-        ("F1", "'f1'"),
-        ("g-mean", "'gmean'"),
+        ("f11", "'f1'"),
+        ("recall-at-precision", "'recall-at-precision-0.9'"),
         ("jacard", "'jaccard'"),
         ("hmeam", "'hmean'"),
         ("gower", "'gower-leg"),
@@ -273,6 +278,35 @@ def test_a_name_like_no_other_is_answered_with_all_of_them():
         get_measure("zzzz")
     assert "Did you mean" not in str(refused.value)
     assert all(name in str(refused.value) for name in measure_names())
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("F1", FBeta(1.0)),
+        ("G-mean", GMean()),
+        ("gmean ", GMean()),
+        ("balanced accuracy", BalancedAccuracy()),
+        ("Gower_Legendre", GowerLegendre(0.5)),
+        ("f3", FBeta(3.0)),
+        ("F 0.25", FBeta(0.25)),
+        ("recall-at-precision-0.95", RecallAtPrecision(0.95)),
+        ("precision_at_recall_.5", PrecisionAtRecall(0.5)),
+        ("TPR at FPR 0.001", TPRAtFPR(0.001)),
+        ("tpr-at-fpr-1e-3", TPRAtFPR(0.001)),
+        ("tpr-at-tnr-0.5", TPRAtTNR(0.5)),
+    ],
+)
+def test_a_name_may_be_written_as_people_write_it_and_hold_any_number(written, meant):
+    assert get_measure(written) == meant
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"), [("recall-at-precision-1.5", "below 1; got 1.5"), ("f0", "above 0; got 0")]
+)
+def test_a_number_that_makes_no_measure_is_refused_with_what_it_must_be(asked, why):
+    with pytest.raises(ValueError, match=f"There is no measure '{asked}'. .*must be .*{why}"):
+        get_measure(asked)
 
 
 def test_a_class_in_place_of_a_measure_is_refused():

@@ -49,6 +49,7 @@ FORMULAS = {
     "f2": lambda tp, fp, fn, tn: 5 * tp / (5 * tp + 4 * fn + fp),
     "jaccard": lambda tp, fp, fn, tn: tp / (tp + fp + fn),
     "gower-legendre": lambda tp, fp, fn, tn: (tp + tn) / (tp + tn + (fp + fn) / 2),
+    "accuracy": lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn),
     "tversky": lambda tp, fp, fn, tn: tp / (tp + 0.3 * fp + 0.7 * fn),
     "kappa": lambda tp, fp, fn, tn: kappa_by_chance(tp, fp, fn, tn),
     "mcc": lambda tp, fp, fn, tn: ratio(

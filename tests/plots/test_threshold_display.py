@@ -163,7 +163,7 @@ class NotACut(LogisticRegression):
         ([0, 1], [0.5, 0.6], {"sample_weight": [1.0]}, "sample_weight has shape"),
         ([0, 1], [0.5, 0.6], {"sample_weight": [1.0, -1.0]}, "0 or more"),
         ([0, 1], [0.5, 0.6], {"sample_weight": [1.0, 0.0]}, "one class have sample_weight 0"),
-        ([0, 1], [0.5, 0.6], {"measure": "f9"}, "There is no measure 'f9'"),
+        ([0, 1], [0.5, 0.6], {"measure": "fx"}, "There is no measure 'fx'"),
     ],
 )
 def test_input_that_makes_no_sense_is_refused(y, scores, more, message):

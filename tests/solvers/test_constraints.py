@@ -72,12 +72,12 @@ def test_the_margin_keeps_the_bound_on_new_rows_more_often_than_not():
 
 def test_calling_nothing_keeps_no_precision():
     scores, signs = np.array([3.0, 2.0, 1.0]), np.array([-1.0, 1.0, -1.0])
-    assert constraint_slack(RecallAtPrecision(0.9), 0.0, 1.0, 1 / 3, (1, 2)) == -np.inf
+    assert constraint_slack(RecallAtPrecision(0.9).constraints(1 / 3), 0.0, 1.0, (1, 2)) == -np.inf
     assert best_threshold(scores, signs, RecallAtPrecision(0.9)).rates.tpr > 0
 
 
 def test_a_measure_without_constraints_has_no_end_of_slack():
-    assert constraint_slack(FBeta(), 0.0, 1.0, 0.5, (1, 1)) == np.inf
+    assert constraint_slack(FBeta().constraints(0.5), 0.0, 1.0, (1, 1)) == np.inf
 
 
 def test_where_no_cut_keeps_two_bounds_the_one_nearest_to_both_is_taken():

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
 from ratewise.measures import FunctionMeasure, get_measure, measure_names
+from ratewise.solvers.calibrate import log_odds_line
 from ratewise.solvers.multiclass import (
     ClassRates,
     best_offsets,
-    log_odds_line,
     logistic_pull,
     macro_pull,
     soft_counts,

@@ -237,21 +237,47 @@ def test_sparse_rows_must_be_finite():
         list(stream.windows())
 
 
-def test_dates_nested_and_binary_columns_are_refused_by_name():
+def test_dates_and_times_become_seconds():
     pa = pytest.importorskip("pyarrow")
     import datetime
 
+    moment = datetime.datetime(2020, 1, 1, 12, 30, 15, 500_000)
+    midnight = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC).timestamp()
+    for value, seconds in (
+        (moment.date(), midnight),
+        (moment, midnight + 45_015.5),
+        (moment.time(), 45_015.5),
+        (datetime.timedelta(days=1, seconds=2), 86_402.0),
+    ):
+        column = pa.array([value, None, value])
+        encoder, survey = learned({"when": column})
+        assert encoder.feature_names == ("when in seconds",)
+        assert survey.missing == {"when": 1}
+        assert encoder.transform({"when": column}).ravel() == pytest.approx([seconds] * 3, rel=1e-7)
+    column = np.array(["2020-01-01", "NaT", "2020-01-03"], dtype="M8[D]")
+    encoder, _ = learned({"when": column})
+    assert encoder.transform({"when": column}).ravel().tolist() == [midnight + 86_400.0 * day for day in (0, 1, 2)]
+
+
+def test_a_date_where_numbers_were_learned_is_refused_and_the_other_way_round():
+    dates, numbers = np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"), np.array([1.0, 2.0])
+    of_dates, _ = learned({"a": dates})
+    of_numbers, _ = learned({"a": numbers})
+    with pytest.raises(DataError, match="column 'a': dates or times are expected here, and it holds numbers"):
+        of_dates.transform({"a": numbers})
+    with pytest.raises(DataError, match="column 'a': numbers are expected here, and it holds dates or times"):
+        of_numbers.transform({"a": dates})
+
+
+def test_nested_and_binary_columns_are_refused_by_name():
+    pa = pytest.importorskip("pyarrow")
+
     for values, what in (
-        (pa.array([datetime.date(2020, 1, 1)] * 2), "dates or times"),
-        (pa.array([datetime.datetime(2020, 1, 1)] * 2), "dates or times"),
-        (pa.array([datetime.timedelta(1)] * 2), "durations"),
         (pa.array([[1], [2]]), "list"),
         (pa.array([b"a", b"b"]), "binary"),
     ):
         with pytest.raises(DataError, match=f"column 'when': it holds {what}.*features="):
             open_stream([pa.table({"when": values, "y": [0, 1]})], target="y")
-    with pytest.raises(DataError, match="column 'when': it holds dates"):
-        open_stream([({"when": np.array(["2020-01-01"], dtype="M8[D]")}, [0])])
 
 
 def test_long_text_is_refused_by_name():
@@ -282,3 +308,35 @@ def test_every_width_of_number_is_read(type_name):
     encoder, survey = learned({"a": column})
     assert survey.missing == {"a": 1}
     assert encoder.transform({"a": column}).ravel() == pytest.approx([1.0, 0.0, 2 / 3, 1.0])
+
+
+@pytest.mark.parametrize("form", ["{},5", "${}.20", "{}%", "{} %", "1.{:03},50", "(1,{:03}.00)", "\u20ac {},5"])
+def test_numbers_written_as_texts_are_refused_with_an_example(form):
+    texts = objects(*(form.format(i) for i in range(10, 60)))
+    with pytest.raises(DataError, match=r"column 'price': it holds numbers written as texts, such as .*features="):
+        learned({"price": texts, "x": np.arange(50.0)})
+    few = objects(*(form.format(i % 5) for i in range(50)))
+    assert learned({"price": few})[1].categories == {"price": 5}
+
+
+@pytest.mark.parametrize("form", ["{}", "{:05}", "A{}", "{}-1", "10.0.0.{}", "{}:30", "v1.{}.2"])
+def test_codes_versions_and_times_of_day_are_categories(form):
+    texts = objects(*(form.format(i) for i in range(10, 60)))
+    assert learned({"code": texts})[1].categories == {"code": 50}
+
+
+def test_weights_beyond_what_float32_squares_hold_are_refused():
+    X, y = np.eye(4), [0, 1, 0, 1]
+    with pytest.raises(
+        DataError, match=r"row 2.*must be 0, or between 1e-30 and 1e\+30; it is 1e-40.*by their mean"
+    ):
+        list(open_stream([(X, y, np.array([1.0, 1e-40, 0.0, 1.0]))]).windows())
+
+
+def test_labels_that_floats_cannot_tell_apart_are_refused():
+    X = np.eye(4)
+    assert open_stream([(X, np.array([2**53, 2**53 + 1] * 2))]).survey().label_counts == {2**53: 2, 2**53 + 1: 2}
+    with pytest.raises(
+        DataError, match=r"labels as large as 9007199254740992 cannot be told apart.*make them text"
+    ):
+        open_stream([(X, np.array([2.0**53, 1.0] * 2))]).survey()

@@ -242,6 +242,40 @@ def test_without_pyarrow_the_pip_line_is_told(monkeypatch, write):
         open_stream(path, target="label")
 
 
+@pytest.mark.parametrize("ending", ["parquet", "feather", "arrow"])
+def test_two_columns_of_one_name_are_refused(tmp_path, ending):
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    table = pa.Table.from_arrays([pa.array([1.0, 2.0]), pa.array([3.0, 4.0])], names=["a", "a"])
+    path = tmp_path / f"t.{ending}"
+    if ending == "arrow":
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        (parquet.write_table if ending == "parquet" else feather.write_feather)(table, path)
+    with pytest.raises(DataError, match=r"t\..*: there are two columns 'a'. Rename one"):
+        open_stream(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_numbers_in_a_later_file_where_the_first_has_text_are_refused(tmp_path, ending):
+    import pandas as pd
+
+    for name, values in (("a", ["x", "y"]), ("b", [1.5, 2.5])):
+        frame = pd.DataFrame({"code": values, "y": [0, 1]})
+        path = tmp_path / f"{name}.{ending}"
+        if ending == "csv":
+            frame.to_csv(path, index=False)
+        else:
+            frame.to_parquet(path)
+    files = [tmp_path / f"{name}.{ending}" for name in "ab"]
+    with pytest.raises(DataError, match=r"b\..*column 'code': it holds numbers, and text in .*a\..*features="):
+        open_stream(files, target="y")
+    with pytest.raises(DataError, match="column 'code'"):
+        open_stream(files[::-1], target="y").survey()
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_a_pipe_is_read_once_and_only_as_text(tmp_path):
     pipe = tmp_path / "rows"

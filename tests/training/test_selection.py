@@ -9,7 +9,14 @@ from ratewise.measures import FBeta, GMean, GowerLegendre, MinRate, TPRAtTNR
 from ratewise.solvers import LinearModel, Sharpen, Stamp, WeightedLogistic, best_threshold
 from ratewise.solvers.base import History, Scores
 from ratewise.training import ArraySource, FitConfig, Statistics, Trainer
-from ratewise.training.selection import SelectionPlan, Validated, natural_exponent, select, starts_for
+from ratewise.training.selection import (
+    SelectionPlan,
+    Validated,
+    natural_exponent,
+    select,
+    select_apart,
+    starts_for,
+)
 
 
 def fit(X, positive, measure, solver=None):
@@ -157,3 +164,24 @@ def test_rows_scored_three_times_over_are_no_surer_than_once():
 def test_where_nothing_was_learned_the_message_names_the_remedy():
     with pytest.raises(ValueError, match=r"No model could be learned.*standardize=True does"):
         select([], FBeta(), repeats=1)
+
+
+def test_stages_are_chosen_for_a_fold_by_the_rows_of_others():
+    """Stage a is right on folds 0 and 2 only, stage b on 1 and 3: each is chosen where it is wrong."""
+    signs = np.tile([1.0, -1.0], 50)
+    right, wrong = signs, -signs
+    weights = np.tile(signs, 4)
+
+    def validated(stage, parts, number):
+        models = [LinearModel(np.array([number]), float(fold)) for fold in range(4)]
+        return Validated(stage, models, Scores(np.concatenate(parts), weights, folds=(100,) * 4))
+
+    candidates = [
+        validated("a", [right, wrong, right, wrong], 1.0),
+        validated("b", [wrong, right, wrong, right], 2.0),
+    ]
+    found = select_apart(candidates, GMean(), repeats=1)
+    assert [float(one.weights[0]) for one in found] == [2.0, 1.0, 2.0, 1.0]
+    assert [one.intercept for one in found] == [0.0, 1.0, 2.0, 3.0]
+    together = [one._replace(scores=one.scores._replace(folds=None)) for one in candidates]
+    assert select_apart(together, GMean(), repeats=1) is None

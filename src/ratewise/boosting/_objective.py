@@ -75,7 +75,7 @@ class _Rows(NamedTuple):
         return cls(scores, positive, np.asarray(sample_weight, dtype=np.float64))
 
     def signed_weights(self) -> NDArray[np.float64]:
-        signs = 2.0 * self.positive - 1.0
+        signs: NDArray[np.float64] = np.where(self.positive, 1.0, -1.0)
         return signs if self.weights is None else signs * self.weights
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -97,9 +96,9 @@ def stream_for(
 
 def scores_of(model: Any, window: Any) -> Any:
     """Return the decision function. Columns were found by name when they were read, and are a bare matrix now."""
-    if window.X.shape[1] != model.n_features_in_:
+    if window.X.shape[1] != model.coef_.shape[1]:
         raise ValueError(
-            f"{window.where}: {window.X.shape[1]:,} columns, where the model has {model.n_features_in_:,}."
+            f"{window.where}: {window.X.shape[1]:,} columns, where the model has {model.coef_.shape[1]:,}."
         )
     return np.asarray(window.X @ model.coef_[0]) + model.intercept_[0]
 
@@ -117,9 +116,16 @@ def windows_with_progress(
 
 def load(path: str) -> Any:
     """Return the model of a file, or of standard input."""
+    from ..estimators import MeasureClassifier
     from ..persistence import load_model
 
-    return load_model(io.BytesIO(sys.stdin.buffer.read()) if path == "-" else path)
+    model = load_model(sys.stdin.buffer if path == "-" else path)
+    if not isinstance(model, MeasureClassifier):
+        raise click.UsageError(
+            f"{path} is a {type(model).__name__}, and commands take a MeasureClassifier. In Python: "
+            "ratewise.load_model(...), then predict."
+        )
+    return model
 
 
 def load_two_class(path: str) -> Any:
@@ -148,3 +154,13 @@ def written(path: str) -> Iterator[BinaryIO]:
     else:
         with atomic_write(path) as file:
             yield file
+
+
+def interval_words(model: Any) -> str | None:
+    """Return between what a model's rates lie on new rows; None for a model that does not know."""
+    found = getattr(model, "rates_interval_", None)
+    if found is None:
+        return None
+    ends = {"TPR": found.tpr, "TNR": found.tnr, model.measure_.label: found.value}
+    said = ", ".join(f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in ends.items())
+    return f"{said} ({found.confidence:.0%} intervals)"

@@ -113,7 +113,7 @@ def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
         value = float(value)
         return dict(zip(("value", "low", "high"), (value, *interval(drawn, value)), strict=True))
 
-    return {
+    found = {
         "rows": tally.rows,
         "confusion": tally.confusion._asdict(),
         "prevalence": rates.prevalence,
@@ -125,6 +125,16 @@ def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
         },
         "interval": "95% Jeffreys",
     }
+    return found | {"contradicted": _contradicted(classifier, found)}
+
+
+def _contradicted(classifier: Any, found: dict[str, Any]) -> list[str]:
+    """Return the rates whose interval on these rows lies apart from the one that the model was saved with."""
+    claimed = getattr(classifier, "rates_interval_", None)
+    if claimed is None:
+        return []
+    ends = {name: getattr(claimed, name) for name in ("tpr", "tnr")}
+    return [name for name, (low, high) in ends.items() if found[name]["high"] < low or found[name]["low"] > high]
 
 
 def _print(classifier: Any, report: dict[str, Any]) -> None:
@@ -142,4 +152,10 @@ def _print(classifier: Any, report: dict[str, Any]) -> None:
         for name, one in entries.items()
     ]
     print_table(("measure", "value", "95% from", "to"), rows)
+    for name in report["contradicted"]:
+        low, high = getattr(classifier.rates_interval_, name)
+        click.echo(
+            f"The {name.upper()} here is not the one of the fit, between {low:.4g} and {high:.4g}: these rows "
+            "are drawn otherwise than those the model was learned from."
+        )
     click.echo(f"{report['rows']:,} rows; * what the model was trained for.")

@@ -177,13 +177,20 @@ def _say_how_to_resume(place: Path | None) -> None:
 
 
 def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None:
+    from ._data import interval_words
+
     rates = classifier.rates_
     value = float(classifier.measure_.value(*rates))
     survey = getattr(classifier, "survey_", None)
     rows = None if survey is None else int(survey.rows)
     if as_json:
         found = {"measure": classifier.measure_.label, "value": value, **rates._asdict()}
+        interval = getattr(classifier, "rates_interval_", None)
+        found |= {"rates_interval": None if interval is None else interval._asdict()}
+        found |= {"constraints_met": bool(classifier.constraints_met_)}
         more = {"features": classifier.n_features_in_, "rows": rows, "seconds": seconds, "model": output}
+        if survey is not None:
+            more |= {"missing": survey.missing, "categories": survey.categories, "hashed": survey.hashed}
         print_json(found | more)
         return
     to_stderr = output == "-"
@@ -192,6 +199,8 @@ def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None
         [(classifier.measure_.label, value, rates.tpr, rates.tnr, rates.prevalence)],
         to_stderr=to_stderr,
     )
+    if (words := interval_words(classifier)) is not None:
+        click.echo(f"On new rows expect {words}.", err=to_stderr)
     if survey is not None:
         _warn(survey)
     counted = f"{rows:,} rows, " if rows is not None else ""
@@ -204,6 +213,9 @@ def _warn(survey: Any) -> None:
     if survey.missing:
         columns = ", ".join(f"{name} ({count:,})" for name, count in list(survey.missing.items())[:5])
         click.echo(printable(f"Missing numbers were replaced by the mean of their column: {columns}."), err=True)
+    if survey.categories:
+        columns = ", ".join(f"{name} ({count:,})" for name, count in list(survey.categories.items())[:5])
+        click.echo(printable(f"Text became categories, of so many columns: {columns}."), err=True)
     if survey.hashed:
         click.echo(printable(f"Columns with too many values were hashed: {', '.join(survey.hashed)}."), err=True)
     if survey.sorted_by_label:

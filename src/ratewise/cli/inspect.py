@@ -32,11 +32,11 @@ def inspect(model: str, top: int, as_json: bool) -> None:
     coefficients = report["coefficients"]
     headings = list(coefficients[0]) if coefficients else []
     print_table(headings, [tuple(one.values()) for one in coefficients])
-    click.echo(f"The {len(coefficients)} of {classifier.n_features_in_:,} coefficients that matter most.")
+    click.echo(f"The {len(coefficients)} of {classifier.coef_.shape[1]:,} coefficients that matter most.")
 
 
 def _report(classifier: Any, top: int) -> dict[str, Any]:
-    from ._data import positive_class
+    from ._data import interval_words, positive_class
 
     survey = getattr(classifier, "survey_", None)
     positive = positive_class(classifier)
@@ -46,11 +46,12 @@ def _report(classifier: Any, top: int) -> dict[str, Any]:
         "tpr": classifier.rates_.tpr,
         "tnr": classifier.rates_.tnr,
         "prevalence": classifier.rates_.prevalence,
+        "on_new_rows": interval_words(classifier),
         "classes": classifier.classes_.tolist(),
         "positive": positive.item() if hasattr(positive, "item") else positive,
         "target": getattr(classifier, "target_", None),
         "rows": None if survey is None else int(survey.rows),
-        "features": classifier.n_features_in_,
+        "features": classifier.coef_.shape[1],
         "raw_columns": _raw_columns(classifier),
         "threshold": float(-classifier.intercept_[0]),
         "solver": repr(classifier.solver_),
@@ -70,13 +71,12 @@ def _largest(classifier: Any, top: int) -> list[dict[str, Any]]:
     import numpy as np
 
     coef = classifier.coef_[0]
-    names = getattr(classifier, "feature_names_in_", None)
+    names = classifier.get_feature_names_out()
     spread = getattr(classifier, "feature_spread_", None)
     weight = np.abs(coef if spread is None else coef * spread)
     found = []
     for j in np.argsort(-weight, kind="stable")[:top]:
-        name = str(names[j]) if names is not None else f"x{j}"
-        one = {"column": name, "coefficient": float(coef[j])}
+        one = {"column": str(names[j]), "coefficient": float(coef[j])}
         found.append(one if spread is None else one | {"per_deviation": float(coef[j] * spread[j])})
     return found
 

@@ -37,10 +37,11 @@ def warmup(quiet: bool) -> None:
     Worth it once after installing, for instance when a container image is built.
     """
     from .. import ConstraintWarning
+    from ..kernels.few import compiled_only
     from ..measures import measure_names
 
     todo = list(jobs())
-    with Meter(quiet=quiet) as meter, warnings.catch_warnings():
+    with Meter(quiet=quiet) as meter, warnings.catch_warnings(), compiled_only():
         warnings.simplefilter("ignore", ConstraintWarning)  # nobody will use these models
         for done, job in enumerate(todo):
             meter({"stage": f"compiling {job.stage}", "done_rows": done, "total_rows": len(todo)})
@@ -59,7 +60,6 @@ def jobs() -> Iterator[Job]:
     for rows in made_up_rows(_FEW_ROWS, np.float32):
         for name in measure_names():
             yield Job(name, partial(_fit, name, rows, sharpen=False))
-            yield Job(name, partial(_fit, name, rows))
     for dtype in (np.float32, np.float64):
         for rows in made_up_rows(config.MANY_ROWS, dtype):
             yield Job("fits of many rows", partial(_fit, "f1", rows))

@@ -145,7 +145,7 @@ class DaskMeasureClassifier(FittedOnCluster):
             engine.close()
         self.history_ = history.table()
         self.n_partitions_ = len(given.shards)
-        fitted = fitted_two_classes(result, source.classes, self.pos_label, settings.measure)
+        fitted = fitted_two_classes(result, source.classes, self.pos_label)
         self._store(fitted, settings)
         self._remember(given, seen, source)
         warn_of_constraints(fitted.message, stacklevel=2)
@@ -166,7 +166,8 @@ class DaskMeasureClassifier(FittedOnCluster):
         self.measure_, self.solver_, self.classes_ = settings.measure, result.solver, fitted.classes
         self.coef_, self.intercept_ = result.coef, result.intercept
         self.feature_spread_ = result.scale
-        self.rates_, self.stages_ = result.rates, result.stages
+        self.rates_, self.rates_interval_, self.stages_ = result.rates, result.interval, result.stages
+        self.calibration_ = result.calibration
         self.n_features_in_ = result.coef.shape[1]
         self.constraints_met_ = fitted.message is None
 

@@ -77,6 +77,8 @@ class ColumnsSeen(Answer):
         if encoder.means.size:
             total = np.maximum(mine_present + their_present, 1.0)
             encoder.means = (encoder.means * mine_present + theirs.means * their_present) / total
+        encoder.wide = encoder.wide or theirs.wide
+        encoder.centres = theirs.centres | encoder.centres
         for name in encoder.categories:
             _merge_vocabulary(encoder, theirs, name)
         missing = {name: self.missing.get(name, 0) + other.missing.get(name, 0) for name in names}
@@ -107,7 +109,7 @@ class SeeColumns(Question[ColumnsSeen]):
 
 @dataclass(frozen=True)
 class Encode(Setup):
-    """Tables become matrices of float32."""
+    """Tables become matrices."""
 
     encoder: Encoder
 

@@ -11,13 +11,15 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
-from ..measures import Measure, Rates, at_prevalence
+from ..measures import Measure, Rates, RatesInterval, at_prevalence
 from ..solvers.base import History
+from ..solvers.calibrate import Calibration
 from ..solvers.state import LinearModel
 from ..training import ArraySource, FitConfig, FitResult, Trainer
 from ..training.memory import in_threads
-from ._settings import constraint_message, first_constraint_message
+from ._settings import first_message
 from ._validation import (
     CheckedLabels,
     CheckedRows,
@@ -131,11 +133,12 @@ def positive_sign(classes: NDArray[Any], pos_label: Any) -> float:
     return 1.0 if positive_label(classes, pos_label) == classes[1] else -1.0
 
 
-def fitted_two_classes(result: FitResult, classes: NDArray[Any], pos_label: Any, measure: Measure) -> Fitted:
+def fitted_two_classes(result: FitResult, classes: NDArray[Any], pos_label: Any) -> Fitted:
     """Turn scores of the positive class into those of ``classes_[1]``."""
-    sign = positive_sign(classes, pos_label)
-    message = constraint_message(measure, result.rates, result.points)
-    return Fitted(classes, result._replace(coef=sign * result.coef, intercept=sign * result.intercept), message)
+    if positive_sign(classes, pos_label) < 0:
+        other = np.array([Calibration(*result.calibration[0]).of_the_other_class()])
+        result = result._replace(coef=-result.coef, intercept=-result.intercept, calibration=other)
+    return Fitted(classes, result, result.message)
 
 
 @dataclass(frozen=True)
@@ -178,8 +181,11 @@ class TwoClassFit:
         settings = dataclasses.replace(self.options.settings, measure=self.learned_measure())
         result = fit_rows(self.rows, settings, model, rng, history, low_memory=self.options.low_memory)
         if self.target_prevalence is not None:
-            result = result._replace(rates=result.rates._replace(prevalence=self.target_prevalence))
-        return fitted_two_classes(result, classes, pos_label, self.options.settings.measure)
+            shift = logit(self.target_prevalence) - logit(share_of_positives(self.rows))
+            calibration = result.calibration + np.array([0.0, 0.0, 0.0, 0.0, shift])
+            rates = result.rates._replace(prevalence=self.target_prevalence)
+            result = result._replace(rates=rates, calibration=calibration)
+        return fitted_two_classes(result, classes, pos_label)
 
 
 @dataclass(frozen=True)
@@ -238,12 +244,7 @@ class MultilabelFit:
         for k, one in enumerate(histories):
             history.join(one, label=float(k))
         results = [found.get(k) or self._constant(k) for k in range(self.n_models)]
-        message = first_constraint_message(
-            settings.measure,
-            (f"label {k}" for k in varying),
-            (found[k].rates for k in varying),
-            (found[k].points for k in varying),
-        )
+        message = first_message((f"label {k}" for k in varying), (found[k].message for k in varying))
         return Fitted(np.arange(self.n_models), joined(results), message, multilabel=True)
 
     def _constant(self, k: int) -> FitResult:
@@ -257,7 +258,9 @@ class MultilabelFit:
             Rates(float(always), float(not always), float(always)),
             (),
             self.options.settings.solver,
-            (0.0, 0.0),
+            RatesInterval((0.0, 1.0), (0.0, 1.0), (math.nan, math.nan), 0.95),
+            # The share that Laplace's rule of succession gives to what has always happened.
+            np.array([Calibration(math.log(self.checked.number + 1.0), 0.0)]),
         )
 
     def _warn_of_constant_labels(self, varying: list[int]) -> None:
@@ -280,5 +283,6 @@ def joined(results: list[FitResult]) -> FitResult:
         [one.rates for one in results],
         tuple(one.stages for one in results),
         learned[0].solver,
-        [one.points for one in results],
+        [one.interval for one in results],
+        np.concatenate([one.calibration for one in results]),
     )

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..solvers.base import History
+from ..solvers.calibrate import class_calibrations
+from ..solvers.certify import bound_message, rates_interval
 from ..solvers.multiclass import MulticlassModel
 from ..training import ArraySource, FitResult
 from ..training.labelled import LabelledRows
@@ -15,8 +18,10 @@ from ..training.multiclass import learn_classes
 from ..training.trainer import may_whiten
 from ..transforms import Transform
 from ._fits import Coefficients, FitOptions, Fitted
-from ._settings import first_constraint_message
+from ._settings import first_message
 from ._validation import CheckedLabels, CheckedRows, ManyClassSet, many_class_set, require_no_positive
+
+_CALIBRATED_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -64,10 +69,30 @@ class MulticlassFit:
         points = [(mine, counts.sum() - mine) for mine in counts.tolist()]
         models = [transform.inverse_coef(w, float(b)) for w, b in zip(*selected.model, strict=True)]
         coef, intercept = np.array([w for w, _ in models]), np.array([b for _, b in models])
+        fitted = 0 if settings.sharpen is not None else coef.shape[1] + 1
+        measure, seen = settings.measure, list(zip(rates, points, strict=True))
+        result = FitResult(
+            coef,
+            intercept,
+            transform.scale,
+            rates,
+            selected.stages,
+            selected.solver,
+            [rates_interval(one, measure, mine, fitted) for one, mine in seen],
+            self._calibration(coef, intercept, rng),
+        )
         names = (f"class {label!r}" for label in rows.classes.tolist())
-        message = first_constraint_message(settings.measure, names, rates, points)
-        result = FitResult(coef, intercept, transform.scale, rates, selected.stages, selected.solver, points)
-        return Fitted(rows.classes, result, message)
+        messages = (bound_message(measure, one, mine) for one, mine in seen)
+        return Fitted(rows.classes, result.checked(), first_message(names, messages))
+
+    def _calibration(
+        self, coef: NDArray[np.float64], intercept: NDArray[np.float64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Calibrate all classes at once, on a sample of the rows."""
+        rows = self.rows
+        some = np.sort(rng.permutation(rows.codes.size)[:_CALIBRATED_ROWS])
+        scores = np.asarray(rows.X[some] @ coef.T) + intercept
+        return class_calibrations(scores, rows.codes[some], rows.weights[some])
 
     def _transform(self, rng: np.random.Generator) -> Transform:
         checked, settings = self.rows.checked, self.options.settings

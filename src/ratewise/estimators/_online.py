@@ -10,14 +10,15 @@ from sklearn.utils import check_random_state
 
 from ..measures import Rates
 from ..solvers.base import History
-from ..solvers.multiclass import log_odds_line
+from ..solvers.calibrate import Calibration, log_odds_line
+from ..solvers.certify import bound_message, rates_interval
 from ..solvers.state import LinearModel
 from ..solvers.threshold import effective_points, rates_at
 from ..training import FitConfig, FitResult
 from ..training.memory import in_threads
 from ..training.online import OnlineFit
 from ._fits import Coefficients, Fitted, fitted_two_classes, positive_sign
-from ._settings import first_constraint_message
+from ._settings import first_message
 from ._validation import (
     CheckedRows,
     ManyClassSet,
@@ -90,7 +91,7 @@ class OnlineClassifier:
     def fitted(self, settings: FitConfig) -> Fitted:
         if len(self._runs) == 1:
             result = self._runs[0].result()
-            return fitted_two_classes(result, self._classes, self._fixed[-1], settings.measure)
+            return fitted_two_classes(result, self._classes, self._fixed[-1])
         models = [_log_odds(run) if settings.tune else run.model() for run in self._runs]
         coef = np.array([one.weights for one in models])
         intercept = np.array([one.intercept for one in models])
@@ -100,11 +101,13 @@ class OnlineClassifier:
             rates.append(_rates_of(k, np.asarray(sample @ coef.T) + intercept, signed_weights))
             points.append(effective_points(signed_weights))
         names = (f"class {label!r}" for label in self._classes.tolist())
-        message = first_constraint_message(settings.measure, names, rates, points)
-        scale = self._runs[0].standardizer.scale
-        return Fitted(
-            self._classes, FitResult(coef, intercept, scale, rates, (), settings.solver, points), message
-        )
+        measure, scale = settings.measure, self._runs[0].standardizer.scale
+        seen = list(zip(rates, points, strict=True))
+        message = first_message(names, (bound_message(measure, one, mine) for one, mine in seen))
+        intervals = [rates_interval(one, measure, mine, coef.shape[1] + 1) for one, mine in seen]
+        as_they_are = np.array([Calibration(1.0, 0.0)] * len(models))
+        result = FitResult(coef, intercept, scale, rates, (), settings.solver, intervals, as_they_are)
+        return Fitted(self._classes, result.checked(), message)
 
 
 def _log_odds(run: OnlineFit) -> LinearModel:

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from ..measures import Measure
+from ..solvers.calibrate import Calibration
 from ..solvers.multiclass import ClassRates
 from ._validation import checked_labels, checked_weights, indicator_array, positive_label, scores_of_rows
 
@@ -21,6 +23,7 @@ class LinearPrediction:
     classes_: NDArray[Any]
     multilabel_: bool
     measure_: Measure
+    calibration_: NDArray[np.float64]
     pos_label: Any
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -40,6 +43,40 @@ class LinearPrediction:
         predicted: NDArray[Any] = self.classes_[best]
         return predicted
 
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class in each row; of each label, where a row may have several.
+
+        Calibrated on the scores that chose the threshold, out-of-fold where there were folds, by a curve that
+        rises with the score. ``predict`` is the measure's decision, not the likelier class: where F1 or G-mean
+        gain more by a hit than they lose by a false alarm, a row is called positive at a probability below one
+        half (``decision_threshold_``).
+        """
+        scores = self.decision_function(X)
+        odds = self._log_odds(scores)
+        if scores.ndim == 1:
+            second = expit(odds)
+            return np.column_stack([1.0 - second, second])
+        shares: NDArray[np.float64] = expit(odds) if self.multilabel_ else softmax(odds, axis=1)
+        return shares
+
+    @property
+    def decision_threshold_(self) -> Any:
+        """The probability of ``classes_[1]``, or of each label, above which ``predict`` predicts it."""
+        if self.classes_.size > 2 and not self.multilabel_:
+            raise AttributeError("Of more than two classes the highest score wins: there is no threshold.")
+        found = expit(self._log_odds(np.zeros(self.intercept_.shape[0] if self.multilabel_ else 1)))
+        return found if self.multilabel_ else float(found[0])
+
+    def _log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not hasattr(self, "calibration_"):
+            raise AttributeError(
+                "This model knows no probabilities: it was saved before ratewise calibrated scores. Fit it again."
+            )
+        curves = [Calibration(*numbers) for numbers in self.calibration_]
+        if len(curves) == 1:
+            return np.asarray(curves[0].log_odds(scores))
+        return np.stack([one.log_odds(scores[..., k]) for k, one in enumerate(curves)], axis=-1)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The measure itself, of the predictions for X against y; the macro average of many classes or labels."""
         predicted = self.predict(X)
@@ -47,6 +84,7 @@ class LinearPrediction:
             return macro_of_labels(self.measure_, y, predicted, sample_weight)
         if self.classes_.size > 2:
             return macro_of_classes(self.measure_, y, predicted, sample_weight)
+        y, _ = checked_labels(y, predicted.shape[0])
         positive = positive_label(self.classes_, self.pos_label)
         return self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive)
 

@@ -13,9 +13,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from ..measures import ConstraintWarning, Measure, Rates, get_measure
+from ..measures import ConstraintWarning, get_measure
 from ..solvers import Sharpen, get_solver
-from ..solvers.constraints import constraint_slack
 from ..training import FitConfig
 
 
@@ -53,6 +52,9 @@ def _check(classifier: Any) -> None:
         raise ValueError("threshold='zero' needs sharpen=False: sharpening ends with the choice of a threshold.")
     if not isinstance(classifier.alpha, Real) or not 0 <= float(classifier.alpha) < np.inf:
         raise ValueError(f"alpha must be a finite number of 0 or more; got {classifier.alpha!r}.")
+    encode = getattr(classifier, "encode", None)
+    if encode is not None and encode != "auto":
+        raise ValueError(f"encode must be 'auto' or None; got {encode!r}.")
     fraction = getattr(classifier, "validation_fraction", "auto")
     if fraction != "auto" and not (isinstance(fraction, Real) and 0 < float(fraction) <= 0.5):
         raise ValueError(f"validation_fraction must be 'auto' or above 0 and at most 0.5; got {fraction!r}.")
@@ -74,31 +76,10 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def constraint_message(measure: Measure, rates: Rates, points: tuple[float, float]) -> str | None:
-    """Return one sentence if these rates, taken on so many points of each class, miss a constraint's margin."""
-    if constraint_slack(measure, *rates, points) > -1e-6:  # rates of a mean of folds are rounded
-        return None
-    tpr, tnr, p = rates
-    predicted = p * tpr + (1.0 - p) * (1.0 - tnr)
-    precision = f"{p * tpr / predicted:.3g}" if predicted > 0 else "not defined"
-    wanted = " and ".join(
-        f"{constraint.label} (by {constraint.margin:g} standard errors)" for constraint in measure.constraints(p)
-    )
-    return (
-        f"{measure.label}: no threshold worth having keeps {wanted}. On new rows expect a TPR of {tpr:.3g}, a TNR "
-        f"of {tnr:.4g} and a precision of {precision}. Ask for less, or give the model more rows or columns."
-    )
-
-
-def first_constraint_message(
-    measure: Measure, names: Iterable[str], rates: Iterable[Rates], points: Iterable[tuple[float, float]]
-) -> str | None:
-    """Return the same for several classes or labels: on the first that misses a constraint."""
-    for name, mine, seen_on in zip(names, rates, points, strict=True):
-        message = constraint_message(measure, mine, seen_on)
-        if message is not None:
-            return f"{name}: {message}"
-    return None
+def first_message(names: Iterable[str], messages: Iterable[str | None]) -> str | None:
+    """Return the message on the first of several classes or labels that misses a bound."""
+    found = ((name, message) for name, message in zip(names, messages, strict=True) if message is not None)
+    return next((f"{name}: {message}" for name, message in found), None)
 
 
 def warn_of_constraints(message: str | None, stacklevel: int) -> None:

@@ -130,13 +130,13 @@ class StreamFitting:
         self.n_features_in_ = stream.encoder.n_features
         self.history_ = history.table()
         self._online = None
-        fitted = fitted_two_classes(result, labels.classes, self.pos_label, settings.measure)
+        fitted = fitted_two_classes(result, labels.classes, self.pos_label)
         self._store(fitted, settings)
         remember_stream(self, stream, survey)
         warn_of_constraints(fitted.message, stacklevel=3)
 
     def _fit_stream_once(self, stream: Stream, progress: Progress | None) -> Self:
-        fitted, rows = clone(self), 0
+        fitted, rows = clone(self).set_params(encode=None), 0  # windows are encoded already
         for classes, window in windows_with_both_classes(stream.windows()):
             fitted.partial_fit(window.X, window.labels, classes=classes, sample_weight=window.weights)
             rows += window.X.shape[0]

@@ -21,9 +21,13 @@ from sklearn.utils.validation import (
 
 from .._foreign import canonical_csr, plain_matrix
 from ..solvers import Solver
+from ..streams.encode import Encoder, learn_encoder
+from ..streams.formats.batches import is_table
 from ..training.rows import class_totals
 from ..training.source import occupied_columns
 from ..transforms import Standardizer
+
+_LIGHTEST, _HEAVIEST = 1e-30, 1e30  # weights whose squares float32 can hold, or nearly so
 
 
 class Columns(NamedTuple):
@@ -31,6 +35,8 @@ class Columns(NamedTuple):
 
     number: int
     names: NDArray[Any] | None
+    encoder: Encoder | None = None
+    """How a table becomes a matrix, if it was one."""
 
     @classmethod
     def of(cls, X: Any, estimator: BaseEstimator, *, occupied_only: bool = False) -> tuple[CheckedRows, Columns]:
@@ -38,19 +44,50 @@ class Columns(NamedTuple):
 
         ``occupied_only`` leaves out columns of sparse rows that have no entry, where there are many.
         """
-        probe = copy.copy(estimator)
-        checked = _as_rows(probe, X, reset=True)
-        columns = cls(probe.n_features_in_, getattr(probe, "feature_names_in_", None))
-        kept, occupied = occupied_columns(checked) if occupied_only else (checked, None)
+        if getattr(estimator, "encode", None) is not None:
+            matrix, columns = cls._encoded(X, estimator)
+        else:
+            probe = copy.copy(estimator)
+            matrix = _as_rows(probe, X, reset=True)
+            columns = cls(probe.n_features_in_, getattr(probe, "feature_names_in_", None))
+        kept, occupied = occupied_columns(matrix) if occupied_only else (matrix, None)
         # One reading of the rows tells their statistics, and whether there is a NaN among them.
         with np.errstate(all="ignore"):
             statistics = Standardizer(kept.shape[1]).update(kept)
         if not np.isfinite(statistics.squares).all():
-            _require_finite(checked, columns.names)
+            _require_finite(matrix, columns.names, estimator)
+            _refuse_huge(matrix, columns.names)
         return CheckedRows(kept, statistics, occupied), columns
+
+    @property
+    def width(self) -> int:
+        """The number of columns of the matrix."""
+        return self.number if self.encoder is None else self.encoder.n_features
+
+    @classmethod
+    def _encoded(cls, X: Any, estimator: BaseEstimator) -> tuple[Any, Columns]:
+        if is_table(X):
+            encoder = learn_encoder(X, "X")
+            named = all(isinstance(name, str) for name in _column_names(X))
+            names = np.array(encoder.columns, dtype=object) if named else None
+            return encoder.transform(X, "X"), cls(encoder.n_columns, names, encoder)
+        probe = copy.copy(estimator)
+        matrix = _as_rows(probe, _with_nan(X), reset=True)
+        if sparse.issparse(matrix):
+            return matrix, cls(probe.n_features_in_, None)
+        encoder = Encoder(matrix.shape[1])
+        missing = np.isnan(matrix)
+        if missing.any():
+            with np.errstate(all="ignore"):
+                sums = np.where(missing, 0.0, matrix).sum(axis=0, dtype=np.float64)
+            encoder.means = sums / np.maximum(matrix.shape[0] - missing.sum(axis=0), 1)
+        encoder.fitted = True
+        return _filled(matrix, encoder), cls(probe.n_features_in_, None, encoder)
 
     def store_on(self, estimator: Any) -> None:
         estimator.n_features_in_ = self.number
+        if self.encoder is not None:
+            estimator.encoder_ = self.encoder
         if self.names is not None:
             estimator.feature_names_in_ = self.names
         elif hasattr(estimator, "feature_names_in_"):
@@ -81,9 +118,27 @@ class CheckedRows(NamedTuple):
 
 
 def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """X as a C-contiguous float array or CSR matrix of finite numbers, with the columns of the fit."""
-    X = _as_rows(estimator, X, reset=reset)
-    _require_finite(X, getattr(estimator, "feature_names_in_", None))
+    """X as a C-contiguous float array or CSR matrix of finite numbers, with the columns of the fit.
+
+    A table becomes a matrix by the encoder of the model, if it has one and the table is not encoded already.
+    """
+    X = _encoded_rows(estimator, X, reset=reset)
+    _require_finite(X, getattr(estimator, "feature_names_in_", None), estimator)
+    return X
+
+
+def _encoded_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool = True) -> Any:
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is not None and encoder.named and is_table(X) and not _is_encoded(X, encoder):
+        return encoder.transform(X, "X")
+    X = _as_rows(estimator, X, reset=reset, canonical=canonical)
+    if encoder is not None and getattr(estimator, "encode", None) is not None:
+        if X.shape[1] != encoder.n_features:
+            raise ValueError(
+                f"The model was fitted on a table, of which {', '.join(map(repr, encoder.categories[:5]))} became "
+                f"several columns each: give a table, with the columns {', '.join(encoder.columns[:5])} ..."
+            )
+        X = X if sparse.issparse(X) else _filled(X, encoder)
     return X
 
 
@@ -92,29 +147,96 @@ def scores_of_rows(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDAr
 
     A product with a model adds up entries that are stored twice. It is finite only if all numbers are.
     """
-    X = _as_rows(estimator, X, reset=False, canonical=False)
+    X = _encoded_rows(estimator, X, reset=False, canonical=False)
     with np.errstate(all="ignore"):
         scores = score(X)
         is_finite = bool(np.isfinite(scores.sum()))
     if not is_finite:
-        _require_finite(X, getattr(estimator, "feature_names_in_", None))
+        _require_finite(X, getattr(estimator, "feature_names_in_", None), estimator)
     return scores
 
 
+def _is_encoded(X: Any, encoder: Encoder) -> bool:
+    """Return whether a table holds the columns that an encoder gives, not those it takes."""
+    return bool(encoder.kinds) and _column_names(X) == list(encoder.feature_names)
+
+
 def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool = True) -> Any:
-    checked = validate_data(
-        estimator,
-        plain_matrix(X),
-        reset=reset,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        order="C",
-        ensure_all_finite=False,
-    )
+    X = plain_matrix(X)
+    try:
+        checked = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+        )
+    except (TypeError, ValueError) as error:
+        message = _not_numbers(X)
+        if message is None:
+            raise
+        can_encode = hasattr(estimator, "encode") and is_table(X)
+        hint = " Or let MeasureClassifier(encode='auto') encode the table." if can_encode else ""
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{message}{hint} ({error})") from error
     return canonical_csr(checked) if canonical and sparse.issparse(checked) else checked
 
 
-def _require_finite(X: Any, names: NDArray[Any] | None) -> None:
+def _not_numbers(X: Any) -> str | None:
+    """Return one sentence on the first column that cannot be read as numbers, if that is what is wrong."""
+    names = _column_names(X)
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+        names = list(range(X.shape[1]))
+    for name in names:
+        column = np.asarray(X[:, name] if isinstance(X, np.ndarray) else X[name])
+        if not _is_numeric(column):
+            shown = next((repr(value) for value in column.tolist() if value is not None), "nothing")
+            return (
+                f"X: column {name!r} holds {shown[:40]}, which is no number. Make numbers of it, for instance "
+                "with sklearn.preprocessing.OneHotEncoder, or leave it out."
+            )
+    return None
+
+
+def _column_names(X: Any) -> list[Any]:
+    """Return the names of a table's columns: of Arrow, or of pandas and polars."""
+    return list(getattr(X, "column_names", getattr(X, "columns", ())))
+
+
+def _is_numeric(column: NDArray[Any]) -> bool:
+    try:
+        column.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return column.dtype.kind not in "Mm"
+
+
+def _with_nan(X: Any) -> Any:
+    """Return an array with NaN for values that are masked."""
+    masked = isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X)
+    return np.ma.filled(X.astype(np.float64), np.nan) if masked else X
+
+
+def _filled(X: NDArray[Any], encoder: Encoder) -> NDArray[Any]:
+    """Put the mean of a column where a number is missing."""
+    missing = np.isnan(X)
+    return np.where(missing, encoder.means, X).astype(X.dtype, copy=False) if missing.any() else X
+
+
+def _refuse_huge(X: Any, names: NDArray[Any] | None) -> None:
+    values = X.data if sparse.issparse(X) else X
+    largest = int(np.argmax(np.abs(values)))
+    column = int(X.indices[largest]) if sparse.issparse(X) else largest % X.shape[1]
+    shown = f"{column} ({names[column]!r})" if names is not None and len(names) == X.shape[1] else str(column)
+    raise ValueError(
+        f"X contains {values.reshape(-1)[largest]:.3g} in column {shown}, whose square is beyond all numbers. "
+        "Bring the column to another scale."
+    )
+
+
+def _require_finite(X: Any, names: NDArray[Any] | None, estimator: Any = None) -> None:
     values = X.data if sparse.issparse(X) else X
     with np.errstate(all="ignore"):
         if np.isfinite(values.sum()):
@@ -127,10 +249,10 @@ def _require_finite(X: Any, names: NDArray[Any] | None) -> None:
     shown = [f"{column} ({names[column]!r})" if names is not None else str(column) for column in columns[:5]]
     more = f" and {columns.size - 5} more" if columns.size > 5 else ""
     plural = "s" if columns.size > 1 else ""
-    raise ValueError(
-        f"X contains {kind} in column{plural} {', '.join(shown)}{more}. Impute it first, for instance with "
-        "sklearn.impute.SimpleImputer in a pipeline."
-    )
+    advice = "Impute it first, for instance with sklearn.impute.SimpleImputer in a pipeline"
+    if kind == "NaN" and hasattr(estimator, "encode"):
+        advice += ", or let MeasureClassifier(encode='auto') put the mean of the column there"
+    raise ValueError(f"X contains {kind} in column{plural} {', '.join(shown)}{more}. {advice}.")
 
 
 class TwoClassTargets(NamedTuple):
@@ -169,7 +291,7 @@ class CheckedLabels(NamedTuple):
 def checked_labels(y: Any, n_rows: int) -> CheckedLabels:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
-    y = column_or_1d(y, warn=True)
+    y = _plain_labels(column_or_1d(_as_array(y), warn=True))
     if y.shape[0] != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: {n_rows} rows in X, "
@@ -181,6 +303,34 @@ def checked_labels(y: Any, n_rows: int) -> CheckedLabels:
         return CheckedLabels(y, np.array([y.min(), y.max()]))
     check_classification_targets(y)
     return CheckedLabels(y, np.unique(y))
+
+
+def _as_array(y: Any) -> Any:
+    """Return labels of polars and Arrow, or with a mask, as an array that scikit-learn knows."""
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        raise ValueError("Input y contains masked values; every row needs a label.")
+    found = np.asarray(y)
+    return found.astype(object) if found.dtype.kind == "T" else found
+
+
+def _plain_labels(y: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that came as objects in the type they have in common."""
+    if y.dtype.kind != "O":
+        return y
+    kinds = {type(value) for value in y.tolist()}
+    if all(issubclass(kind, str) for kind in kinds):
+        return y
+    if any(value is None or value != value for value in y.tolist()):
+        raise ValueError("Input y contains NaN or None; every row needs a label.")
+    if all(issubclass(kind, bool | np.bool_) for kind in kinds):
+        return y.astype(bool)
+    numeric = (int, float, np.number)
+    if all(issubclass(kind, numeric) and not issubclass(kind, bool) for kind in kinds):
+        return np.array(y.tolist())
+    if len(kinds) > 1:
+        found = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(f"y mixes labels of different types ({found}): give all of them one type.")
+    return y
 
 
 def _has_two_values(y: NDArray[Any]) -> bool:
@@ -216,9 +366,14 @@ def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     negative = int((weights < 0).sum())
     if negative:
         raise ValueError(f"sample_weight has {negative} negative value(s); weights must be 0 or more.")
-    if not weights.any():  # scikit-learn 1.6 lets them pass
+    largest = float(weights.max(initial=0.0))
+    if largest == 0.0:  # scikit-learn 1.6 lets them pass
         raise ValueError("sample_weight is 0 everywhere: there is nothing to learn from.")
-    return weights
+    if not _LIGHTEST <= largest <= _HEAVIEST:  # only their proportions matter
+        weights = weights / largest
+        largest = 1.0
+    negligible = weights < _LIGHTEST * largest  # in float32 they would be 0
+    return np.where(negligible, 0.0, weights) if negligible.any() else weights
 
 
 def positive_label(classes: NDArray[Any], pos_label: Any) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from ..measures import Measure, get_measure
 from ..solvers import Solver, get_solver
@@ -80,6 +82,11 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         Decides the order of the points. The same int gives the same model, bit for bit.
     warm_start : bool, default=False
         Begin from the coefficients of the fit before.
+    encode : {"auto"} or None, default=None
+        "auto" takes tables of pandas, polars and Arrow as they are, in ``fit``, ``partial_fit``, ``predict``,
+        ``decision_function`` and ``score``: text and categories are one-hot encoded (hashed beyond 256 values),
+        booleans become 0 and 1, dates and times seconds, and the mean of the column stands in for a missing
+        number, as in files. ``partial_fit`` learns the encoding from its first rows. None takes numbers only.
     low_memory : bool, default=False
         Learn from the rows where they lie, instead of from one float32 copy in random order: a fit takes a few
         times as long, and next to no memory above the data.
@@ -92,6 +99,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     Attributes
     ----------
     coef_ : array of shape (1, n_features), or (n_classes, n_features)
+        ``get_feature_names_out`` says what each coefficient is of.
     intercept_ : array of shape (1,), or (n_classes,)
     classes_ : array of the classes, or the numbers of the labels
     multilabel_ : bool
@@ -101,11 +109,25 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     rates_ : Rates
         (tpr, tnr, prevalence): with sharpening, of out-of-fold scores where there are folds; otherwise of the
         training rows. With more than two classes or with labels, a list of them.
+    rates_interval_ : RatesInterval
+        (tpr, tnr, value, confidence): between what the rates and the measure lie on new rows, with 95% or the
+        confidence of the measure's bounds. With more than two classes or with labels, a list of them.
     constraints_met_ : bool
-        Whether ``rates_`` keep the measure's constraints, if it has any, by their margins. ``fit`` warns where
-        they do not (:class:`~ratewise.ConstraintWarning`).
+        Whether the measure's bounds, if it has any, hold on new rows with the confidence it states. ``fit`` warns
+        with numbers where that cannot be promised (:class:`~ratewise.ConstraintWarning`). After ``partial_fit``
+        it is no promise, because the rows it goes by were learned from.
+    calibration_ : array of shape (n_models, 5)
+        The curve from scores to log odds behind ``predict_proba``, one per row of ``coef_``
+        (:class:`~ratewise.solvers.calibrate.Calibration`).
+    decision_threshold_ : float, or an array with one per label
+        The probability at which ``predict`` changes its mind; not for more than two classes.
     stages_ : tuple of str
         With sharpening: the stages whose mean the model is.
+    n_features_in_ : int
+    feature_names_in_ : array of str, of a table
+        Its columns as they were given; of a model from files, the columns they were encoded into.
+    encoder_ : Encoder
+        How tables and files become numbers: with ``encode="auto"``, and of a model from files.
     history_ : dict of arrays
         One row per checkpoint: pass, points, seconds, tpr, tnr, value, and the dual pair or the challenge level;
         with sharpening also the run, one for each fold and start. With many classes the rates are their means,
@@ -142,6 +164,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         pos_label: Any = None,
         random_state: Any = None,
         warm_start: bool = False,
+        encode: str | None = None,
         low_memory: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -156,6 +179,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         self.pos_label = pos_label
         self.random_state = random_state
         self.warm_start = warm_start
+        self.encode = encode
         self.low_memory = low_memory
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -188,16 +212,18 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         checked, columns = Columns.of(X, self, occupied_only=not self.warm_start)
         options = FitOptions(settings, bool(self.low_memory), self.pos_label, groups)
         task = fit_task(checked, y, sample_weight, options, target_prevalence)
-        before = self._models_before(columns.number, task.n_models) if self.warm_start else None
+        before = self._models_before(checked.X.shape[1], task.n_models) if self.warm_start else None
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         history = History(verbose=bool(self.verbose))
         with one_blas_thread():
             fitted = task.learn(before, rng, history)
-        fitted = fitted._replace(result=fitted.result.widened(checked.occupied, columns.number))
+        fitted = fitted._replace(result=fitted.result.widened(checked.occupied, columns.width))
 
         for name in STREAM_ATTRIBUTES:
             self.__dict__.pop(name, None)
         columns.store_on(self)
+        if columns.encoder is not None:
+            self.target_ = y.name if isinstance(getattr(y, "name", None), str) else None
         self.history_ = history.table()
         self._online = None
         self._store(fitted, settings)
@@ -216,27 +242,38 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
             known = announced_classes(classes)
         else:
             checked = CheckedRows(validate_rows(self, X, reset=False), None)
-            columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None))
+            encoder = getattr(self, "encoder_", None)
+            columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None), encoder)
             known = self.classes_
             require_same_classes(classes, known)
         fixed = (self.measure, self.solver, self.pos_label)
         online = getattr(self, "_online", None)
         if online is None:
-            before = self._models_before(columns.number, 1 if known.size == 2 else known.size)
+            n_features = int(checked.X.shape[1])
+            before = self._models_before(n_features, 1 if known.size == 2 else known.size)
             online = OnlineClassifier(
-                settings, columns.number, known, before, self.random_state, fixed, verbose=bool(self.verbose)
+                settings, n_features, known, before, self.random_state, fixed, verbose=bool(self.verbose)
             )
         rows = online.rows(checked, y, sample_weight, self.pos_label)
         online.check(rows, settings, fixed)
 
-        columns.store_on(self)
-        self._online = online
+        self._online = None  # if learning fails, the next call goes on from the model as it is now
         with one_blas_thread():
             online.learn(rows, threads_of(self.n_jobs))
             fitted = online.fitted(settings)
+        columns.store_on(self)
+        self._online = online
         self.history_ = online.history.table()
         self._store(fitted, settings)
         return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return what each coefficient is of: a column, or a value of one, such as ``colour=red``."""
+        check_is_fitted(self, "coef_")
+        encoder = getattr(self, "encoder_", None)
+        if encoder is not None:
+            return np.array(encoder.feature_names, dtype=object)
+        return np.asarray(_check_feature_names_in(self, input_features))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -249,9 +286,9 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         """The models of the fit before, if there was one."""
         if not hasattr(self, "coef_"):
             return None
-        if self.n_features_in_ != n_features:
+        if self.coef_.shape[1] != n_features:
             raise ValueError(
-                f"warm_start=True, but X has {n_features} features and the fit before had {self.n_features_in_}."
+                f"warm_start=True, but X has {n_features} features and the fit before had {self.coef_.shape[1]}."
             )
         if self.coef_.shape[0] != n_models:
             raise ValueError(
@@ -266,5 +303,6 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         self.classes_, self.multilabel_ = fitted.classes, fitted.multilabel
         self.coef_, self.intercept_ = result.coef, result.intercept
         self.feature_spread_ = result.scale
-        self.rates_, self.stages_ = result.rates, result.stages
+        self.rates_, self.rates_interval_, self.stages_ = result.rates, result.interval, result.stages
+        self.calibration_ = result.calibration
         self.constraints_met_ = fitted.message is None

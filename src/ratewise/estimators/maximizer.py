@@ -14,6 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..measures import Measure, at_prevalence, get_measure
+from ..solvers.base import Scores
+from ..solvers.certify import decide, points_of_groups
 from ..solvers.threshold import effective_points
 from ._boosters import MANY_ROWS, booster_of, prepared
 from ._crossfit import (
@@ -28,8 +30,8 @@ from ._crossfit import (
 from ._ensemble import EnsembleMember, choose_threshold, weighted_mean
 from ._fits import check_prevalence
 from ._notebook import NotebookCard
-from ._settings import constraint_message, warn_of_constraints
-from ._validation import positive_label, two_class_targets
+from ._settings import warn_of_constraints
+from ._validation import group_numbers, positive_label, two_class_targets
 
 _RESPONSES = ("auto", "decision_function", "predict_proba")
 
@@ -100,8 +102,10 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         Of the mean vote: 1/2 or near it, since every member's vote is 1/2 at its iteration's own threshold.
     rates_ : Rates
         (tpr, tnr, prevalence) of out-of-fold predictions.
+    rates_interval_ : RatesInterval
+        (tpr, tnr, value, confidence): between what the rates and the measure lie on new rows.
     constraints_met_ : bool
-        Whether the rates keep the bounds of the measure by their margins; a warning says so where they do not.
+        Whether the bounds of the measure hold on new rows with its confidence; a warning says where they do not.
     feature_importances_ : array
         The mean of the members' importances, where they have them.
     history_ : dict of arrays
@@ -190,14 +194,18 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
             weight = sum(member.weight for member in members)
             members.append(fitter.member_of_all_rows(candidates, kept[0], weight=max(weight, 1)))
         self._store(members)
-        rates = chosen.rates
+        weights = fitter.signed_weights
+        numbers = group_numbers(groups, weights.size)
+        points = effective_points(weights) if numbers is None else points_of_groups(weights, numbers)
+        decision = decide(Scores(votes, weights), measure, chosen.threshold, points)
+        rates = decision.rates
         if target_prevalence is not None:
             rates = rates._replace(prevalence=float(target_prevalence))
-        message = constraint_message(reported, rates, effective_points(fitter.signed_weights))
         self.measure_, self.classes_ = reported, targets.classes
-        self.threshold_, self.rates_, self.constraints_met_ = chosen.threshold, rates, message is None
+        self.threshold_, self.rates_, self.rates_interval_ = decision.threshold, rates, decision.interval
+        self.constraints_met_ = decision.message is None
         self.history_ = history_table(candidates, kept, chosen.rates.prevalence)
-        warn_of_constraints(message, stacklevel=2)
+        warn_of_constraints(decision.message, stacklevel=2)
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -6,6 +6,8 @@ loops up to ``FEW_VALUES`` values, and numba is imported when there are more.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +58,18 @@ class Steps(NamedTuple):
     1 suits standardised rows; with an entry of the rows' own size nothing depends on their scale."""
     average_every: int
     """Points between the models whose mean is taken."""
+
+
+@contextmanager
+def compiled_only() -> Iterator[None]:
+    """Call the compiled loops however few the values are, to have them compiled."""
+    global FEW_VALUES, _FEW_ROWS
+    kept = FEW_VALUES, _FEW_ROWS
+    FEW_VALUES = _FEW_ROWS = -1
+    try:
+        yield
+    finally:
+        FEW_VALUES, _FEW_ROWS = kept
 
 
 def weight_moments(signed_weights: NDArray[Any]) -> tuple[float, float, float, float]:
@@ -162,7 +176,9 @@ def evenly_mixed_classes(codes: NDArray[np.integer[Any]], rng: np.random.Generat
 def hash_rows(X: Any) -> NDArray[np.uint64]:
     """Return a number per row, dense or sparse, from the bits of its entries: equal for equal rows."""
     values = np.ascontiguousarray(X.data if sparse.issparse(X) else X)
-    bits = values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
+    bits: NDArray[Any] = values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
+    if bits.itemsize == 8:
+        bits = bits ^ (bits >> np.uint64(32))  # whole numbers differ in high bits alone, which products lose
     if values.size > FEW_VALUES:
         from .order import hash_csr_rows, hash_dense_rows
 

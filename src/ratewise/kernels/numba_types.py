@@ -50,7 +50,9 @@ class ScalarObjectType(types.Type):
 
     def __init__(self, name: str, cls: type):
         self.cls = cls
-        self.fields = tuple(field.name for field in dataclasses.fields(cls))
+        self.fields = tuple(
+            field.name for field in dataclasses.fields(cls) if field.metadata.get("compiled", True)
+        )
         super().__init__(name=name)
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:

@@ -155,7 +155,7 @@ def hash_csr_rows(bits: Any, indices: Any, indptr: Any, hashes: Any) -> None:
 def fold_of_each_row(X: Any, folds: int) -> NDArray[np.uint64]:
     """Return the number of the fold that each row, dense or of a CSR matrix, belongs to.
 
-    The row's own entries, as float32, decide: equal rows are in one fold, in any window and on any machine.
+    The bits of the row's own entries decide: equal rows are in one fold, in any window and on any machine.
     """
     if folds == 1:
         return np.zeros(X.shape[0], dtype=np.uint64)
@@ -163,7 +163,8 @@ def fold_of_each_row(X: Any, folds: int) -> NDArray[np.uint64]:
     if sparse.issparse(X):
         hash_csr_rows(np.asarray(X.data, dtype=np.float32).view(np.uint32), X.indices, X.indptr, hashes)
     else:
-        hash_dense_rows(np.ascontiguousarray(X, dtype=np.float32).view(np.uint32), hashes)
+        bits = np.uint64 if X.dtype == np.float64 else np.uint32
+        hash_dense_rows(np.ascontiguousarray(X).view(bits), hashes)
     return hashes % np.uint64(folds)
 
 

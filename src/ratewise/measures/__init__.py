@@ -7,10 +7,11 @@ Tests, tables and scorers read the registry.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable
 from typing import Any
 
-from ._rates import Constraint, ConstraintWarning, Rates, rates_from_labels
+from ._rates import Constraint, ConstraintWarning, Rates, RatesInterval, rates_from_labels
 from .base import (
     ConcaveMeasure,
     Measure,
@@ -43,6 +44,7 @@ _REGISTRY: dict[str, Measure] = {
     "f2": FBeta(2.0),
     "jaccard": Jaccard(),
     "gower-legendre": GowerLegendre(0.5),
+    "accuracy": GowerLegendre(1.0),
     "tversky": Tversky(0.3, 0.7),
     "kappa": CohenKappa(),
     "mcc": MatthewsCorrelation(),
@@ -57,9 +59,29 @@ _REGISTRY: dict[str, Measure] = {
     "precision-at-recall-0.8": PrecisionAtRecall(0.8),
 }
 
+# Names that end in a number of the user's: "f3", "recall-at-precision-0.95".
+_FAMILIES: dict[str, Callable[[float], Measure]] = {
+    "f": FBeta,
+    "tpr-at-tnr": TPRAtTNR,
+    "tpr-at-fpr": TPRAtFPR,
+    "recall-at-precision": RecallAtPrecision,
+    "precision-at-recall": PrecisionAtRecall,
+}
+_LARGEST_BETA = 10.0  # in a name: "f11" is a slip of the finger
+_NUMBERED = re.compile(r"(?P<stem>.*?)[\s_-]*(?P<number>(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)")
+
+
+def _plain(name: str) -> str:
+    """Return a name without what people write in different ways: case, spaces, underscores, hyphens."""
+    return re.sub(r"[\s_-]+", "", name.lower())
+
+
+_PLAIN_NAMES = {_plain(name): name for name in _REGISTRY}
+_PLAIN_FAMILIES = {_plain(name): kind for name, kind in _FAMILIES.items()}
+
 
 def measure_names() -> list[str]:
-    """Return the names :func:`get_measure` knows.
+    """Return the names of the registry; :func:`get_measure` takes other numbers in them too.
 
     Examples
     --------
@@ -71,32 +93,49 @@ def measure_names() -> list[str]:
 
 
 def get_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
-    """Return a measure by its registry name; a measure is returned as it is, a function is wrapped in one.
+    """Return a measure by its name; a measure is returned as it is, a function is wrapped in one.
+
+    Case, spaces, underscores and hyphens do not matter, and names that end in a number take any: "f3", "f0.25",
+    "recall-at-precision-0.95", "precision-at-recall-0.5", "tpr-at-fpr-0.001", "tpr-at-tnr-0.5".
 
     Examples
     --------
     >>> from ratewise.measures import get_measure
-    >>> get_measure("f2")
-    FBeta(beta=2.0)
+    >>> get_measure("G-mean"), get_measure("f3")
+    (GMean(), FBeta(beta=3.0))
     >>> get_measure(lambda tpr, tnr: tpr * tnr).value(0.5, 0.5)
     0.25
     """
     if isinstance(measure, Measure):
         return measure
-    if isinstance(measure, str) and measure in _REGISTRY:
-        return _REGISTRY[measure]
+    if isinstance(measure, str):
+        return _named(measure)
     if isinstance(measure, type) and issubclass(measure, Measure):
         raise ValueError(f"measure={measure.__name__} is a class; write {measure.__name__}(...) for one of it.")
     if callable(measure) and not isinstance(measure, type):
         return FunctionMeasure(measure)
-    if not isinstance(measure, str):
-        raise ValueError(
-            f"measure must be a name, a Measure or a function of (tpr, tnr); got {measure!r} of type "
-            f"{type(measure).__name__}."
-        )
-    near = difflib.get_close_matches(measure.lower(), _REGISTRY, n=3, cutoff=0.3)
+    raise ValueError(
+        f"measure must be a name, a Measure or a function of (tpr, tnr); got {measure!r} of type "
+        f"{type(measure).__name__}."
+    )
+
+
+def _named(name: str) -> Measure:
+    known = _PLAIN_NAMES.get(_plain(name))
+    if known is not None:
+        return _REGISTRY[known]
+    numbered = _NUMBERED.fullmatch(name.strip().lower())
+    number = float(numbered["number"]) if numbered else 0.0
+    family = _PLAIN_FAMILIES.get(_plain(numbered["stem"])) if numbered else None
+    if family is not None and not (family is FBeta and number > _LARGEST_BETA):
+        try:
+            return family(number)
+        except ValueError as error:
+            raise ValueError(f"There is no measure {name!r}. {error}") from None
+    near = difflib.get_close_matches(name.lower(), _REGISTRY, n=3, cutoff=0.3)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise ValueError(f"There is no measure {measure!r}.{hint} Known: {', '.join(_REGISTRY)}.")
+    numbers = f"Other numbers than these may follow {', '.join(map(repr, _FAMILIES))}."
+    raise ValueError(f"There is no measure {name!r}.{hint} Known: {', '.join(_REGISTRY)}. {numbers}")
 
 
 __all__ = [
@@ -127,6 +166,7 @@ __all__ = [
     "PseudoLinearMeasure",
     "QMean",
     "Rates",
+    "RatesInterval",
     "RecallAtPrecision",
     "RecallAtPrecisionAndPrevalence",
     "TPRAtFPR",

@@ -27,9 +27,10 @@ class Rates(NamedTuple):
 class Constraint(NamedTuple):
     """A bound that is linear in the two rates: it holds where constant + on_tpr TPR + on_tnr TNR >= 0.
 
-    ``label`` says it in words. ``margin`` is the number of standard errors by which it must hold on the rows that
-    choose a threshold, so that it holds on new rows too. The bounds below are scaled alike, so that one penalty
-    suits all: missing a bound altogether costs about one TPR.
+    ``label`` says it in words. ``confidence`` is the probability with which it is to hold on new rows; where it is
+    None, ``margin`` is the number of standard errors by which it must hold on the rows that choose a threshold.
+    The bounds below are scaled alike, so that one penalty suits all: missing a bound altogether costs about one
+    TPR.
 
     Examples
     --------
@@ -46,14 +47,27 @@ class Constraint(NamedTuple):
     on_tpr: float
     on_tnr: float
     margin: float
+    confidence: float | None = None
 
     def excess(self, tpr: Any, tnr: Any) -> Any:
         """Return how far the bound is kept: 0 where it just holds, negative where it does not."""
         return self.constant + self.on_tpr * np.asarray(tpr) + self.on_tnr * np.asarray(tnr)
 
 
+class RatesInterval(NamedTuple):
+    """The (low, high) between which a model's rates on new rows lie, each with this confidence.
+
+    ``value`` is that of the measure. Rows are taken to be drawn alike and, but for groups, independently.
+    """
+
+    tpr: tuple[float, float]
+    tnr: tuple[float, float]
+    value: tuple[float, float]
+    confidence: float
+
+
 class ConstraintWarning(UserWarning):
-    """No threshold of the fitted model keeps the constraint of its measure.
+    """The bound of its measure cannot be promised for the fitted model.
 
     Examples
     --------
@@ -64,21 +78,21 @@ class ConstraintWarning(UserWarning):
     """
 
 
-def tpr_at_least(tpr: float, margin: float) -> Constraint:
+def tpr_at_least(tpr: float, margin: float, confidence: float | None) -> Constraint:
     """Return TPR / bound - 1 >= 0."""
-    return Constraint(f"a TPR of at least {tpr:g}", -1.0, 1.0 / tpr, 0.0, margin)
+    return Constraint(f"a TPR of at least {tpr:g}", -1.0, 1.0 / tpr, 0.0, margin, confidence)
 
 
-def tnr_at_least(tnr: float, margin: float) -> Constraint:
+def tnr_at_least(tnr: float, margin: float, confidence: float | None) -> Constraint:
     """Return 1 - FPR / (1 - bound) >= 0."""
     allowed = 1.0 - tnr
-    return Constraint(f"a TNR of at least {tnr:g}", -tnr / allowed, 0.0, 1.0 / allowed, margin)
+    return Constraint(f"a TNR of at least {tnr:g}", -tnr / allowed, 0.0, 1.0 / allowed, margin, confidence)
 
 
-def precision_at_least(precision: float, prevalence: Any, margin: float) -> Constraint:
+def precision_at_least(precision: float, prevalence: Any, margin: float, confidence: float | None) -> Constraint:
     """Return TPR - price FPR >= 0, which is p TPR (1 - bound) >= bound (1 - p) FPR solved for the TPR."""
     price = precision * (1.0 - prevalence) / ((1.0 - precision) * np.maximum(prevalence, 1e-12))
-    return Constraint(f"a precision of at least {precision:g}", -price, 1.0, price, margin)
+    return Constraint(f"a precision of at least {precision:g}", -price, 1.0, price, margin, confidence)
 
 
 def rates_from_labels(

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ._rates import Constraint, precision_at_least, tnr_at_least, tpr_at_least
 from .base import ConcaveMeasure, Measure, require_not_negative, require_positive, require_share
+
+
+def _confidence() -> Any:
+    """Return the field of a confidence, which may be None: compiled code, which has no use for it, gets none."""
+    return field(default=0.9, metadata={"compiled": False})
 
 
 class PenalisedTPR(ConcaveMeasure):
@@ -86,7 +91,11 @@ class TPRAtTNR(PenalisedTPR):
         The lowest TNR allowed, below 1.
     penalty : float
     margin : float
-        Standard errors by which the bound must hold on the rows that choose the threshold.
+        Used where ``confidence`` is None: standard errors by which the bound must hold on the rows that choose the
+        threshold.
+    confidence : float or None
+        The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
+        rows. None promises nothing and goes by ``margin``.
 
     Examples
     --------
@@ -98,6 +107,7 @@ class TPRAtTNR(PenalisedTPR):
     tnr: float = 0.99
     penalty: float = 2.0
     margin: float = 0.5
+    confidence: float | None = _confidence()
 
     def __post_init__(self) -> None:
         _check_parameters(self, "tnr")
@@ -107,7 +117,7 @@ class TPRAtTNR(PenalisedTPR):
         return -self.tnr / allowed, 0.0, 1.0 / allowed
 
     def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
-        return (tnr_at_least(self.tnr, self.margin),)
+        return (tnr_at_least(self.tnr, self.margin, self.confidence),)
 
 
 @dataclass(frozen=True)
@@ -123,7 +133,11 @@ class TPRAtFPR(PenalisedTPR):
     penalty : float
         What twice the false positives allowed cost.
     margin : float
-        Standard errors by which the bound must hold on the rows that choose the threshold.
+        Used where ``confidence`` is None: standard errors by which the bound must hold on the rows that choose the
+        threshold.
+    confidence : float or None
+        The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
+        rows. None promises nothing and goes by ``margin``.
 
     Examples
     --------
@@ -135,6 +149,7 @@ class TPRAtFPR(PenalisedTPR):
     fpr: float = 0.01
     penalty: float = 2.0
     margin: float = 0.5
+    confidence: float | None = _confidence()
 
     def __post_init__(self) -> None:
         _check_parameters(self, "fpr")
@@ -143,7 +158,7 @@ class TPRAtFPR(PenalisedTPR):
         return 1.0 - 1.0 / self.fpr, 0.0, 1.0 / self.fpr
 
     def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
-        return (Constraint(f"an FPR of at most {self.fpr:g}", *self.line(), self.margin),)
+        return (Constraint(f"an FPR of at most {self.fpr:g}", *self.line(), self.margin, self.confidence),)
 
 
 @dataclass(frozen=True)
@@ -162,7 +177,11 @@ class RecallAtPrecision(Measure):
         Exact where the odds that the row at the threshold is positive are below penalty / (1 + penalty) of the
         odds asked for. Thresholds are chosen by the bound itself, whatever the penalty.
     margin : float
-        Standard errors by which the bound must hold on the rows that choose the threshold.
+        Used where ``confidence`` is None: standard errors by which the bound must hold on the rows that choose the
+        threshold.
+    confidence : float or None
+        The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
+        rows. None promises nothing and goes by ``margin``.
 
     Examples
     --------
@@ -174,6 +193,7 @@ class RecallAtPrecision(Measure):
     precision: float = 0.9
     penalty: float = 2.0
     margin: float = 0.5
+    confidence: float | None = _confidence()
 
     smooth: ClassVar[bool] = False
     monotone: ClassVar[bool] = True
@@ -182,18 +202,20 @@ class RecallAtPrecision(Measure):
         _check_parameters(self, "precision")
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
-        bound = precision_at_least(self.precision, self.require_prevalence(prevalence), self.margin)
+        bound = precision_at_least(self.precision, self.require_prevalence(prevalence), self.margin, None)
         return (np.asarray(tpr) + self.penalty * np.minimum(bound.excess(tpr, tnr), 0.0))[()]
 
     def slopes(self, tpr: float, tnr: float, prevalence: float | None = None) -> tuple[float, float]:
         return self.at_prevalence(self.require_prevalence(prevalence)).slopes(tpr, tnr)
 
     def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
-        return (precision_at_least(self.precision, prevalence, self.margin),)
+        return (precision_at_least(self.precision, prevalence, self.margin, self.confidence),)
 
     def at_prevalence(self, prevalence: float) -> RecallAtPrecisionAndPrevalence:
         """Return the same measure at this prevalence, where it is concave."""
-        return RecallAtPrecisionAndPrevalence(self.precision, float(prevalence), self.penalty, self.margin)
+        return RecallAtPrecisionAndPrevalence(
+            self.precision, float(prevalence), self.penalty, self.margin, self.confidence
+        )
 
 
 @dataclass(frozen=True)
@@ -212,6 +234,7 @@ class RecallAtPrecisionAndPrevalence(PenalisedTPR):
     prevalence: float
     penalty: float = 2.0
     margin: float = 0.5
+    confidence: float | None = _confidence()
 
     def line(self) -> tuple[float, float, float]:
         positives = max(self.prevalence, 1e-12)
@@ -219,7 +242,7 @@ class RecallAtPrecisionAndPrevalence(PenalisedTPR):
         return -price, 1.0, price
 
     def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
-        return (precision_at_least(self.precision, self.prevalence, self.margin),)
+        return (precision_at_least(self.precision, self.prevalence, self.margin, self.confidence),)
 
 
 @dataclass(frozen=True)
@@ -236,7 +259,11 @@ class PrecisionAtRecall(Measure):
     penalty : float
         Thresholds are chosen by the bound itself, whatever the penalty.
     margin : float
-        Standard errors by which the bound must hold on the rows that choose the threshold.
+        Used where ``confidence`` is None: standard errors by which the bound must hold on the rows that choose the
+        threshold.
+    confidence : float or None
+        The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
+        rows. None promises nothing and goes by ``margin``.
 
     Examples
     --------
@@ -248,6 +275,7 @@ class PrecisionAtRecall(Measure):
     recall: float = 0.8
     penalty: float = 2.0
     margin: float = 0.5
+    confidence: float | None = _confidence()
 
     smooth: ClassVar[bool] = False
     monotone: ClassVar[bool] = True
@@ -271,7 +299,7 @@ class PrecisionAtRecall(Measure):
         return p * alarms / squared + missed, (1.0 - p) * hits / squared
 
     def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
-        return (tpr_at_least(self.recall, self.margin),)
+        return (tpr_at_least(self.recall, self.margin, self.confidence),)
 
 
 @dataclass(frozen=True)
@@ -288,7 +316,11 @@ class Constrained(Measure):
         The value falls by this much where a bound is missed altogether. Thresholds are chosen by the bounds
         themselves, whatever the penalty.
     margin : float
-        Standard errors by which the bounds must hold on the rows that choose the threshold.
+        Used where ``confidence`` is None: standard errors by which the bounds must hold on the rows that choose
+        the threshold.
+    confidence : float or None
+        The probability, over the draw of the training rows, with which the fitted model keeps all bounds on new
+        rows. None promises nothing and goes by ``margin``.
 
     Examples
     --------
@@ -306,6 +338,7 @@ class Constrained(Measure):
     precision: float | None = None
     penalty: float = 2.0
     margin: float = 0.5
+    confidence: float | None = _confidence()
 
     smooth: ClassVar[bool] = False
 
@@ -337,11 +370,15 @@ class Constrained(Measure):
         return self.measure.scale(prevalence)
 
     def _own_constraints(self, prevalence: Any) -> tuple[Constraint, ...]:
-        bounds = [] if self.tpr is None else [tpr_at_least(self.tpr, self.margin)]
+        bounds = [] if self.tpr is None else [tpr_at_least(self.tpr, self.margin, self.confidence)]
         if self.tnr is not None:
-            bounds.append(tnr_at_least(self.tnr, self.margin))
+            bounds.append(tnr_at_least(self.tnr, self.margin, self.confidence))
         if self.precision is not None:
-            bounds.append(precision_at_least(self.precision, self.require_prevalence(prevalence), self.margin))
+            bounds.append(
+                precision_at_least(
+                    self.precision, self.require_prevalence(prevalence), self.margin, self.confidence
+                )
+            )
         return tuple(bounds)
 
 
@@ -349,3 +386,5 @@ def _check_parameters(measure: Measure, *bounds: str) -> None:
     require_share(measure, *bounds)
     require_positive(measure, "penalty")
     require_not_negative(measure, "margin")
+    if getattr(measure, "confidence") is not None:  # noqa: B009 - not every measure has one
+        require_share(measure, "confidence")

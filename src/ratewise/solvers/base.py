@@ -16,7 +16,7 @@ import math
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
@@ -29,6 +29,7 @@ from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure, Rates
 from ..rewards import Reward, get_reward
 from .state import Learner, LearnSettings, LinearModel, Summary
 
+_ROUNDING = 1e-6  # of the size of float32 scores
 _MOST_ROWS = 2000  # of a history
 
 
@@ -109,13 +110,30 @@ class Scores(NamedTuple):
     signed_weights: NDArray[np.floating[Any]]
     points: tuple[float, float] | None = None
     """Of a histogram: the effective points of both classes. None: one value per row."""
+    folds: tuple[int, ...] | None = None
+    """How many of the values each fold has, in order, where folds can be told apart."""
+
+    def of_folds(self, which: Collection[int]) -> Scores:
+        """Return the scores of some folds only."""
+        assert self.folds is not None
+        kept = np.repeat([fold in which for fold in range(len(self.folds))], self.folds)
+        return Scores(self.values[kept], self.signed_weights[kept])
 
     def mean_and_deviation(self) -> tuple[float, float]:
+        """Return both; 1 for the deviation of scores that are all equal, but for rounding."""
         if self.points is None:
-            return float(self.values.mean()), max(float(self.values.std()), 1e-12)
-        shares = np.abs(self.signed_weights, dtype=np.float64)
-        mean = float(np.average(self.values, weights=shares))
-        return mean, math.sqrt(max(float(np.average((self.values - mean) ** 2, weights=shares)), 1e-24))
+            mean, deviation = float(self.values.mean()), float(self.values.std())
+        else:
+            shares = np.abs(self.signed_weights, dtype=np.float64)
+            mean = float(np.average(self.values, weights=shares))
+            deviation = math.sqrt(float(np.average((self.values - mean) ** 2, weights=shares)))
+        return mean, 1.0 if deviation <= max(_ROUNDING * abs(mean), 1e-12) else deviation
+
+    @property
+    def all_equal(self) -> bool:
+        """Whether no threshold tells any rows apart; scores come in float32."""
+        low, high = float(self.values.min()), float(self.values.max())
+        return high - low <= _ROUNDING * max(abs(low), abs(high))
 
     @property
     def finite(self) -> bool:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures import Measure
+from ..measures import Constraint, Measure
 
 _DEAR = 0.1
 _DOUBT = 1.0
 
 
 def constraint_slack(
-    measure: Measure,
+    bounds: Iterable[Constraint],
     tpr: Any,
     tnr: Any,
-    prevalence: float,
     points: tuple[float, float],
     caution: float = 1.0,
     *,
     in_doubt: bool = False,
 ) -> NDArray[np.float64]:
-    """How far the rates keep the tightest of the measure's constraints beyond its margin, in standard errors.
+    """How far the rates keep the tightest bound beyond its margin, in standard errors.
 
-    Infinity if the measure has no constraints. The standard error is that of the constraint's line in two binomial
+    Infinity if there are no bounds. The standard error is that of the constraint's line in two binomial
     rates, each half a point away from 0 and 1, so that no rate is ever taken for certain. Rates at which no
     positive is found keep no constraint: there, any precision could be claimed. ``points`` are the positives and
     the negatives that the rates were seen on; ``caution`` multiplies the margins.
@@ -33,7 +33,7 @@ def constraint_slack(
     tpr, tnr = np.asarray(tpr, dtype=np.float64), np.asarray(tnr, dtype=np.float64)
     tpr_variance, tnr_variance = _rate_variance(tpr, points[0]), _rate_variance(tnr, points[1])
     slack = np.full(np.broadcast_shapes(tpr.shape, tnr.shape), np.inf)
-    for constraint in measure.constraints(prevalence):
+    for constraint in bounds:
         error = np.sqrt(constraint.on_tpr**2 * tpr_variance + constraint.on_tnr**2 * tnr_variance)
         rounding = 1e-12 * (abs(constraint.constant) + abs(constraint.on_tpr) + abs(constraint.on_tnr))
         excess = constraint.excess(tpr, tnr) + rounding
@@ -60,16 +60,17 @@ def constrained_ranks(
 
     ``caution`` multiplies the margins; None leaves the constraints out of it.
     """
-    if caution is None or not measure.constraints(prevalence):
+    bounds = measure.constraints(prevalence)
+    if caution is None or not bounds:
         return values
     possible = values > -np.inf
 
     def best_of(kept: NDArray[np.bool_]) -> float:
         return float(values[kept].max()) if kept.any() else -np.inf
 
-    slack = constraint_slack(measure, tpr, tnr, prevalence, points, caution)
+    slack = constraint_slack(bounds, tpr, tnr, points, caution)
     for_sure = possible & (slack >= 0)
-    doubtful = constraint_slack(measure, tpr, tnr, prevalence, points, caution, in_doubt=True)
+    doubtful = constraint_slack(bounds, tpr, tnr, points, caution, in_doubt=True)
     perhaps = possible & (doubtful >= 0)
     useless, perfect = measure.scale(prevalence)
     if for_sure.any() and best_of(for_sure) >= best_of(perhaps) - _DEAR * (perfect - useless):

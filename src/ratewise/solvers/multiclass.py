@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from ..measures import Measure, Rates
 
@@ -232,33 +231,6 @@ def _values_at(
     values = np.asarray(measure.value(rates.tpr[:, there], rates.tnr[:, there], rates.prevalence[there]))
     means: NDArray[np.float64] = values.mean(axis=1, dtype=np.float64)
     return means
-
-
-def log_odds_line(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[float, float]:
-    """(slope, constant) of the positive class's log odds as a line in the scores: Platt's, by Newton's method.
-
-    The targets are a point short of certainty, as Platt has them, so that classes that a line parts have finite
-    odds. The slope is never negative.
-    """
-    weights = np.abs(signed_weights).astype(np.float64)
-    positive = signed_weights > 0
-    above, below = float(weights[positive].sum()), float(weights[~positive].sum())
-    target = np.where(positive, (above + 1.0) / (above + 2.0), 1.0 / (below + 2.0))
-    spread = max(float(scores.std()), 1e-12)
-    middle = float(scores.mean())
-    columns = np.column_stack([(scores - middle) / spread, np.ones(scores.size)])
-    line = np.array([0.0, np.log((above + 1.0) / (below + 1.0))])
-    for _ in range(30):
-        share = expit(columns @ line)
-        gradient = columns.T @ (weights * (target - share))
-        curvature = (columns * (weights * np.maximum(share * (1.0 - share), 1e-10))[:, np.newaxis]).T @ columns
-        step = np.linalg.solve(curvature + 1e-9 * np.trace(curvature) * np.eye(2), gradient)
-        step *= min(1.0, 5.0 / max(float(np.abs(step).max()), 1e-300))
-        line += step
-        if float(np.abs(step).max()) < 1e-6:
-            break
-    slope = max(float(line[0]), 0.0) / spread
-    return slope, float(line[1]) - slope * middle
 
 
 def sums_by_class(codes: NDArray[np.intp], values: NDArray[Any], n_classes: int) -> NDArray[np.float64]:

@@ -496,7 +496,7 @@ class Evaluation:
         """
         scores, weights = _thinned_out(evaluated.scores)
         margins = np.sign(weights) * (scores - evaluated.best.threshold)
-        width = 2.0 * _deviation(scores, weights, evaluated.scores) + 1e-30
+        width = 2.0 * _deviation(scores, evaluated.scores)
         softness = self._softness * (_SOFTER if self._constrained else 1.0)
         shares = _class_shares(weights)
         for _ in range(24):
@@ -508,10 +508,8 @@ class Evaluation:
         return width
 
 
-def _deviation(scores: NDArray[Any], weights: NDArray[Any], of: Scores) -> float:
-    if of.points is None:
-        return float(scores.std())
-    return of.mean_and_deviation()[1]
+def _deviation(thinned_out: NDArray[Any], scores: Scores) -> float:
+    return (scores if scores.points is not None else scores._replace(values=thinned_out)).mean_and_deviation()[1]
 
 
 def _thinned_out(scores: Scores) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,21 +11,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DataError, Place, not_whole, shortened
+from .errors import ARROW_ERRORS, DataError, Place, not_whole, shortened
 from .formats import Reader, Request, Rows
 
-NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
+NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date or time"
 Schema = dict[str, Any]  # column name -> Arrow or numpy type, in the order of the file
 
 _NUMPY_KINDS = dict.fromkeys("iuf", NUMBER) | dict.fromkeys("UO", CATEGORY)
-_NUMPY_KINDS |= {"b": BOOLEAN, "M": "dates", "m": "durations"}
+_NUMPY_KINDS |= {"b": BOOLEAN, "M": DATE, "m": DATE}
+_PLURAL = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "text", DATE: "dates or times"}
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_SECONDS_PER_DAY = 86_400.0
 _LARGE_DICTIONARY = 1024
+_LARGEST_EXACT = 2.0**53  # beyond it, whole numbers next to each other are one float64
+_LIGHTEST, _HEAVIEST = 1e-30, 1e30  # weights: their squares are float32 too
 _LONGEST_LABEL = 1000
 
 
 @functools.lru_cache(maxsize=256)
 def kind_of(dtype: Any) -> str:
-    """Return ``number``, ``boolean`` or ``category``; else a word for what a column of this type holds."""
+    """Return ``number``, ``boolean``, ``category`` or ``date or time``; else a word for what the column holds."""
     if isinstance(dtype, np.dtype):
         return _NUMPY_KINDS.get(dtype.kind, str(dtype))
     from pyarrow import types
@@ -38,15 +44,13 @@ def kind_of(dtype: Any) -> str:
         return CATEGORY if values in (NUMBER, BOOLEAN) else values
     if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
         return CATEGORY
-    if types.is_temporal(dtype):
-        return "durations" if types.is_duration(dtype) else "dates or times"
-    return str(dtype)
+    return DATE if types.is_temporal(dtype) and not types.is_interval(dtype) else str(dtype)
 
 
 def _feature_kind(dtype: Any, name: str, file: str) -> str:
     """Return the kind of a column that is to be a feature."""
     kind = kind_of(dtype)
-    if kind not in (NUMBER, BOOLEAN, CATEGORY):
+    if kind not in (NUMBER, BOOLEAN, CATEGORY, DATE):
         raise Place(file).error(
             f"it holds {kind}, which cannot be a feature. Turn it into numbers first, or leave it out with "
             "features=.",
@@ -55,24 +59,51 @@ def _feature_kind(dtype: Any, name: str, file: str) -> str:
     return kind
 
 
-def numbers(column: Any, name: str, place: Place) -> NDArray[Any]:
-    """Return a column as an array of numbers, not copied if possible; NaN where one is missing."""
-    if isinstance(column, np.ndarray):
-        if column.dtype.kind in "iuf":
-            return column
-        return column.view(np.uint8) if column.dtype.kind == "b" else _numbers_of_objects(column, name, place)
+def numbers(column: Any, name: str, place: Place, kind: str = NUMBER) -> NDArray[Any]:
+    """Return a column as an array of numbers, not copied if possible; NaN where one is missing.
+
+    Dates and times, if that is the kind expected, become seconds: since 1970, since midnight, or of a duration.
+    """
+    dtype = column.dtype if isinstance(column, np.ndarray) else column.type
+    found = kind_of(dtype)
+    if isinstance(dtype, np.dtype) and found == CATEGORY:
+        return _numbers_of_objects(column, name, place)
+    if not _can_be_read_as(kind, dtype, found):
+        expected = "dates or times" if kind == DATE else "numbers"
+        raise place.error(f"{expected} are expected here, and it holds {_PLURAL.get(found, found)}.", column=name)
+    if found == DATE:
+        return _seconds_of_numpy(column) if isinstance(dtype, np.dtype) else _seconds_of_arrow(column)
+    out: NDArray[Any]
+    if isinstance(dtype, np.dtype):
+        out = column.view(np.uint8) if found == BOOLEAN else column
+        return out
     import pyarrow as pa
 
-    kind = kind_of(column.type)
-    if kind not in (NUMBER, BOOLEAN):
-        what = "text" if kind == CATEGORY else kind
-        raise place.error(f"numbers are expected here, and it holds {what}.", column=name)
-    if kind == BOOLEAN:
+    if found == BOOLEAN:
         column = column.cast(pa.uint8())
-    elif not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
+    elif not pa.types.is_integer(dtype) and not pa.types.is_floating(dtype):
         column = column.cast(pa.float64())
-    out: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    out = column.to_numpy(zero_copy_only=False)
     return out
+
+
+def _seconds_of_numpy(column: NDArray[Any]) -> NDArray[np.float64]:
+    unit = f"{column.dtype.kind}8[us]"
+    seconds = np.asarray(column.astype(unit).astype(np.int64) * _SECONDS["us"], dtype=np.float64)
+    seconds[np.isnat(column)] = np.nan
+    return seconds
+
+
+def _seconds_of_arrow(column: Any) -> NDArray[np.float64]:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    dtype = column.type
+    unit = _SECONDS_PER_DAY if pa.types.is_date32(dtype) else _SECONDS[getattr(dtype, "unit", "ms")]
+    whole = column.cast(pa.int32() if dtype.bit_width == 32 else pa.int64())
+    seconds: NDArray[np.float64] = whole.to_numpy(zero_copy_only=False) * unit
+    return seconds
 
 
 def _numbers_of_objects(column: NDArray[Any], name: str, place: Place) -> NDArray[Any]:
@@ -123,7 +154,8 @@ def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
     else:
         kind = kind_of(column.type)
         if kind not in (NUMBER, BOOLEAN, CATEGORY):
-            raise place.error(f"the target must be numbers, booleans or text, and it holds {kind}.", column=name)
+            problem = f"the target must be numbers, booleans or text, and it holds {_PLURAL.get(kind, kind)}."
+            raise place.error(problem, column=name)
         if column.null_count:
             _check_not_missing(column.is_null().to_numpy(zero_copy_only=False), name, place)
         if kind == CATEGORY:
@@ -134,6 +166,11 @@ def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
             found = numbers(column, name, place) if kind == NUMBER else column.to_numpy(zero_copy_only=False)
     if found.dtype.kind == "f":
         _check_not_missing(np.isnan(found), name, place)
+        large = np.abs(found) >= _LARGEST_EXACT
+        if large.any():
+            row = int(np.argmax(large))
+            problem = f"labels as large as {found[row]:.0f} cannot be told apart as numbers; make them text."
+            raise place.error(problem, row, name)
     elif found.dtype.kind == "O":
         _check_not_missing(np.array([value is None or value != value for value in found], bool), name, place)
     return found
@@ -165,6 +202,14 @@ def sample_weights(column: Any, name: str, place: Place) -> NDArray[np.float64]:
         raise place.error(
             f"a weight must be a finite number, not below 0; it is {weights[bad[0]]}.", int(bad[0]), name
         )
+    extreme = np.flatnonzero((weights > _HEAVIEST) | ((weights < _LIGHTEST) & (weights > 0)))
+    if extreme.size:
+        raise place.error(
+            f"a weight must be 0, or between {_LIGHTEST:g} and {_HEAVIEST:g}; it is {weights[extreme[0]]:g}. Only "
+            "the proportions of weights matter: divide them by their mean.",
+            int(extreme[0]),
+            name,
+        )
     return weights
 
 
@@ -172,6 +217,14 @@ def missing_column(name: str, file: str, there: list[str], whose: str) -> DataEr
     """Return the error for a column that is asked for and is not there."""
     shown = ", ".join(repr(shortened(other)) for other in there[:12]) + (", ..." if len(there) > 12 else "")
     return DataError(f"{file}: there is no column {shortened(name)!r}, which {whose}. Its columns are: {shown}.")
+
+
+def unique_names(names: list[str], file: str) -> list[str]:
+    """Return the names of columns, or refuse one that is there twice."""
+    if len(set(names)) < len(names):
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        raise DataError(f"{file}: there are two columns {shortened(twice)!r}. Rename one of them.")
+    return names
 
 
 @dataclass(frozen=True)
@@ -184,6 +237,8 @@ class TablePlan:
     target_type: Any
     ignores_others: bool
     """The features were named, so other columns do not matter."""
+    date_types: dict[str, Any]
+    """What to read dates and times as, where rows are text."""
 
     @property
     def columns(self) -> list[str]:
@@ -212,13 +267,30 @@ class TablePlan:
             )
         for name, kind in self.kinds.items():
             other = _feature_kind(schema[name], name, file)
-            if not _can_be_read_as(kind, other):
+            if not _can_be_read_as(kind, schema[name], other):
                 raise Place(file).error(f"it holds a {other}, and a {kind} in {first_file}.", column=name)
 
+    def check_categories(self, schema: Schema, file: str, first_file: str) -> None:
+        """Refuse numbers in another file where the first has text: they would become categories unnoticed."""
+        for name, kind in self.kinds.items():
+            dtype = schema.get(name)
+            if kind == CATEGORY and dtype is not None and kind_of(dtype) == NUMBER and not _is_null_type(dtype):
+                raise Place(file).error(
+                    f"it holds numbers, and text in {first_file}. Make it numbers in all files or text in all, or "
+                    "leave it out with features=.",
+                    column=name,
+                )
 
-def _can_be_read_as(kind: str, found: str) -> bool:
+
+def _can_be_read_as(kind: str, dtype: Any, found: str) -> bool:
     """Return whether a column fits: a boolean is a number too, and anything can be a category."""
+    if kind == DATE:
+        return found == DATE or _is_null_type(dtype)
     return kind == CATEGORY or found in (NUMBER, BOOLEAN)
+
+
+def _is_null_type(dtype: Any) -> bool:
+    return str(dtype) == "null"
 
 
 def make_plan(schema: Schema, file: str, request: Request) -> TablePlan:
@@ -237,8 +309,10 @@ def make_plan(schema: Schema, file: str, request: Request) -> TablePlan:
         for name, kind in kinds.items():
             if name not in schema:
                 raise missing_column(name, file, list(schema), "the model was trained on")
-            if not _can_be_read_as(kind, _feature_kind(schema[name], name, file)):
-                raise Place(file).error("it holds text, and the model was trained on numbers.", column=name)
+            found = _feature_kind(schema[name], name, file)
+            if not _can_be_read_as(kind, schema[name], found):
+                problem = f"it holds {_PLURAL[found]}, and the model was trained on {_PLURAL[kind]}."
+                raise Place(file).error(problem, column=name)
     else:
         if names is None:
             names = [name for name in schema if name not in (target, weight)]
@@ -251,7 +325,8 @@ def make_plan(schema: Schema, file: str, request: Request) -> TablePlan:
             raise DataError(f"{file}: there are no columns besides the target and the weight to learn from.")
         kinds = {name: _feature_kind(schema[name], name, file) for name in names}
     named = encoder is not None or request.features is not None
-    return TablePlan(kinds, target, weight, None if target is None else schema[target], named)
+    dates = {name: schema[name] for name, kind in kinds.items() if kind == DATE and kind_of(schema[name]) == DATE}
+    return TablePlan(kinds, target, weight, None if target is None else schema[target], named, dates)
 
 
 class TableReader(Reader):
@@ -284,7 +359,7 @@ class TableReader(Reader):
         while True:
             try:
                 batch = next(batches, None)
-            except (OSError, ValueError) as error:
+            except ARROW_ERRORS as error:
                 raise place.error(not_whole(kind, error), 0) from error
             if batch is None:
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .columns import CATEGORY, NUMBER, categories, missing_column, numbers
+from .columns import CATEGORY, DATE, NUMBER, categories, make_plan, missing_column, numbers
 from .errors import DataError, Place
-from .formats import MOST_COLUMNS, Rows, are_too_few, too_wide
+from .formats import MOST_COLUMNS, Request, Rows, are_too_few, too_wide
 
 LARGEST_VOCABULARY = 256
 BUCKETS = 256
@@ -20,14 +21,29 @@ _MOST_VALUES = 10_000
 _LONGEST_MEAN_LENGTH = 64.0
 _BLOCK_ROWS = 2048  # of 22 columns: fits into the second-level cache, in which columns become rows
 _CHECKED_AT_ONCE = 1 << 16
+# A column is far from 0 if rounding to float32 moves its values by more than this share of their deviation; in a
+# CSR matrix, which nothing centres later, if its mean is so many deviations away.
+_ROUNDING_NOTICED = 1e-3
+_FAR = 10.0
+_SAMPLED_ROWS, _SAMPLED_VALUES = 64, 1 << 18
+# Texts such as "1,5", "$1.20", "12 %" and "1.234,50": numbers as people write them. Few values may be categories.
+_DIGITS = r"(?:\d{1,3}(?:[ ,.'\u00a0]\d{3})+|\d+)(?:[.,]\d+)?"
+_CURRENCY = r"[$\u20ac\u00a3\u00a5]"
+_WRITTEN_NUMBER = re.compile(rf"\s*\(?[-+]?\s*(?:{_CURRENCY}\s?)?[-+]?{_DIGITS}\s?(?:%|{_CURRENCY})?\)?\s*")
+_PLAIN_NUMBER = re.compile(r"\s*[-+]?\d+(?:\.\d+)?\s*")
+_FEW_VALUES = 16
 
 
 class Encoder:
-    """How raw columns become the columns of a float32 matrix.
+    """How raw columns become the columns of a matrix of float32.
 
-    A number stays a number; its column's mean stands in where it is missing. A boolean becomes 0 or 1. A
-    category becomes one column per value (``colour=red``), at most 256 of them: a column with more values is
-    hashed into 256 buckets. A value that was not there when the encoder was learned gives zeros.
+    A number stays a number; its column's mean stands in where it is missing. A boolean becomes 0 or 1, a date or
+    time the seconds since 1970. A category becomes one column per value (``colour=red``), at most 256 of them: a
+    column with more values is hashed into 256 buckets. A value that was not there when the encoder was learned
+    gives zeros.
+
+    Where a column lies so far from 0 that float32 would lose what it tells, such as a time, the matrix is of
+    float64 (``wide``). A CSR matrix stays of float32: there a number, ``centres``, is subtracted.
 
     All it holds are lists, dicts and numpy arrays.
 
@@ -36,7 +52,7 @@ class Encoder:
     columns : list of str or int
         The names of the raw columns, or the number of columns of a matrix without names.
     kinds : dict, default all numbers
-        ``number``, ``boolean`` or ``category`` by name.
+        ``number``, ``boolean``, ``date or time`` or ``category`` by name.
     sparse_input : bool
         The columns come as a sparse matrix.
     elastic : bool
@@ -53,6 +69,9 @@ class Encoder:
     >>> stream.encoder.feature_names
     ('age', 'colour=blue', 'colour=red')
     """
+
+    wide = False  # model files of earlier versions have neither
+    centres: dict[str, float] = {}  # noqa: RUF012 - replaced, never changed
 
     def __init__(
         self,
@@ -71,6 +90,8 @@ class Encoder:
         self.vocabularies: dict[str, list[str]] = {}
         self.buckets: dict[str, int] = {}
         self.missing_levels: list[str] = []
+        self.wide = False
+        self.centres = {}
         self.means: NDArray[np.float64] = np.zeros(0 if sparse_input else self.n_columns)
         self.fitted = False
 
@@ -103,33 +124,50 @@ class Encoder:
         return self.sparse_input or (bool(self.categories) and self.n_features > WIDEST_DENSE)
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the matrix' entries."""
+        return np.dtype(np.float64 if self.wide and not self.sparse else np.float32)
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the matrix' columns."""
-        if not self.categories:
+        if not self.kinds:
             return tuple(self.columns)
         return tuple(title for name in self.columns for title in self._titles(name))
 
     def _titles(self, name: str) -> list[str]:
         if self.kind(name) != CATEGORY:
-            return [name]
+            return [f"{name} in seconds" if self.kind(name) == DATE else name]
         if name in self.buckets:
             titles = [f"{name}#{bucket}" for bucket in range(self.buckets[name])]
         else:
             titles = [f"{name}={value}" for value in self.vocabularies.get(name, ())]
         return titles + ([f"{name} is missing"] if name in self.missing_levels else [])
 
-    def transform(self, table: Any) -> Any:
-        """Return the float32 matrix of a table (Arrow, pandas, polars, a dict of arrays) or a matrix."""
+    def transform(self, table: Any, name: str = "the table") -> Any:
+        """Return the matrix of a table (Arrow, pandas, polars, a dict of arrays) or of another matrix."""
         from .formats.batches import batch_rows
 
-        filler, parts = Filler(self), list(batch_rows(table, "the table"))
+        filler, parts = Filler(self), list(batch_rows(table, name))
         if self.sparse:
             return sparse.vstack([filler.csr(rows) for rows in parts], format="csr", dtype=np.float32)
-        out, start = np.empty((sum(rows.size for rows in parts), self.n_features), dtype=np.float32), 0
+        out, start = np.empty((sum(rows.size for rows in parts), self.n_features), dtype=self.dtype), 0
         for rows in parts:
             filler.fill(rows, out[start : start + rows.size])
             start += rows.size
         return out
+
+
+def learn_encoder(table: Any, name: str) -> Encoder:
+    """Return the encoder of a table in memory."""
+    from .formats.batches import batch_rows, table_schema
+
+    plan = make_plan(table_schema(table, name), name, Request(None, None, None, None, None))
+    learner = EncoderFit(Encoder(list(plan.kinds), plan.kinds))
+    for rows in batch_rows(table, name, plan):
+        learner.add(rows)
+    learner.finish()
+    return learner.encoder
 
 
 class Filler:
@@ -158,7 +196,8 @@ class Filler:
         columns = []
         for position, (name, start) in enumerate(zip(self.encoder.columns, self._starts, strict=False)):
             if self.encoder.kind(name) != CATEGORY:
-                columns.append((position, name, numbers(features[name], name, place), start))
+                kind = self.encoder.kind(name)
+                columns.append((position, name, numbers(features[name], name, place, kind), start))
                 continue
             levels = self._levels(features[name], name)
             out[:, start : start + self.encoder.width(name)] = 0.0
@@ -187,10 +226,11 @@ class Filler:
                 indices[:, position] = np.where(levels >= 0, start + levels, -1)
                 continue
             indices[:, position] = start
-            raw = numbers(features[name], name, place)
+            raw = numbers(features[name], name, place, self.encoder.kind(name))
+            centre = self.encoder.centres.get(name, 0.0)
             with np.errstate(over="ignore"):
-                data[:, position] = raw
-            self._mend(position, name, raw, data[:, position], place)
+                data[:, position] = raw - centre if centre else raw
+            self._mend(position, name, raw, data[:, position], place, centre)
         stored = (indices >= 0) & (data != 0)
         indptr = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
         return sparse.csr_array((data[stored], indices[stored], indptr), shape=(rows.size, self.n_features))
@@ -204,10 +244,12 @@ class Filler:
         elif features.shape[1] != encoder.n_columns and not encoder.elastic:
             raise place.error(f"{features.shape[1]:,} columns, where {encoder.n_columns:,} are expected.")
 
-    def _mend(self, j: int, name: str, raw: NDArray[Any], column: NDArray[np.float32], place: Place) -> None:
+    def _mend(
+        self, j: int, name: str, raw: NDArray[Any], column: NDArray[Any], place: Place, centre: float = 0.0
+    ) -> None:
         """Put the mean where a number is missing; an infinite one is an error."""
         with np.errstate(over="ignore"):  # a mean too large for 32 bits is that of a number which is, too
-            column[np.isnan(column)] = self.encoder.means[j]
+            column[np.isnan(column)] = self.encoder.means[j] - centre
         _check_not_infinite(raw, column, name, place)
 
     def _levels(self, column: Any, name: str) -> NDArray[np.int64]:
@@ -224,7 +266,7 @@ def bucket_of(value: str, buckets: int) -> int:
     return zlib.crc32(value.encode()) % buckets
 
 
-def _check_not_infinite(raw: NDArray[Any], column: NDArray[np.float32], name: str, place: Place) -> None:
+def _check_not_infinite(raw: NDArray[Any], column: NDArray[Any], name: str, place: Place) -> None:
     infinite = np.flatnonzero(np.isinf(column))
     if infinite.size:
         value = raw[infinite[0]]
@@ -265,6 +307,8 @@ class EncoderFit:
         self._sums = np.zeros(encoder.means.size)
         self._missing = np.zeros(encoder.means.size, dtype=np.int64)
         self._values = {name: _Values(name) for name in encoder.categories}
+        self._parts = 0
+        self._samples: dict[int, list[NDArray[np.float64]]] = {}  # of columns that float32 does not hold exactly
         self.width = encoder.n_columns
         self._entries = 0  # of sparse rows
         self._widest = Place("the rows")
@@ -272,6 +316,7 @@ class EncoderFit:
     def add(self, rows: Rows) -> None:
         """Take in more rows."""
         self.rows += rows.size
+        self._parts += 1
         if isinstance(rows.features, dict):
             self._add_columns(rows)
         elif self.encoder.sparse_input:
@@ -287,7 +332,8 @@ class EncoderFit:
             if self.encoder.kind(name) == CATEGORY:
                 self._values[name].add(*categories(column), rows.place)
                 continue
-            values = numbers(column, name, rows.place)
+            values = numbers(column, name, rows.place, self.encoder.kind(name))
+            self._sample(j, values)
             with np.errstate(over="ignore", invalid="ignore"):
                 total = float(values.sum(dtype=np.float64))
             if not np.isfinite(total):
@@ -297,6 +343,10 @@ class EncoderFit:
     def _add_matrix(self, X: NDArray[Any], place: Place) -> None:
         if X.shape[1] != self._sums.size:
             raise place.error(f"{X.shape[1]:,} columns, where {self._sums.size:,} are expected.")
+        if X.dtype.kind not in "biuf":
+            raise place.error(f"a matrix of numbers is needed, and its type is {X.dtype}.")
+        for j in range(X.shape[1] if self._samples_now(X.dtype) else 0):
+            self._sample(j, X[:, j], max(min(_SAMPLED_ROWS, _SAMPLED_VALUES // X.shape[1]), 8))
         for start in range(0, X.shape[0], _BLOCK_ROWS):
             block = X[start : start + _BLOCK_ROWS]
             with np.errstate(over="ignore", invalid="ignore"):
@@ -312,6 +362,31 @@ class EncoderFit:
         self._missing[j] += np.isnan(values).sum()
         return float(np.nansum(values, dtype=np.float64))
 
+    def _samples_now(self, dtype: np.dtype[Any]) -> bool:
+        """Return whether to sample: what float32 may round, in parts number 1, 2, 4, 8 and so on."""
+        return self._parts & (self._parts - 1) == 0 and dtype.itemsize > (4 if dtype.kind == "f" else 2)
+
+    def _sample(self, j: int, values: NDArray[Any], rows: int = _SAMPLED_ROWS) -> None:
+        if values.size and self._samples_now(values.dtype):
+            step = -(-values.size // rows)
+            self._samples.setdefault(j, []).append(values[::step].astype(np.float64))
+
+    def _find_far_columns(self) -> None:
+        """Find columns that lie too far from 0 for float32, by a sample of their values."""
+        for j, parts in self._samples.items():
+            values = np.concatenate(parts)
+            values = values[np.isfinite(values)]
+            if values.size == 0 or values.min() == values.max():
+                continue
+            deviation = float(values.std())
+            with np.errstate(over="ignore"):
+                moved = float(np.abs(values - values.astype(np.float32)).max())
+            if moved > _ROUNDING_NOTICED * deviation:
+                self.encoder.wide = True
+            mean = float(values.mean())
+            if abs(mean) > _FAR * deviation and self.encoder.named:
+                self.encoder.centres = self.encoder.centres | {self.encoder.columns[j]: mean}
+
     def finish(self) -> None:
         """Give the encoder all that was learned."""
         encoder = self.encoder
@@ -319,7 +394,9 @@ class EncoderFit:
             self._check_width()
             encoder.n_columns = self.width
         self.update_means()
+        self._find_far_columns()
         for name, values in self._values.items():
+            values.check()
             if len(values.seen) > LARGEST_VOCABULARY:
                 encoder.buckets[name] = BUCKETS
             else:
@@ -357,6 +434,20 @@ class _Values:
         self.seen: set[str] = set()
         self.some_missing = False
         self._length = self._count = 0
+        self._file = ""
+
+    def check(self) -> None:
+        """Refuse numbers that are written as texts: as categories they would tell next to nothing."""
+        if len(self.seen) <= _FEW_VALUES:
+            return
+        numbers_ = [value for value in self.seen if _WRITTEN_NUMBER.fullmatch(value)]
+        written = [value for value in numbers_ if not _PLAIN_NUMBER.fullmatch(value)]  # codes are plain digits
+        if 2 * len(numbers_) > len(self.seen) and 10 * len(written) > len(self.seen):
+            raise Place(self._file).error(
+                f"it holds numbers written as texts, such as {min(written)!r}. Make them plain numbers, such as "
+                "1234.5, without commas and signs of currency or percent; or leave it out with features=.",
+                column=self.name,
+            )
 
     def add(self, codes: NDArray[np.int64], values: list[str], place: Place) -> None:
         present = np.bincount(codes + 1, minlength=len(values) + 1)
@@ -365,9 +456,11 @@ class _Values:
         self._length += sum(len(value) * count for value, count in used)
         self._count += sum(count for _, count in used)
         self.seen.update(value for value, _ in used)
+        self._file = place.file
         advice = "Turn it into numbers first, or leave it out with features=."
         if self._length > _LONGEST_MEAN_LENGTH * max(self._count, 1):
             raise place.error(f"it holds long text, which cannot be a feature. {advice}", column=self.name)
         if len(self.seen) > _MOST_VALUES:
+            self.check()
             problem = f"it holds more than {_MOST_VALUES:,} different texts, too many for a category."
             raise place.error(f"{problem} {advice}", column=self.name)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+ARROW_ERRORS = (OSError, ValueError, NotImplementedError, LookupError, TypeError)
+"""What Arrow raises for a file that is damaged, or of a type that it does not know."""
 _LONGEST_QUOTED = 200
 
 

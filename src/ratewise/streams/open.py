@@ -160,6 +160,8 @@ def open_tables(readers: Sequence[TableReader], request: Request) -> Opened:
     keep_open = few_enough_to_keep_open(len(readers)) and kept_bytes <= _MOST_BYTES_KEPT
     for reader in readers:
         if reader is not first:
+            if request.encoder is None:
+                plan.check_categories(reader.schema, reader.name, first.name)
             reader.forget_types()
             plan.check(reader.schema, reader.name, first.name)
         reader.follow(plan, keep_open)

@@ -150,7 +150,7 @@ class Window(NamedTuple):
     """
 
     X: Any
-    """A C-contiguous float32 array, or a CSR matrix of float32."""
+    """A C-contiguous array of the encoder's type, or a CSR matrix of float32."""
     labels: NDArray[Any] | None
     weights: NDArray[np.float64] | None
     where: str
@@ -188,7 +188,7 @@ class WindowMaker:
         filler = Filler(self._encoder)
         dense = None
         if not self._encoder.sparse:
-            dense = np.empty((self._window_rows, filler.n_features), dtype=np.float32)
+            dense = np.empty((self._window_rows, filler.n_features), dtype=self._encoder.dtype)
         csr, targets, weights, spans, size = [], [], [], [], 0
         for part in itertools.chain([first], rows):
             if part.target is not None:

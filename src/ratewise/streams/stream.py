@@ -48,6 +48,8 @@ class Survey(NamedTuple):
     """Neighbouring rows share their label far more often than chance would have it."""
     hashed: dict[str, int]
     """Columns with more values than the vocabulary holds, and how many buckets they were hashed into."""
+    categories: dict[str, int] = {}  # noqa: RUF012 - as all of a tuple, never changed
+    """Columns that hold text, and how many columns of the matrix each became."""
 
 
 class Stream:
@@ -112,7 +114,8 @@ class Stream:
             return self._window_rows
         if self.encoder.sparse_input:
             return _MOST_ROWS  # the length of rows is not known: these windows are cut by their entries
-        row_bytes = 8 * self.encoder.n_columns if self.encoder.sparse else 4 * self.encoder.n_features
+        encoder = self.encoder
+        row_bytes = 8 * encoder.n_columns if encoder.sparse else encoder.dtype.itemsize * encoder.n_features
         return int(np.clip(WINDOW_BYTES // max(row_bytes, 1), _FEWEST_ROWS, _MOST_ROWS))
 
     def windows(self, rng: np.random.Generator | None = None, skip: int = 0) -> Iterator[Window]:
@@ -174,7 +177,10 @@ class Stream:
             raise DataError(f"{self._readers[0].name}: there are no rows.")
         self._rows_counted = learner.rows
         counts = dict(sorted(counter.counts.items()))
-        return Survey(learner.rows, counts, learner.missing, counter.sorted_by_label, dict(self.encoder.buckets))
+        encoder = self.encoder
+        texts = {name: encoder.width(name) for name in encoder.categories}
+        is_sorted = counter.sorted_by_label
+        return Survey(learner.rows, counts, learner.missing, is_sorted, dict(encoder.buckets), texts)
 
     def raw_windows(self, rng: np.random.Generator | None = None) -> Iterator[tuple[Any, str]]:
         """Return one pass over the raw columns and the target: an Arrow table per window, and its first file.

@@ -100,7 +100,7 @@ class WindowSource:
             found.positive_rows,
             positive,
             negative,
-            (float(found.positive_rows), float(found.rows - found.positive_rows)),
+            found.points,
             found.standardizer.mean.size,
             found.n_values,
             self._stream.sparse,
@@ -213,7 +213,7 @@ class _FirstPass(_Job):
         self._standardize, self._seed = standardize, seed
         self._begun = False
         self.rows = self.positive_rows = self.n_values = 0
-        self.weight = [0.0, 0.0]
+        self.weight, self.squares = [0.0, 0.0], [0.0, 0.0]
         self.standardizer: Standardizer
         self.reservoir: Reservoir
 
@@ -221,11 +221,18 @@ class _FirstPass(_Job):
     def mean_weight(self) -> float:
         return sum(self.weight) / self.rows
 
+    @property
+    def points(self) -> tuple[float, float]:
+        """Effective points of both classes."""
+        positive, negative = (w * w / max(s, 1e-300) for w, s in zip(self.weight, self.squares, strict=True))
+        return positive, negative
+
     def take(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> None:
         if not self._begun:
             self._begun = True
             self.standardizer = Standardizer(X.shape[1], active=self._standardize)
-            per_row = (X.nnz if sparse.issparse(X) else X.size) / X.shape[0] * (8 if sparse.issparse(X) else 4)
+            per_value = 8 if sparse.issparse(X) else X.dtype.itemsize
+            per_row = (X.nnz if sparse.issparse(X) else X.size) / X.shape[0] * per_value
             capacity = max(int(config.SAMPLE_BYTES / max(per_row, 1.0)), 1000)
             self.reservoir = Reservoir(capacity, np.random.default_rng([self._seed, 2**31]))
         self.standardizer.update(X)
@@ -233,8 +240,8 @@ class _FirstPass(_Job):
         self.rows += X.shape[0]
         self.n_values += int(X.nnz if sparse.issparse(X) else X.size)
         self.positive_rows += int(np.count_nonzero(signed_weights > 0))
-        for side, weight in enumerate(class_totals(signed_weights)):
-            self.weight[side] += weight
+        for side, weight in enumerate(kernels.weight_moments(signed_weights)):
+            (self.weight if side < 2 else self.squares)[side % 2] += weight
 
     def end_pass(self) -> bool:
         return False
@@ -294,7 +301,8 @@ class WindowTrainingRows:
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
         parts = [(self._sample.fold(k), model) for k, model in enumerate(models)]
         values = np.concatenate([rows.scores(*model) for rows, model in parts])
-        return Scores(values, np.concatenate([rows.signed_weights for rows, _ in parts]))
+        folds = tuple(rows.n_points for rows, _ in parts)
+        return Scores(values, np.concatenate([rows.signed_weights for rows, _ in parts]), folds=folds)
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
         """Count the scores of all rows in one more pass."""
@@ -307,9 +315,7 @@ class WindowTrainingRows:
         bins = ScoreBins.around(mean, deviation, config.TAIL_REACH).with_an_edge_at_zero()
         models = [LinearModel(*self.transform.inverse_coef(*model)) for model in models]
         counted: _Counting = self._source.run(_Counting(models, self._found.standardizer, bins))
-        found = self._found
-        points = (float(found.positive_rows), float(found.rows - found.positive_rows))
-        return Scores(*bins.as_scores(counted.weights / found.mean_weight), points)
+        return Scores(*bins.as_scores(counted.weights / self._found.mean_weight), self._found.points)
 
     def own_scores(self, model: LinearModel) -> Scores:
         return Scores(self._sample.scores(*model), self._sample.signed_weights)
@@ -354,11 +360,11 @@ class _Counting(_Job):
     def __init__(self, models: list[LinearModel], standardizer: Standardizer, bins: ScoreBins):
         self._bins = bins
         self.weights = bins.empty()
-        # In float32 the centre must be subtracted from the rows: folded into the intercept it would cost digits.
+        # The centre must be subtracted from the rows: folded into the intercept it would cost digits in float32.
         scaled = [standardizer.transform_coef(*model) for model in models]
         self._factors = np.array([weights / standardizer.scale for weights, _ in scaled], dtype=np.float32)
         self._intercepts = np.array([intercept for _, intercept in scaled], dtype=np.float32)
-        self._centre = standardizer.centre.astype(np.float32)
+        self._centre = standardizer.centre
 
     def take(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> None:
         scores = self._scores(X)
@@ -371,9 +377,8 @@ class _Counting(_Job):
         if sparse.issparse(X):
             return np.asarray(X @ self._factors.T).T + self._intercepts[:, np.newaxis]
         scores = np.empty((self._factors.shape[0], X.shape[0]), dtype=np.float32)
-        kernels.score_rows(
-            np.ascontiguousarray(X, dtype=np.float32), self._centre, self._factors, self._intercepts, scores
-        )
+        centre = self._centre.astype(X.dtype)
+        kernels.score_rows(np.ascontiguousarray(X), centre, self._factors, self._intercepts, scores)
         return scores
 
     def end_pass(self) -> bool:

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from ..measures import Measure
 from ..solvers.base import Scores
+from ..solvers.certify import points_of_groups
 from ..solvers.sharpen import BatchRun
 from ..solvers.state import LinearModel, Summary
 from ..solvers.threshold import effective_points
@@ -69,7 +70,7 @@ class ArraySource:
             int(X.shape[0]),
             int((weights > 0).sum()),
             *class_totals(weights),
-            effective_points(weights),
+            effective_points(weights) if self._groups is None else points_of_groups(weights, self._groups),
             int(X.shape[1]),
             int(X.nnz if sparse.issparse(X) else X.size),
             bool(sparse.issparse(X)),
@@ -172,7 +173,8 @@ class ArrayTrainingRows:
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
         parts = list(zip(self._validation, models, strict=True))
         values = np.concatenate([rows.scores(*model) for rows, model in parts])
-        return Scores(values, np.concatenate([rows.signed_weights for rows, _ in parts]))
+        folds = tuple(rows.n_points for rows, _ in parts)
+        return Scores(values, np.concatenate([rows.signed_weights for rows, _ in parts]), folds=folds)
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
         return self.validation_scores(models)

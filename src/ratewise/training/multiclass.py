@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ..measures import Measure
 from ..solvers.base import History, Solver, Task
+from ..solvers.calibrate import log_odds_line
 from ..solvers.multiclass import (
     ClassRates,
     MulticlassModel,
     MultinomialLogistic,
     best_offsets,
-    log_odds_line,
     logistic_pull,
     macro_pull,
     soft_counts,
@@ -361,7 +361,7 @@ def one_against_the_rest(
         task = Task(
             settings.measure, rows.n_features, mine.dtype, l2=settings.l2, initial=before, history=histories[k]
         )
-        run, scores, _ = trained_with_care(solver, task, ArrayTrainingRows(mine), settings.measure)
+        (run,), scores, _ = trained_with_care(solver, [task], ArrayTrainingRows(mine), settings.measure)
         model = run.model()
         if not calibrate:
             return model

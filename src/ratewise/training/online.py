@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..solvers.base import History, Scores, Task
+from ..solvers.certify import decide
 from ..solvers.state import NOTHING_SEEN, LinearModel, Summary
-from ..solvers.threshold import effective_points
+from ..solvers.threshold import best_threshold, effective_points
 from ..transforms import Standardizer
 from . import config
 from .config import FitConfig
 from .reservoir import Reservoir
 from .rows import ArrayRows, summarize
-from .selection import choose_threshold
 from .source import FitResult, Runner
 
 
@@ -74,9 +74,11 @@ class OnlineFit:
         model = self._runner.run.model()
         coef, intercept = self.standardizer.inverse_coef(*model)
         scores = Scores(np.asarray(sample @ coef) + intercept, signed_weights)
-        threshold, rates = choose_threshold(scores, self._settings.measure, tune=self._settings.tune)
-        points = effective_points(signed_weights)
-        return FitResult.of_model(self.standardizer, model, threshold, rates, self._settings.solver, points)
+        settings, points, threshold = self._settings, effective_points(signed_weights), 0.0
+        if settings.tune:
+            threshold = best_threshold(*scores[:2], settings.measure).threshold
+        decision = decide(scores, settings.measure, threshold, points, tune=settings.tune, fitted=coef.size + 1)
+        return FitResult.of_model(self.standardizer, model, decision, settings.solver)
 
     def _in_the_first_form(self, X: Any) -> Any:
         """Dense or CSR as the first rows were: the two are scaled differently."""

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..measures import Measure, Rates
+from ..measures import Measure
 from ..solvers.base import Scores, Solver
+from ..solvers.certify import certifies
 from ..solvers.logistic import PenalizedLogistic, WeightedLogistic
 from ..solvers.state import LinearModel, mean_model
-from ..solvers.threshold import BestThreshold, best_threshold, half_standard_error, quick_threshold, rates_at
+from ..solvers.threshold import BestThreshold, half_standard_error, quick_threshold
 from . import config
 from .source import Statistics, TrainingRows
 
@@ -56,11 +57,14 @@ class SelectionPlan(NamedTuple):
         rarer = statistics.rarer_rows
         plenty = rarer >= config.PLENTY_PER_COLUMN * (statistics.n_features + 1)
         constrained = bool(measure.constraints(0.5))
-        # A bound is a matter of level, so the folds' models must be about as good as the whole.
+        # A bound is a matter of level, so the folds' models must be about as good as the whole; and it can be
+        # certified by out-of-fold scores only.
         few = config.FOLDS if constrained else 2
-        least = (1 if plenty else few, 3 if constrained else 1)
+        enough = 2 if certifies(measure) else 1
+        least = (enough if plenty else few, 3 if constrained else 1)
         folds, starts = _within_budget(_effort(statistics, plenty), *least)
-        batch = own_choice and _few_enough_for_batches(statistics)
+        # A model of all rows has no out-of-fold scores: under a bound it is the mean of the folds' models.
+        batch = own_choice and not certifies(measure) and _few_enough_for_batches(statistics)
         if batch:
             folds = _folds_of_batches(statistics.rows) if plenty else config.FOLDS
         small = starts > least[1]
@@ -85,7 +89,7 @@ def _few_enough_for_batches(statistics: Statistics) -> bool:
 def _folds_of_batches(rows: int) -> int:
     """Return five folds up to few rows, two at the most rows, so that CPU time stays about the same in between."""
     power = math.log(config.FOLDS / 2) / math.log(config.BATCH_ROWS / config.FEW_ROWS)
-    return min(round(config.FOLDS * (config.FEW_ROWS / rows) ** power), config.FOLDS)
+    return min(int(config.FOLDS * (config.FEW_ROWS / rows) ** power + 0.5), config.FOLDS)
 
 
 def batch_starts(measure: Measure, prevalence: float) -> list[PenalizedLogistic]:
@@ -226,17 +230,29 @@ def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -
     return Selected(models, stages, candidates[values.index(best)].stage, tolerance, found)
 
 
+def select_apart(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -> list[LinearModel] | None:
+    """Make the same choice for every fold by the rows of others: a mean model per fold for its rows to certify.
+
+    Stages chosen by the rows that certify them would seem better than they are: of every repeat, one half of the
+    folds chooses for the other. None if folds cannot be told apart.
+    """
+    folds = len(candidates[0].models)
+    if candidates[0].scores.folds is None or folds // repeats < 2:
+        return None
+    models: list[LinearModel | None] = [None] * folds
+    for repeat in range(repeats):
+        mine = range(repeat * folds // repeats, (repeat + 1) * folds // repeats)
+        for some, others in ((mine[::2], mine[1::2]), (mine[1::2], mine[::2])):
+            parts = [one._replace(scores=one.scores.of_folds(others)) for one in candidates]
+            chosen = select(parts, measure, repeats=1).models
+            for fold in some:
+                models[fold] = chosen[fold]
+    return models  # type: ignore[return-value]
+
+
 def _prevalence_and_rarer(scores: Scores) -> tuple[float, float]:
     weights = scores.signed_weights
     prevalence = float(weights[weights > 0].sum() / np.abs(weights).sum())
     if scores.points is not None:
         return prevalence, min(scores.points)
     return prevalence, float(min((weights > 0).sum(), (weights < 0).sum()))
-
-
-def choose_threshold(scores: Scores, measure: Measure, *, tune: bool) -> tuple[float, Rates]:
-    """Return the best threshold and the rates at it, or those at 0."""
-    if not tune:
-        return 0.0, rates_at(scores.values, scores.signed_weights)
-    best = best_threshold(scores.values, scores.signed_weights, measure, points=scores.points)
-    return best.threshold, best.rates

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..measures import Measure, Rates
+from ..measures import Measure
 from ..rewards import Reward, Sigmoid
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
 from ..solvers.batch import maximize
+from ..solvers.certify import Decision
 from ..solvers.multiclass import MultinomialLogistic
 from ..solvers.state import Chunk, LinearModel, Summary
 from ..solvers.threshold import rates_at
@@ -117,23 +118,44 @@ class FitResult(NamedTuple):
     stages: Any
     solver: Solver | MultinomialLogistic
     """What made the model."""
-    points: Any
-    """Effective points of both classes that the rates were taken on; with several models a list."""
+    interval: Any
+    """``RatesInterval``; with several models a list of them."""
+    calibration: NDArray[np.float64]
+    """The numbers of a ``Calibration`` per model."""
+    message: str | None = None
+    """One sentence if a bound of the measure cannot be promised."""
 
     @classmethod
     def of_model(
         cls,
         transform: Transform,
         model: LinearModel,
-        threshold: float,
-        rates: Rates,
+        decision: Decision,
         solver: Solver,
-        points: tuple[float, float],
         stages: tuple[str, ...] = (),
     ) -> FitResult:
         coef, intercept = transform.inverse_coef(*model)
-        intercepts = np.array([intercept - threshold])
-        return cls(coef[np.newaxis, :], intercepts, transform.scale, rates, stages, solver, points)
+        found = cls(
+            coef[np.newaxis, :],
+            np.array([intercept - decision.threshold]),
+            transform.scale,
+            decision.rates,
+            stages,
+            solver,
+            decision.interval,
+            np.array([decision.calibration]),
+            decision.message,
+        )
+        return found.checked()
+
+    def checked(self) -> FitResult:
+        """Return this result, or raise if a number of it is not finite: such a model must not be kept."""
+        if all(np.isfinite(np.asarray(part, dtype=np.float64)).all() for part in (*self[:2], self.rates)):
+            return self
+        raise ValueError(
+            "No model could be learned: numbers beyond the range of float32 arose in training. Bring the columns "
+            "of X to a common scale (standardize=True does), and look for values far from all others."
+        )
 
     def widened(self, occupied: NDArray[np.integer[Any]] | None, n_columns: int) -> FitResult:
         """Return the result of all columns, where only some of them have entries and were fitted."""

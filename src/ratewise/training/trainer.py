@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..measures import Measure, Rates
+from ..measures import Measure
 from ..solvers.base import History, Run, Scores, Solver, Task
+from ..solvers.certify import Decision, certifies, decide
 from ..solvers.sharpen import BatchRun, Sharpen, SharpenedRun
 from ..solvers.state import LinearModel, mean_model
-from ..solvers.threshold import beside_tied_rows, rates_at, smoothed_threshold
+from ..solvers.threshold import Points, beside_tied_rows, best_threshold, smoothed_threshold
 from ..transforms import Transform
 from . import config
 from .config import FitConfig
@@ -23,8 +24,8 @@ from .selection import (
     SelectionPlan,
     Validated,
     batch_starts,
-    choose_threshold,
     select,
+    select_apart,
     starts_for,
 )
 from .source import ALL_ROWS, FitResult, RowSource, Statistics, TrainingRows
@@ -54,17 +55,25 @@ class Trainer:
         return self._fit_sharpened(source, statistics)
 
     def _fit_plain(self, source: RowSource, statistics: Statistics) -> FitResult:
-        """The solver's own algorithm, and the best threshold on the scores of its training rows."""
-        settings = self._config
+        """The solver's own algorithm, and the best threshold on the scores of its training rows.
+
+        Bounds are certified by out-of-fold scores: then the model is the mean of those of the folds.
+        """
+        settings, measure = self._config, self._config.measure
         transform = source.transform(standardize=settings.standardize, whiten=False)
-        rows = source.transformed(transform)
+        folds = config.FOLDS if settings.tune and certifies(measure) else 1
+        rows = source.transformed(transform, max(min(folds, statistics.rarer_rows), 1))
         solver = _with_passes(settings.solver, settings.passes)
-        trained = trained_with_care(solver, self._task(source, statistics, transform), rows, settings.measure)
-        self._history.join(trained.run.history)
-        threshold, rates = choose_threshold(trained.scores, settings.measure, tune=settings.tune)
-        return FitResult.of_model(
-            transform, trained.run.model(), threshold, rates, trained.solver, statistics.points
-        )
+        tasks = [self._task(source, statistics, transform) for _ in range(rows.n_folds)]
+        trained = trained_with_care(solver, tasks, rows, measure)
+        self._history.join(trained.runs[0].history)
+        scores, threshold = trained.scores, 0.0
+        if settings.tune:
+            threshold = best_threshold(*scores[:2], measure, points=scores.points).threshold
+        fitted = statistics.n_features + 1 if rows.n_folds == 1 else 0
+        decision = decide(scores, measure, threshold, statistics.points, tune=settings.tune, fitted=fitted)
+        model = mean_model([run.model() for run in trained.runs])
+        return FitResult.of_model(transform, model, decision, trained.solver)
 
     def _fit_sharpened(self, source: RowSource, statistics: Statistics) -> FitResult:
         """Starts, sharpening, and the choice between all stages by validation rows."""
@@ -107,13 +116,14 @@ class Trainer:
         makers = {candidate.stage: run.start for run in trained for candidate in run.candidates}
         if rows.n_folds == 1:
             model, stage = _best_of(trained)
-            threshold, rates = choose_threshold(
-                rows.threshold_scores([model], settings.measure), settings.measure, tune=True
-            )
+            scores = rows.threshold_scores([model], settings.measure)
+            threshold = best_threshold(*scores[:2], settings.measure, points=scores.points).threshold
+            fitted = statistics.n_features + 1
+            decision = decide(scores, settings.measure, threshold, statistics.points, fitted=fitted)
             stages: tuple[str, ...] = (stage,)
         else:
-            model, threshold, rates, stages, stage = self._mean_of_the_best(trained, rows, plan)
-        return FitResult.of_model(transform, model, threshold, rates, makers[stage], statistics.points, stages)
+            model, decision, stages, stage = self._mean_of_the_best(trained, rows, plan, statistics.points)
+        return FitResult.of_model(transform, model, decision, makers[stage], stages)
 
     def _fit_in_batches(
         self, source: RowSource, statistics: Statistics, plan: SelectionPlan, sharpen: Sharpen
@@ -132,7 +142,7 @@ class Trainer:
         # All stages are to count alike in their mean, in folds and on all rows.
         validated = self._validated(trained, rows)
         spreads = {one.stage: one.scores.mean_and_deviation()[1] for one in validated}
-        selected = self._select([one.divided(spreads[one.stage]) for one in validated], rows, plan)
+        selected, scored = self._select([one.divided(spreads[one.stage]) for one in validated], rows, plan)
         for number, found in enumerate(selected.found, start=1):
             tpr, tnr, _ = found.rates
             self._history.record(
@@ -140,18 +150,18 @@ class Trainer:
             )
         (whole,) = rows.train([run_of(ALL_ROWS, selected.stages)])
         model = mean_model([one.normalized().divided(spreads[one.stage]) for one in whole.candidates])
-        threshold, rates = self._cut(model, selected, rows, plan)
+        decision = self._cut(model, scored, selected.tolerance, rows, plan, statistics.points)
         maker = next(start for start in starts if selected.best.startswith(start.label))
-        return FitResult.of_model(transform, model, threshold, rates, maker, statistics.points, selected.stages)
+        return FitResult.of_model(transform, model, decision, maker, selected.stages)
 
     def _mean_of_the_best(
-        self, runs: list[SharpenedRun], rows: TrainingRows, plan: SelectionPlan
-    ) -> tuple[LinearModel, float, Rates, tuple[str, ...], str]:
+        self, runs: list[SharpenedRun], rows: TrainingRows, plan: SelectionPlan, points: Points
+    ) -> tuple[LinearModel, Decision, tuple[str, ...], str]:
         """Average all stages that do about as well as the best one, and cut where out-of-fold scores say."""
-        selected = self._select(self._validated(runs, rows), rows, plan)
+        selected, scored = self._select(self._validated(runs, rows), rows, plan)
         model = mean_model(selected.models)
-        threshold, rates = self._cut(model, selected, rows, plan)
-        return model, threshold, rates, selected.stages, selected.best
+        decision = self._cut(model, scored, selected.tolerance, rows, plan, points)
+        return model, decision, selected.stages, selected.best
 
     def _validated(self, runs: Sequence[SharpenedRun | BatchRun], rows: TrainingRows) -> list[Validated]:
         """Score the validation rows of every fold by its own model of each stage."""
@@ -166,29 +176,43 @@ class Trainer:
             if len(models) == rows.n_folds
         ]
 
-    def _select(self, validated: list[Validated], rows: TrainingRows, plan: SelectionPlan) -> Selected:
-        return select(validated, self._config.measure, repeats=plan.repeats_of(rows))
+    def _select(
+        self, validated: list[Validated], rows: TrainingRows, plan: SelectionPlan
+    ) -> tuple[Selected, list[LinearModel]]:
+        """Choose the stages; and the models whose scores cut: under a bound, chosen by others than they score."""
+        measure, repeats = self._config.measure, plan.repeats_of(rows)
+        selected = select(validated, measure, repeats=repeats)
+        apart = select_apart(validated, measure, repeats=repeats) if certifies(measure) else None
+        return selected, selected.models if apart is None else apart
 
     def _cut(
-        self, model: LinearModel, selected: Selected, rows: TrainingRows, plan: SelectionPlan
-    ) -> tuple[float, Rates]:
-        """Return the threshold that out-of-fold scores of the chosen stages tell, and their rates at it."""
+        self,
+        model: LinearModel,
+        scored: list[LinearModel],
+        tolerance: float,
+        rows: TrainingRows,
+        plan: SelectionPlan,
+        points: Points,
+    ) -> Decision:
+        """Return the threshold that out-of-fold scores of the chosen stages tell, and what is known there."""
         measure = self._config.measure
-        scores = rows.threshold_scores(selected.models, measure)
+        scores = rows.threshold_scores(scored, measure)
         threshold = smoothed_threshold(
             scores.values,
             scores.signed_weights,
             measure,
-            selected.tolerance,
+            tolerance,
             caution=math.sqrt(plan.repeats_of(rows)),
             points=scores.points,
         )
-        if plan.batch:  # scores of its own rows would flatter the model
-            threshold = _beside_common_rows(threshold, model, selected.models, rows.common_rows)
+        own = rows.own_scores(model)
+        if plan.batch and not own.all_equal:  # scores of its own rows would flatter the model
+            threshold = _beside_common_rows(threshold, model, scored, rows.common_rows)
         else:
-            own = rows.own_scores(model)
-            threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, selected.tolerance)
-        return threshold, rates_at(scores.values, scores.signed_weights, threshold)
+            threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, tolerance)
+        if own.all_equal:  # the models of the folds may still differ, by chance
+            scores = own
+        return decide(scores, measure, threshold, points)
 
     def _task(self, source: RowSource, statistics: Statistics, transform: Transform) -> Task:
         initial = None if self._before is None else LinearModel(*transform.transform_coef(*self._before))
@@ -203,20 +227,20 @@ class Trainer:
 
 
 class Trained(NamedTuple):
-    """A finished run, the scores of its model, and the solver that it took."""
+    """A finished run per fold, the out-of-fold scores of their models, and the solver that they took."""
 
-    run: Run
+    runs: list[Run]
     scores: Scores
     solver: Solver
 
 
-def trained_with_care(solver: Solver, task: Task, rows: TrainingRows, measure: Measure) -> Trained:
-    """Train a solver; if its steps were so long that the model diverged, train it with shorter ones."""
+def trained_with_care(solver: Solver, tasks: Sequence[Task], rows: TrainingRows, measure: Measure) -> Trained:
+    """Train a solver on every fold; if its steps were so long that a model diverged, with shorter ones."""
     for _ in range(_DIVERGED_TRIES):
-        (run,) = rows.train([(0, solver.start(task))])
-        scores = rows.threshold_scores([run.model()], measure)
+        runs = rows.train([(fold, solver.start(task)) for fold, task in enumerate(tasks)])
+        scores = rows.threshold_scores([run.model() for run in runs], measure)
         if scores.finite:
-            return Trained(run, scores, solver)
+            return Trained(runs, scores, solver)
         shorter = solver.with_shorter_steps()
         if shorter is None:
             break

@@ -126,8 +126,15 @@ def test_columns_that_are_not_asked_for_may_hold_anything(write):
     rows = [*many(60, "{i},2020-01-01,{y}"), "3,nonsense,1"]
     path = write(lines(*rows))
     assert matrix(open_stream(path, target="y", features=["a"]))[0].shape == (61, 1)
-    with pytest.raises(DataError, match=r"column 'b': it holds dates or times.*features="):
-        open_stream(path, target="y")
+    with pytest.raises(DataError, match=r"row 61.*column 'b': 'nonsense' is not a date or time.*features="):
+        matrix(open_stream(path, target="y"))
+
+
+def test_dates_may_be_followed_by_times_and_gaps(write):
+    rows = [*many(60, "{i},1970-01-02,{y}"), "3,1970-01-01T00:00:01.5,1", "4,,1"]
+    X, _ = matrix(open_stream(write(lines(*rows)), target="y"))
+    assert X[:2, 1].tolist() == [86_400.0] * 2
+    assert X[-2:, 1] == pytest.approx([1.5, (60 * 86_400 + 1.5) / 61], rel=1e-6)
 
 
 @pytest.mark.parametrize("at", [1, 5, 70, 149])

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..._foreign import LARGEST_UNPACKED, trusted_batch
-from ..columns import CATEGORY, Schema, TablePlan, TableReader
-from ..errors import DataError, need_pyarrow, not_whole
+from ..columns import CATEGORY, Schema, TablePlan, TableReader, unique_names
+from ..errors import ARROW_ERRORS, DataError, need_pyarrow, not_whole
 from ..open import open_tables
 from . import MappedFile, Opened, Request, Rows
 
@@ -20,6 +20,7 @@ _USUAL_PAGE = 1 << 18
 _USUAL_DICTIONARY = 1 << 20
 _MEMORY_PER_BYTE = 11  # of the footer of a file, as Arrow holds it
 _FEATHER_PIECE_ROWS = 1 << 14
+_NOT_FIXED = 1 << 30  # bits
 _MOST_ROWS_PER_BYTE = 1 << 10  # of a file: eight booleans to a byte, and well packed
 
 
@@ -38,7 +39,7 @@ class ParquetReader(TableReader):
         self._times_open = 0
         with self._opened() as file:
             metadata = file.metadata
-            self.schema = _schema(file.schema_arrow)
+            self.schema = _schema(file.schema_arrow, path)
             groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
             self.sizes = [int(group.num_rows) for group in groups]
             self._column_bytes = _column_bytes(groups[0]) if groups else {}
@@ -70,7 +71,7 @@ class ParquetReader(TableReader):
             )
         except FileNotFoundError:
             raise
-        except (OSError, ValueError) as error:
+        except ARROW_ERRORS as error:
             raise DataError(f"{self.name}: {not_whole('Parquet', error)}") from error
         self._times_open += 1
         self._metadata = file.metadata
@@ -116,12 +117,15 @@ class FeatherReader(TableReader):
     def __init__(self, path: str):
         super().__init__(path)
         self._kept: _OpenFile | None = None
-        self.schema = _schema(_OpenFile(path).schema)
+        file = _OpenFile(path)
+        self.schema = _schema(file.schema, path)
         # Mapped columns are read when accessed. Compressed ones are decompressed: only those that are needed. One
-        # that takes little room tells how many rows there are, and whether they are compressed.
+        # that takes little room tells how many rows there are.
         widths = [_width(dtype) for dtype in self.schema.values()]
-        file = _OpenFile(path, [widths.index(min(widths))] if widths else None)
-        self._compressed = file.is_compressed()
+        narrow = _OpenFile(path, [widths.index(min(widths))] if widths else None)
+        row_bytes = sum(width for width in widths if width < _NOT_FIXED) / 8
+        self._compressed = narrow.first_rows() * row_bytes > len(file.mapped.bytes) or file.is_compressed()
+        file = narrow if self._compressed else file
         self._pieces = file.pieces(self._compressed)
         self.sizes = [stop - start for _, start, stop in self._pieces]
 
@@ -162,7 +166,7 @@ class _OpenFile:
         options = pa.ipc.IpcReadOptions(included_fields=columns)
         try:
             self._reader = pa.ipc.open_file(pa.BufferReader(self._buffer), options=options)
-        except (OSError, ValueError) as error:
+        except ARROW_ERRORS as error:
             raise DataError(f"{path}: {not_whole('Arrow', error)}") from error
         self.schema = self._reader.schema
 
@@ -182,7 +186,7 @@ class _OpenFile:
     def _reading(self, number: int) -> Iterator[None]:
         try:
             yield
-        except (OSError, ValueError, LookupError) as error:
+        except ARROW_ERRORS as error:
             raise DataError(f"{self._path}, record batch {number + 1:,}: {not_whole('Arrow', error)}") from error
 
     def pieces(self, compressed: bool) -> list[tuple[int, int, int]]:
@@ -198,6 +202,10 @@ class _OpenFile:
             step = max(rows, 1) if compressed else _FEATHER_PIECE_ROWS
             found += [(number, at, min(at + step, rows)) for at in range(0, rows, step)]
         return found
+
+    def first_rows(self) -> int:
+        """Return the number of rows of the first record batch."""
+        return self.batch(0).num_rows if self._reader.num_record_batches else 0
 
     def is_compressed(self) -> bool:
         """Return whether columns lie outside of the mapped file, in memory they are decompressed into."""
@@ -216,14 +224,14 @@ class ArrowStreamReader(TableReader):
     def __init__(self, path: str):
         super().__init__(path)
         with self._opened() as batches:
-            self.schema = _schema(batches.schema)
+            self.schema = _schema(batches.schema, path)
 
     def _opened(self) -> Any:
         pa = need_pyarrow("Arrow streams")
         mapped = MappedFile(self.name)  # a message that is longer than the file takes no memory
         try:
             return pa.ipc.open_stream(pa.py_buffer(mapped.bytes))
-        except (OSError, ValueError) as error:
+        except ARROW_ERRORS as error:
             raise DataError(f"{self.name}: {not_whole('Arrow', error)}") from error
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
@@ -232,13 +240,13 @@ class ArrowStreamReader(TableReader):
             yield from self.rows_in_order(trusted, self.place(0), "Arrow")
 
 
-def _schema(schema: Any) -> Schema:
-    return dict(zip(schema.names, schema.types, strict=True))
+def _schema(schema: Any, path: str) -> Schema:
+    return dict(zip(unique_names(schema.names, path), schema.types, strict=True))
 
 
 def _width(dtype: Any) -> int:
-    """Return the bits of a value; many for texts, and more for nulls, which have no bits to tell anything by."""
+    """Return the bits of a value; many for texts and the like."""
     try:
         return int(dtype.bit_width)
     except ValueError:
-        return 1 << (31 if str(dtype) == "null" else 30)
+        return _NOT_FIXED

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..._foreign import plain_matrix, trusted_csr
-from ..columns import TablePlan, make_plan
+from ..columns import Schema, TablePlan, make_plan, unique_names
 from ..encode import Encoder
 from ..errors import DataError, Place, need_pyarrow
 from . import Opened, Reader, Request, Rows, matrix_encoder
@@ -27,7 +27,7 @@ def open_batches(source: Any, request: Request) -> Opened:
     reader = BatchReader(source)
     first = reader.first()
     table = first[0] if isinstance(first, tuple) else first
-    if not _is_table(table):
+    if not is_table(table):
         if request.target is not None or request.features is not None or request.weight is not None:
             raise ValueError("Batches of arrays have no names: give (X, y) or (X, y, weights), and no columns.")
         if getattr(table, "ndim", 0) != 2:
@@ -38,9 +38,7 @@ def open_batches(source: Any, request: Request) -> Opened:
         return Opened([reader], matrix_encoder(int(table.shape[1]), "batch 1", request, is_sparse=is_sparse), None)
     if isinstance(first, tuple) and request.target is not None:
         raise ValueError("Batches that are pairs (X, y) bring their labels: leave out target=.")
-    columns = next(_as_columns(table, "batch 1"), {}).items()
-    schema = {name: column.dtype if isinstance(column, np.ndarray) else column.type for name, column in columns}
-    reader.plan = make_plan(schema, "batch 1", request)
+    reader.plan = make_plan(table_schema(table, "batch 1"), "batch 1", request)
     encoder = request.encoder or Encoder(list(reader.plan.kinds), reader.plan.kinds)
     return Opened([reader], encoder, request.target)
 
@@ -49,9 +47,18 @@ def _library_of(item: Any) -> str:
     return type(item).__module__.partition(".")[0]
 
 
-def _is_table(item: Any) -> bool:
-    """Return whether columns have names: a dict of arrays, or what comes from pandas, polars or Arrow."""
-    return isinstance(item, Mapping) or _library_of(item) in ("pandas", "polars", "pyarrow")
+def is_table(item: Any) -> bool:
+    """Return whether columns have names: a dict of arrays, or a table of pandas, polars, Arrow or the like."""
+    if isinstance(item, np.ndarray):
+        return False
+    known = isinstance(item, Mapping) or _library_of(item) in ("pandas", "polars", "pyarrow")
+    return known or hasattr(item, "__arrow_c_stream__")
+
+
+def table_schema(table: Any, name: str) -> Schema:
+    """Return the types of a table's columns."""
+    columns = next(_as_columns(table, name), {}).items()
+    return {name: column.dtype if isinstance(column, np.ndarray) else column.type for name, column in columns}
 
 
 def _is_batch(item: Any) -> bool:
@@ -60,7 +67,7 @@ def _is_batch(item: Any) -> bool:
         item = item[0]
     if sparse.issparse(item) or (isinstance(item, np.ndarray) and item.ndim == 2):
         return True
-    return _is_table(item) and (isinstance(item, Mapping) or hasattr(item, "columns"))
+    return is_table(item) and (isinstance(item, Mapping) or hasattr(item, "columns"))
 
 
 def _as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
@@ -71,12 +78,18 @@ def _as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
     library = _library_of(table)
     pa = need_pyarrow(f"tables of {library}")
     if library == "pandas":
+        unique_names(list(map(str, table.columns)), name)
         try:
             table = pa.Table.from_pandas(table, preserve_index=False)
         except (TypeError, ValueError) as error:
             raise DataError(f"{name}: a column holds values of different types. ({error.args[-1]})") from error
-    elif library == "polars":
-        table = table.to_arrow()
+    elif not isinstance(table, pa.Table | pa.RecordBatch):
+        if not hasattr(table, "__arrow_c_stream__"):
+            raise TypeError(
+                f"{name}: a {type(table).__name__} is no table of rows yet; call collect() on it first."
+            )
+        table = pa.table(table)
+    unique_names(table.schema.names, name)
     for batch in table.to_batches() if isinstance(table, pa.Table) else [table]:
         yield dict(zip(batch.schema.names, batch.columns, strict=True))
 
@@ -95,7 +108,7 @@ def batch_rows(item: Any, name: str, plan: TablePlan | None = None) -> Iterator[
     """Yield the rows of one batch: a matrix, a table, or one of them with labels and perhaps weights."""
     features, y, w = (*item, None)[:3] if isinstance(item, tuple) else (item, None, None)
     target, weights = (None if values is None else _as_column(values) for values in (y, w))
-    if not _is_table(features):
+    if not is_table(features):
         try:
             is_sparse = sparse.issparse(features)
             X = sparse.csr_array(trusted_csr(features)) if is_sparse else np.asarray(plain_matrix(features))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from ..columns import BOOLEAN, CATEGORY, NUMBER, Schema, TableReader, kind_of
+from ..columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema, TableReader, kind_of
 from ..errors import DataError, Place, first_line, need_pyarrow, shortened
 from ..open import open_tables
 from . import Opened, Request, Rows, TextReader
@@ -196,7 +196,9 @@ class CsvReader(TextReader, TableReader):
     def _types(self) -> Schema:
         """Return the types to read the columns as: numbers as floats, since an int may be followed by one."""
         arrow = {NUMBER: pa.float64(), BOOLEAN: pa.bool_(), CATEGORY: pa.dictionary(pa.int32(), pa.string())}
-        return {name: arrow.get(kind, pa.string()) for name, kind in self._kinds().items()}
+        dates = {} if self._plan is None else self._plan.date_types
+        dates = {name: _instant(dtype) for name, dtype in dates.items()}
+        return {name: dates.get(name, arrow.get(kind, pa.string())) for name, kind in self._kinds().items()}
 
     def _kinds(self) -> dict[str, str]:
         if self._plan is None:
@@ -242,7 +244,7 @@ class CsvReader(TextReader, TableReader):
     def _find_fault(self, lines: Any, row: int, lines_before: int) -> DataError | None:
         """Find the first row with too few or too many values, or a text where a number is expected."""
         reader = csv.reader(lines, delimiter=self._delimiter)
-        names = list(self.schema)
+        names, types = list(self.schema), self._types()
         checked = [(names.index(name), name, kind) for name, kind in self._kinds().items()]
         try:
             for values in reader:
@@ -255,7 +257,7 @@ class CsvReader(TextReader, TableReader):
                         f"{where}: {len(values):,} values, where the header has {len(names):,} columns."
                     )
                 for position, name, kind in checked:
-                    if not _fits(text := values[position], kind):
+                    if not _fits(text := values[position], kind, types[name]):
                         return DataError(
                             f"{where}, column {shortened(name)!r}: {shortened(text)!r} is not a {kind}. "
                             "Mend the row, or leave the column out with features=."
@@ -267,9 +269,20 @@ class CsvReader(TextReader, TableReader):
         return None
 
 
-def _fits(text: str, kind: str) -> bool:
-    if kind not in (NUMBER, BOOLEAN) or text.strip() in _MISSING:
+def _instant(dtype: Any) -> Any:
+    """Return the type to read dates as: days may be followed by times, and whole seconds by fractions."""
+    whole = pa.types.is_date(dtype) or (pa.types.is_timestamp(dtype) and dtype.unit == "s")
+    return pa.timestamp("us", getattr(dtype, "tz", None)) if whole else dtype
+
+
+def _fits(text: str, kind: str, dtype: Any) -> bool:
+    if kind not in (NUMBER, BOOLEAN, DATE) or text.strip() in _MISSING:
         return True
+    if kind == DATE:
+        try:
+            return bool(pa.scalar(text.strip()).cast(dtype).is_valid)
+        except ValueError:
+            return False
     return _is_number(text) if kind == NUMBER else text.strip() in _BOOLEANS
 
 

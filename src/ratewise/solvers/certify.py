@@ -1,0 +1,398 @@
+"""Bounds that hold on new rows: thresholds certified by exact tests, and intervals of the rates.
+
+The rows that certify must not have trained the models that score them: out-of-fold scores, or rows of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, betaincinv
+
+from ..measures import Constraint, Measure, Rates, RatesInterval, get_measure
+from .base import Scores
+from .calibrate import Calibration, calibrated
+from .constraints import constraint_slack
+from .threshold import Cuts, Points, best_threshold, effective_points, rates_at
+
+# A precision is tested at numbers of calls that grow by this factor. The first of them lies this share of the way,
+# on a log scale, from the fewest calls that could prove it to the most that could have it: with fewer calls a test
+# has little power, and more may be too many.
+_CALLS_GROW, _FIRST_CALLS = 1.03, 0.4
+# Out-of-fold scores are those of the folds' models, and the model returned is their mean: for what that adds, tests
+# spend no more than this share of the error. (All of it spent, precisions are kept in 88% and 94% of simulated draws
+# where 90% and 95% were asked for.)
+_SPENT_ON_FOLDS = 0.7
+_USUAL_CONFIDENCE = 0.95
+# Points per fitted parameter by which rates of training rows are too high, at least and at most. (Two clouds, 20
+# and 50 columns, F1 and G-mean: 0.55 to 1.9.)
+_OPTIMISM = (0.5, 2.0)
+_GRID = (np.arange(64) + 0.5) / 64
+_MOST_ROWS = 1e9
+
+
+class Decision(NamedTuple):
+    """Where a model's scores are cut, what is known of the rates there, and how scores turn into probabilities."""
+
+    threshold: float
+    rates: Rates
+    interval: RatesInterval
+    message: str | None
+    """One sentence if a bound of the measure cannot be promised."""
+    calibration: Calibration
+
+
+def decide(
+    scores: Scores,
+    measure: Measure,
+    threshold: float,
+    points: Points,
+    *,
+    tune: bool = True,
+    fitted: int = 0,
+    spent: float = _SPENT_ON_FOLDS,
+) -> Decision:
+    """Return the certified threshold of a measure with bounds, or else the one given, and what is known there.
+
+    ``points`` are the effective points of both classes: a row that is scored several times counts once.
+    ``fitted`` is the number of parameters that these rows have chosen themselves; 0 for out-of-fold scores.
+    ``spent`` is the share of a bound's error that tests may spend; 1 if the scores are those of the model itself.
+    """
+    found = None
+    if tune and certifies(measure):
+        found = certified_threshold(scores.values, scores.signed_weights, measure, points, spent)
+        threshold = threshold if found is None else found
+    rates = rates_at(scores.values, scores.signed_weights, threshold)
+    return Decision(
+        threshold,
+        rates,
+        rates_interval(rates, measure, points, fitted),
+        None if found is not None else bound_message(measure, rates, points, searched=tune),
+        calibrated(scores.values, scores.signed_weights, sum(points), threshold),
+    )
+
+
+class Certificate(NamedTuple):
+    """What :func:`certify` found: rows whose score is above ``threshold`` are predicted positive."""
+
+    threshold: float
+    rates: Rates
+    rates_interval: RatesInterval
+    kept: bool
+    """Whether the bounds of the measure hold on new rows, each with its confidence."""
+    message: str | None
+    """One sentence with numbers if they cannot be promised."""
+
+
+def certify(
+    scores: ArrayLike,
+    y: ArrayLike,
+    measure: str | Measure,
+    *,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> Certificate:
+    """Choose a threshold for the scores of any model so that the bounds of a measure hold on new rows.
+
+    The rows must not have trained the model: take validation rows, or out-of-fold scores
+    (``cross_val_predict``) of a model that is fitted to all rows afterwards.
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows,)
+        Higher for rows more likely to be positive: probabilities, log odds, any order.
+    y : array of shape (n_rows,)
+        Labels of two classes.
+    measure : str or Measure
+        Such as ``RecallAtPrecision(0.8, confidence=0.9)``. One without bounds gets its best threshold.
+    sample_weight : array of shape (n_rows,), optional
+        Rows count so many times. The tests are then those of Kish's effective number of rows: approximate.
+    groups : array of shape (n_rows,), optional
+        Rows of one group are dependent: a class counts as many points as its groups are worth.
+    pos_label : label, optional
+        The positive class; the last in sorted order unless given.
+
+    Returns
+    -------
+    Certificate
+        threshold, rates, rates_interval, kept, message.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise import certify
+    >>> from ratewise.measures import RecallAtPrecision
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(5_000) < 0.2
+    >>> scores = rng.standard_normal(5_000) + 2.5 * y
+    >>> found = certify(scores, y, RecallAtPrecision(0.8, confidence=0.95))
+    >>> found.kept, bool(np.mean(y[scores > found.threshold]) > 0.8)
+    (True, True)
+    """
+    measure = get_measure(measure)
+    values, signed_weights = _checked(scores, y, sample_weight, pos_label)
+    numbers = None if groups is None else _group_numbers(groups, values.size)
+    points = effective_points(signed_weights) if numbers is None else points_of_groups(signed_weights, numbers)
+    threshold = best_threshold(values, signed_weights, measure, points=points).threshold
+    found = decide(Scores(values, signed_weights), measure, threshold, points, spent=1.0)
+    return Certificate(found.threshold, found.rates, found.interval, found.message is None, found.message)
+
+
+def certifies(measure: Measure) -> bool:
+    """Return whether some bound of the measure is to hold with a confidence."""
+    return any(bound.confidence is not None for bound in measure.constraints(0.5))
+
+
+def certified_threshold(
+    scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, points: Points, spent: float = 1.0
+) -> float | None:
+    """Return the best threshold at which all bounds of the measure are certified; None if there is none.
+
+    Each bound may spend its share of the error: of m bounds, ``spent`` (1 - confidence) / m.
+    """
+    cuts = Cuts(scores, signed_weights, measure, caution=None)
+    bounds = measure.constraints(cuts.prevalence)
+    passed = np.isfinite(cuts.values) & (cuts.tpr > 0)
+    for bound in bounds:
+        passed &= _certified_cuts(bound, spent / len(bounds), cuts, points)
+    if not passed.any():
+        return None
+    which = np.flatnonzero(passed)
+    best = which[cuts.values[which] >= cuts.values[which].max() - 1e-12]
+    thresholds = cuts.thresholds(best)
+    return float(thresholds[np.argmin(np.abs(thresholds))])
+
+
+def _certified_cuts(bound: Constraint, share: float, cuts: Cuts, points: Points) -> NDArray[np.bool_]:
+    """Return the cuts at which a bound holds: for all of them at once, but for the probability of an error."""
+    kind, least = _kind_of(bound, cuts.prevalence)
+    if bound.confidence is None:
+        return constraint_slack([bound], cuts.tpr, cuts.tnr, points) >= 0
+    error = (1.0 - bound.confidence) * share
+    if kind == "precision":
+        return _precision_sequence(least, error, cuts, points)
+    # One class decides, and its rate rises with the cut: so the order statistic of its scores at which the exact
+    # test just passes certifies all cuts beyond it (the Neyman-Pearson umbrella).
+    rate, rows = (cuts.tpr, points[0]) if kind == "TPR" else (cuts.tnr, points[1])
+    return rate * rows >= _least_successes(rows, least, error) - 1e-9
+
+
+def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) -> NDArray[np.bool_]:
+    """Test the precision at more and more calls: a sequence that the labels have no part in.
+
+    Above a score, hits among n calls are Binomial(n, precision), and as long as tests pass none has spent any of
+    the error (fixed-sequence testing; Learn then Test, Angelopoulos et al. 2021).
+    """
+    hits, calls = _called(cuts.tpr, cuts.tnr, cuts.prevalence, points)
+    p = cuts.prevalence
+    rows = (p * cuts.tpr + (1.0 - p) * (1.0 - cuts.tnr)) * sum(points)
+    passed = np.zeros(rows.size, dtype=np.bool_)
+    # From as many calls on as could prove the bound, were all of them hits, up to all positives and the false
+    # alarms that they allow.
+    fewest, most = math.log(error) / math.log(least), min(points[0] / least, sum(points))
+    if fewest > most:
+        return passed
+    first = fewest * (most / fewest) ** _FIRST_CALLS
+    numbers = first * _CALLS_GROW ** np.arange(math.log(most / first) / math.log(_CALLS_GROW) + 1.0)
+    at = np.minimum(np.searchsorted(rows, numbers - 1e-6), rows.size - 1)
+    failed = _tail(hits[at], calls[at], least) > error
+    passed[at[: int(np.argmax(failed)) if failed.any() else at.size]] = True
+    return passed
+
+
+def bound_message(measure: Measure, rates: Rates, points: Points, *, searched: bool = False) -> str | None:
+    """Return one sentence, with numbers, if the measure's bounds cannot be promised at these rates.
+
+    ``points`` are what the rates were seen on. ``searched`` says that no cut could be certified: these rates are
+    but the nearest.
+    """
+    bounds = measure.constraints(rates.prevalence)
+    searched = searched and certifies(measure)
+    slack = float(
+        constraint_slack([one for one in bounds if one.confidence is None], rates.tpr, rates.tnr, points)
+    )
+    lows = [_lowest(one, len(bounds), rates, points) for one in bounds if one.confidence is not None]
+    if not bounds:
+        return None
+    if rates.tpr > 0 and slack > -1e-6 and not searched and all(low.promised >= low.asked for low in lows):
+        return None
+    tpr, tnr, p = rates
+    predicted = p * tpr + (1.0 - p) * (1.0 - tnr)
+    precision = f"{p * tpr / predicted:.3g}" if predicted > 0 else "not defined"
+    wanted = " and ".join(f"{one.label} ({_certainty(one)})" for one in bounds)
+    promised = ", ".join(f"a {low.kind} of at least {low.promised:.3g}" for low in lows)
+    said = f" What can be promised at the nearest threshold, among rows like these, is {promised}." if lows else ""
+    return (
+        f"{measure.label}: no threshold worth having keeps {wanted}. On new rows expect a TPR of {tpr:.3g}, a TNR "
+        f"of {tnr:.4g} and a precision of {precision}.{said} {_advice(lows, points)}"
+    )
+
+
+def _certainty(bound: Constraint) -> str:
+    if bound.confidence is None:
+        return f"by {bound.margin:g} standard errors"
+    return f"with a confidence of {bound.confidence:g}"
+
+
+class _Lowest(NamedTuple):
+    """What can be promised of a bounded rate."""
+
+    kind: str
+    promised: float
+    asked: float
+    times: float
+    """So many times the rows would be needed to promise what is asked; infinity if no number would do."""
+
+
+def _advice(lows: list[_Lowest], points: Points) -> str:
+    times = max((low.times for low in lows if low.promised < low.asked), default=math.inf)
+    if not math.isfinite(times):
+        return "Ask for less, or give the model more rows or columns."
+    rows = [f"{round(times * number):,}" for number in points]
+    return (
+        f"About {rows[0]} positives and {rows[1]} negatives would be needed (there are {points[0]:,.0f} and "
+        f"{points[1]:,.0f}); or ask for less."
+    )
+
+
+def _lowest(bound: Constraint, n_bounds: int, rates: Rates, points: Points) -> _Lowest:
+    kind, least = _kind_of(bound, rates.prevalence)
+    assert bound.confidence is not None
+    error = (1.0 - bound.confidence) / n_bounds
+    if kind == "precision":
+        hits, calls = (float(one) for one in _called(rates.tpr, rates.tnr, rates.prevalence, points))
+    else:
+        rate, calls = (rates.tpr, points[0]) if kind == "TPR" else (rates.tnr, points[1])
+        hits = rate * calls
+
+    def low(factor: float) -> float:
+        return float(lower_bound(factor * hits, factor * calls, error))
+
+    if calls <= 0 or hits / calls <= least:
+        return _Lowest(kind, low(1.0), least, math.inf)
+    factor, high = 1.0, 1.0
+    while low(high) < least and high * calls < _MOST_ROWS:
+        factor, high = high, 2.0 * high
+    for _ in range(20):
+        middle = 0.5 * (factor + high)
+        factor, high = (factor, middle) if low(middle) >= least else (middle, high)
+    return _Lowest(kind, low(1.0), least, high)
+
+
+def _kind_of(bound: Constraint, prevalence: float) -> tuple[str, float]:
+    """Return which rate a bound is on, and its lowest value; a precision as it is at the rows' own prevalence."""
+    _, constant, on_tpr, on_tnr, _, confidence = bound
+    if on_tnr == 0:
+        return "TPR", -constant / on_tpr
+    if on_tpr == 0:
+        return "TNR", -constant / on_tnr
+    if confidence is not None and abs(constant + on_tnr) > 1e-9 * abs(on_tnr):
+        raise ValueError(
+            f"A confidence is for a bound on the TPR, the TNR or the precision; not for {bound.label}."
+        )
+    odds = on_tnr / on_tpr * prevalence / (1.0 - prevalence)
+    return "precision", odds / (1.0 + odds)
+
+
+def _called(tpr: Any, tnr: Any, prevalence: float, points: Points) -> tuple[Any, Any]:
+    """Return the hits among the calls and the calls, as effective points."""
+    hits, alarms = prevalence * np.asarray(tpr), (1.0 - prevalence) * (1.0 - np.asarray(tnr))
+    squares = hits * prevalence / max(points[0], 1e-300) + alarms * (1.0 - prevalence) / max(points[1], 1e-300)
+    calls = (hits + alarms) ** 2 / np.maximum(squares, 1e-300)
+    return calls * hits / np.maximum(hits + alarms, 1e-300), calls
+
+
+def _tail(successes: Any, trials: Any, share: float) -> Any:
+    """Return the probability of so many successes or more, at this share; counts need not be whole."""
+    some = np.maximum(successes, 1e-300)
+    return np.where(np.asarray(successes) > 0, betainc(some, np.maximum(trials - some, 0.0) + 1.0, share), 1.0)
+
+
+def _least_successes(trials: float, share: float, error: float) -> float:
+    """Return the fewest successes that prove a share at this error; infinity if not even all would."""
+    low, high = 0.0, trials
+    if trials <= 0 or _tail(trials, trials, share) > error:
+        return math.inf
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if _tail(middle, trials, share) <= error else (middle, high)
+    return high
+
+
+def lower_bound(successes: Any, trials: Any, error: float) -> Any:
+    """Return the exact (Clopper-Pearson) lower bound of a share, one-sided."""
+    some = np.clip(successes, 1e-300, None)
+    return np.where(
+        np.asarray(successes) > 1e-9, betaincinv(some, np.maximum(trials - some, 0.0) + 1.0, error), 0.0
+    )
+
+
+def rates_interval(rates: Rates, measure: Measure, points: Points, fitted: int = 0) -> RatesInterval:
+    """Return between what the rates and the measure lie on new rows, with 95% or the confidence of the bounds.
+
+    Clopper-Pearson's intervals, on effective points. If the rows themselves have chosen ``fitted`` parameters,
+    their rates are too high, by between half a point and two per parameter.
+    """
+    confidences = [one.confidence for one in measure.constraints(0.5) if one.confidence is not None]
+    confidence = max(confidences, default=_USUAL_CONFIDENCE)
+    error = 0.5 * (1.0 - confidence)
+    ends, grids = [], []
+    for rate, number in zip(rates[:2], points, strict=True):
+        number = max(number, 1.0)
+        hits, optimism = rate * number, fitted / number
+        low = float(lower_bound(hits, number, error)) - _OPTIMISM[1] * optimism
+        high = 1.0 - float(lower_bound(number - hits, number, error)) - _OPTIMISM[0] * optimism
+        ends.append((max(low, 0.0), max(low, high, 0.0)))
+        hits = max(hits - 0.5 * sum(_OPTIMISM) * fitted, 0.0)
+        grids.append(betaincinv(hits + 0.5, number - hits + 0.5, _GRID))
+    values = np.asarray(measure.value(grids[0][:, np.newaxis], grids[1], rates.prevalence), dtype=np.float64)
+    finite = values[np.isfinite(values)]
+    low, high = np.quantile(finite, [error, 1.0 - error]) if finite.size else (math.nan, math.nan)
+    return RatesInterval(ends[0], ends[1], (float(low), float(high)), confidence)
+
+
+def points_of_groups(signed_weights: NDArray[Any], groups: NDArray[np.intp]) -> Points:
+    """Return the effective points of both classes where rows of one group all tell the same."""
+    found = []
+    for mine in (signed_weights > 0, signed_weights < 0):
+        weights = np.bincount(groups[mine], weights=np.abs(signed_weights[mine]))
+        squares = float((weights**2).sum())
+        found.append(float(weights.sum()) ** 2 / squares if squares > 0 else 0.0)
+    return found[0], found[1]
+
+
+def _checked(
+    scores: ArrayLike, y: ArrayLike, sample_weight: Any, pos_label: Any
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    values, labels = np.asarray(scores, dtype=np.float64), np.asarray(y)
+    if values.ndim != 1 or labels.shape != values.shape:
+        raise ValueError(
+            f"scores and y must be one-dimensional and equally long; got shapes {values.shape} and "
+            f"{labels.shape}. Of predict_proba take the column of the positive class."
+        )
+    if not np.isfinite(values).all():
+        raise ValueError("scores must be finite numbers; some are NaN or infinite.")
+    classes = np.unique(labels)
+    if classes.size != 2:
+        raise ValueError(f"y must hold two classes; it holds {classes.size}: {classes[:5].tolist()}.")
+    if pos_label is not None and pos_label not in classes:
+        raise ValueError(f"pos_label={pos_label!r} is not among the labels {classes.tolist()}.")
+    weights = np.ones(values.size) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != values.shape or not np.isfinite(weights).all() or weights.min() < 0:
+        raise ValueError("sample_weight must hold a finite number of 0 or more per row.")
+    signed = np.where(labels == (classes[1] if pos_label is None else pos_label), weights, -weights)
+    kept = weights > 0
+    if not (signed > 0).any() or not (signed < 0).any():
+        raise ValueError("All rows of one class have sample_weight 0: rows of both classes are needed.")
+    return values[kept], signed[kept]
+
+
+def _group_numbers(groups: ArrayLike, n_rows: int) -> NDArray[np.intp]:
+    given = np.asarray(groups)
+    if given.shape != (n_rows,):
+        raise ValueError(f"groups has shape {given.shape}, but there are {n_rows} rows.")
+    return np.unique(given, return_inverse=True)[1]

@@ -1,0 +1,77 @@
+"""Numpy's versions for few values do what the compiled loops do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ratewise.kernels import few, order, sums
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def many():
+    """Any number of values is many."""
+    with few.compiled_only():
+        yield
+
+
+def results(rng):
+    X = rng.standard_normal((50, 7)).astype(np.float32)
+    rows = sparse.csr_matrix(np.where(X > 0.5, X, 0.0))
+    weights, scores = rng.standard_normal(50).astype(np.float32), rng.standard_normal(50)
+    turned = rng.permutation(50)
+    mean, squares, nonzeros, of_columns = np.zeros(7), np.zeros(7), np.zeros(7), np.zeros(7)
+    few.merge_column_moments(X, 0.0, mean, squares)
+    few.add_column_moments(rows.data, rows.indices, nonzeros, of_columns)
+    out = np.empty_like(X)
+    few.gather_standardized(X, turned, X[0], X[1], out)
+    return [
+        *(mean, squares, nonzeros, of_columns, out),
+        np.array(few.weight_moments(weights)),
+        np.array(few.count_called(scores, weights, 0.3)),
+        few.square_rows(X),
+        few.square_rows(rows),
+        few.gather_weights(scores, turned),
+        few.gather_scaled(rows, turned, np.arange(1.0, 8.0), np.float32).toarray(),
+    ]
+
+
+def test_they_agree_with_the_compiled_loops():
+    by_numpy = results(np.random.default_rng(0))
+    with few.compiled_only():
+        by_loops = results(np.random.default_rng(0))
+    for one, other in zip(by_numpy, by_loops, strict=True):
+        assert one == pytest.approx(other, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("limit", [0, 1 << 21])
+def test_equal_rows_have_equal_hashes_and_others_do_not(rng, dtype, limit, monkeypatch):
+    monkeypatch.setattr(few, "FEW_VALUES", limit)
+    X = rng.integers(0, 3, size=(300, 4)).astype(dtype)
+    _, number = np.unique(X, axis=0, return_inverse=True)
+    for rows in (X, sparse.csr_matrix(X)):
+        _, hashed = np.unique(few.hash_rows(rows), return_inverse=True)
+        assert hashed.max() == number.max()
+        assert len(set(zip(hashed.tolist(), number.tolist(), strict=True))) == number.max() + 1
+
+
+def test_every_stretch_has_its_share_of_the_rarer_class(rng):
+    positive = rng.random(1_000) < 0.1
+    mixed = positive[few.evenly_mixed_order(positive, rng)]
+    assert sorted(few.evenly_mixed_order(positive, rng).tolist()) == list(range(1_000))
+    shares = mixed.reshape(5, 200).sum(axis=1)
+    assert shares.max() - shares.min() <= 2
+
+
+def test_many_rows_are_ordered_by_the_compiled_loop(many, rng):
+    positive = rng.random(100) < 0.1
+    ours = few.evenly_mixed_order(positive, np.random.default_rng(1))
+    assert ours.tolist() == order.evenly_mixed_order(positive, np.random.default_rng(1)).tolist()
+    assert few.weight_moments(np.ones(3)) == sums.weight_moments(np.ones(3))

@@ -1,0 +1,267 @@
+"""Certified thresholds keep their bounds as often as they say, and intervals cover."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import beta, binom, norm
+
+from ratewise import certify
+from ratewise.measures import (
+    Constrained,
+    Constraint,
+    FBeta,
+    PrecisionAtRecall,
+    Rates,
+    RecallAtPrecision,
+    TPRAtFPR,
+    TPRAtTNR,
+    at_prevalence,
+)
+from ratewise.solvers.certify import (
+    bound_message,
+    certified_threshold,
+    lower_bound,
+    points_of_groups,
+    rates_interval,
+)
+
+quick = settings(deadline=None, max_examples=60)
+SHIFT = 2.256
+
+
+def overlapping(rows=20_000, prevalence=0.05, shift=SHIFT, seed=0):
+    """Scores whose true rates at any threshold are known."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(rows) < prevalence
+    return rng.standard_normal(rows) + shift * y, y
+
+
+def truth(threshold, prevalence=0.05, shift=SHIFT):
+    tpr, fpr = norm.sf(threshold - shift), norm.sf(threshold)
+    return {
+        "tpr": tpr,
+        "tnr": 1 - fpr,
+        "precision": prevalence * tpr / (prevalence * tpr + (1 - prevalence) * fpr),
+    }
+
+
+@quick
+@given(trials=st.integers(1, 5_000), share=st.floats(0.0, 1.0), error=st.floats(0.001, 0.5))
+def test_the_lower_bound_is_clopper_and_pearsons(trials, share, error):
+    successes = round(share * trials)
+    exact = beta.ppf(error, successes, trials - successes + 1) if successes else 0.0
+    assert float(lower_bound(successes, trials, error)) == pytest.approx(exact, abs=1e-9)
+
+
+@quick
+@given(
+    negatives=st.integers(20, 3_000),
+    bound=st.floats(0.5, 0.95),
+    sure=st.floats(0.6, 0.99),
+    seed=st.integers(0, 99),
+)
+def test_one_class_is_cut_at_the_order_statistic_that_just_passes_the_binomial_test(negatives, bound, sure, seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.standard_normal(negatives + 50) + 2.0 * (np.arange(negatives + 50) < 50)
+    signs = np.where(np.arange(scores.size) < 50, 1.0, -1.0)
+    threshold = certified_threshold(scores, signs, TPRAtTNR(bound, confidence=sure), (50.0, float(negatives)))
+    passed = (
+        binom.sf(np.arange(negatives + 1) - 1, negatives, bound) <= 1 - sure
+    )  # so many quiet negatives prove it
+    if threshold is None:
+        highest_positive = scores[:50].max()
+        assert not passed[: int((scores[50:] <= highest_positive).sum())].any()
+    else:
+        quiet = int((scores[50:] <= threshold).sum())
+        assert passed[quiet]
+        missed = scores[:50][scores[:50] <= threshold]
+        if missed.size:  # a cut that finds one positive more proves too little
+            assert not passed[int((scores[50:] < missed.max()).sum())]
+
+
+@pytest.mark.parametrize(
+    ("measure", "name", "bound"),
+    [
+        (RecallAtPrecision(0.8), "precision", 0.8),
+        (TPRAtTNR(0.98), "tnr", 0.98),
+        (TPRAtFPR(0.02), "tnr", 0.98),
+        (PrecisionAtRecall(0.7), "tpr", 0.7),
+    ],
+    ids=lambda case: type(case).__name__,
+)
+def test_the_bound_is_kept_as_often_as_the_confidence_says_and_made_use_of(measure, name, bound):
+    reached = []
+    for seed in range(100):
+        scores, y = overlapping(seed=seed)
+        found = certify(scores, y, measure)
+        assert found.kept
+        reached.append(truth(found.threshold)[name])
+    kept = np.sum(np.array(reached) >= bound)
+    assert kept >= binom.ppf(0.001, 100, 0.9)
+    assert np.mean(reached) < bound + 0.03
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sure", [0.8, 0.9, 0.95])
+def test_bounds_hold_in_five_hundred_draws(sure):
+    for measure, name, bound in (
+        (RecallAtPrecision(0.8, confidence=sure), "precision", 0.8),
+        (TPRAtTNR(0.98, confidence=sure), "tnr", 0.98),
+        (PrecisionAtRecall(0.7, confidence=sure), "tpr", 0.7),
+    ):
+        kept = 0
+        for seed in range(500):
+            scores, y = overlapping(5_000, 0.1, seed=1_000 + seed)
+            found = certify(scores, y, measure)
+            kept += not found.kept or truth(found.threshold, 0.1)[name] >= bound
+        assert kept >= binom.ppf(0.001, 500, sure), measure
+
+
+def test_two_bounds_share_the_error():
+    both = Constrained("f1", tpr=0.5, precision=0.6)
+    for seed in range(20):
+        scores, y = overlapping(seed=seed)
+        found = certify(scores, y, both)
+        if found.kept:
+            reached = truth(found.threshold)
+            assert reached["tpr"] >= 0.5
+            assert reached["precision"] >= 0.6
+
+
+def test_a_bound_by_margin_beside_one_with_a_confidence_is_kept_too():
+    measure = Constrained(RecallAtPrecision(0.6, confidence=None), tnr=0.98)
+    found = certify(*overlapping(), measure)
+    assert found.kept
+    assert found.rates.tnr > 0.98
+    assert truth(found.threshold)["precision"] > 0.58
+
+
+def test_a_higher_confidence_cuts_higher_and_none_goes_by_the_margin():
+    scores, y = overlapping()
+    cuts = [
+        certify(scores, y, RecallAtPrecision(0.8, confidence=sure)).threshold for sure in (None, 0.8, 0.95, 0.999)
+    ]
+    assert cuts == sorted(cuts)
+    assert len(set(cuts)) == 4
+
+
+def test_weights_and_groups_count_as_the_points_they_are_worth():
+    scores, y = overlapping(6_000, 0.2)
+    plain = certify(scores, y, TPRAtTNR(0.95))
+    same = certify(scores, y, TPRAtTNR(0.95), sample_weight=np.full(6_000, 7.0))
+    assert same.threshold == plain.threshold
+    uneven = certify(scores, y, TPRAtTNR(0.95), sample_weight=np.random.default_rng(1).exponential(size=6_000))
+    assert uneven.rates.tnr > 0.95
+    # Every row ten times over, and its copies a group: no more is known than from one of each.
+    times = [np.repeat(one, 10) for one in (scores, y, np.arange(6_000))]
+    grouped = certify(*times[:2], TPRAtTNR(0.95), groups=times[2])
+    assert grouped.threshold == pytest.approx(plain.threshold, abs=1e-9)
+    assert certify(*times[:2], TPRAtTNR(0.95)).threshold < plain.threshold
+
+
+def test_groups_of_uneven_size_are_worth_fewer_than_their_number():
+    signs = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
+    assert points_of_groups(signs, np.array([0, 0, 1, 2, 3, 4])) == pytest.approx((9 / 5, 3.0))
+
+
+def test_a_precision_elsewhere_is_asked_of_the_rows_as_they_are():
+    """Half as many positives there: the same rates must keep a higher precision here."""
+    scores, y = overlapping()
+    found = certify(scores, y, at_prevalence(RecallAtPrecision(0.7), 0.025))
+    assert found.kept
+    assert truth(found.threshold, 0.025)["precision"] >= 0.7
+    assert found.threshold > certify(scores, y, RecallAtPrecision(0.7)).threshold
+
+
+def test_what_cannot_be_promised_is_said_with_numbers():
+    scores, y = overlapping(400, 0.2)
+    found = certify(scores, y, RecallAtPrecision(0.95))
+    assert not found.kept
+    assert "a precision of at least 0.95 (with a confidence of 0.9)" in found.message
+    assert "would be needed (there are" in found.message or "Ask for less" in found.message
+    few = certify(scores[:30], y[:30], TPRAtTNR(0.99))
+    assert not few.kept, "thirty rows cannot prove a TNR of 0.99"
+
+
+def test_the_number_of_rows_said_to_be_needed_is_enough():
+    rates, points = Rates(0.5, 0.995, 0.1), (20.0, 180.0)
+    message = bound_message(TPRAtTNR(0.99), rates, points)
+    needed = float(message.split("positives and ")[1].split(" negatives")[0].replace(",", ""))
+    assert bound_message(TPRAtTNR(0.99), rates, (needed / 9, needed * 1.01)) is None
+    assert bound_message(TPRAtTNR(0.99), rates, (needed / 9, needed * 0.95)) is not None
+
+
+def test_a_measure_without_bounds_is_cut_where_it_is_best():
+    scores, y = overlapping(2_000, 0.2)
+    found = certify(scores, y, "f1")
+    assert found.kept
+    assert found.message is None
+    values = [FBeta().score(y, scores > cut) for cut in np.quantile(scores, np.linspace(0.01, 0.99, 200))]
+    assert FBeta().score(y, scores > found.threshold) >= max(values)
+
+
+def test_a_confidence_for_another_bound_is_refused():
+    @dataclasses.dataclass(frozen=True)
+    class Odd(FBeta):
+        def constraints(self, prevalence):
+            return (Constraint("a sum of at least 1", -1.0, 1.0, 0.5, 0.0, 0.9),)
+
+    with pytest.raises(ValueError, match="a bound on the TPR, the TNR or the precision; not for a sum"):
+        certify(*overlapping(500), Odd())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scores": np.ones((4, 2))}, "take the column of the positive class"),
+        ({"scores": [0.0, 1.0, np.nan, 2.0]}, "NaN"),
+        ({"y": [1, 1, 1, 1]}, "two classes; it holds 1"),
+        ({"pos_label": 7}, "pos_label=7 is not among"),
+        ({"sample_weight": [1, 1, -1, 1]}, "0 or more per row"),
+        ({"sample_weight": [0, 1, 0, 1]}, "All rows of one class"),
+        ({"groups": [1, 2]}, "groups has shape"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    good = {"scores": [0.0, 1.0, 2.0, 3.0], "y": [0, 1, 0, 1], "measure": "f1"}
+    with pytest.raises(ValueError, match=message):
+        certify(**(good | change))
+
+
+def test_pos_label_turns_the_classes_round():
+    scores, y = overlapping(2_000, 0.3)
+    found = certify(-scores, y, TPRAtTNR(0.9), pos_label=False)
+    assert np.mean(-scores[y] <= found.threshold) >= 0.9
+
+
+@pytest.mark.parametrize("points", [(40.0, 400.0), (2_000.0, 50_000.0)])
+def test_intervals_cover_as_often_as_they_say(points):
+    """Rates of fixed models: Clopper and Pearson's cover at least, and the measure's about as often."""
+    rng = np.random.default_rng(0)
+    true = Rates(0.8, 0.95, 0.1)
+    inside = np.zeros(3)
+    for _ in range(400):
+        seen = Rates(*(rng.binomial(int(n), rate) / n for n, rate in zip(points, true[:2], strict=True)), 0.1)
+        found = rates_interval(seen, FBeta(), points)
+        real = (*true[:2], float(FBeta().value(*true)))
+        inside += [low <= value <= high for (low, high), value in zip(found[:3], real, strict=True)]
+    assert (inside >= 400 * 0.92).all()
+    assert inside[2] <= 400 * 0.985
+
+
+def test_intervals_have_the_confidence_of_the_bounds():
+    assert rates_interval(Rates(0.5, 0.9, 0.1), FBeta(), (100.0, 900.0)).confidence == 0.95
+    assert rates_interval(Rates(0.5, 0.9, 0.1), TPRAtTNR(0.8, confidence=0.8), (100.0, 900.0)).confidence == 0.8
+
+
+def test_rates_of_the_training_rows_are_taken_for_too_high():
+    rates, points = Rates(0.8, 0.9, 0.1), (500.0, 4_500.0)
+    fresh, trained = (rates_interval(rates, FBeta(), points, fitted) for fitted in (0, 10))
+    assert trained.tpr[0] < fresh.tpr[0]
+    assert trained.tpr[1] < fresh.tpr[1]
+    assert trained.value[1] < fresh.value[1]

@@ -1,0 +1,163 @@
+"""Few rows are learned from at once: what is chosen, what is not let through, and what is not imported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+
+from ratewise import MeasureClassifier
+from ratewise.measures import FBeta, GMean
+from ratewise.solvers import LinearModel, Task
+from ratewise.solvers.logistic import PenalizedLogistic
+from ratewise.solvers.sharpen import BatchRun
+from ratewise.training.memory import ArraySource
+from ratewise.training.rows import folds_of_rows
+from ratewise.training.selection import SelectionPlan, batch_starts
+from ratewise.training.source import ALL_ROWS, Statistics
+from ratewise.training.trainer import _beside_common_rows
+
+
+def a_problem(n=600, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, X[:, 0] - X[:, 1] + rng.standard_normal(n) > 1.5
+
+
+def trained(starts, X, positive, *, wanted=None, rounds=2):
+    source = ArraySource(X, np.where(positive, 1.0, -1.0), np.random.default_rng(0))
+    transform = source.transform(standardize=True, whiten=False)
+    rows = source.transformed(transform, 5)
+    run = BatchRun(starts, Task(FBeta(), X.shape[1]), 0.05, rounds=rounds, wanted=wanted)
+    return rows.train([(ALL_ROWS, run)])[0]
+
+
+@pytest.mark.parametrize("of", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("C", [0.003, 3.0])
+def test_a_penalized_start_is_scikit_learns_solution(of, C):
+    X, positive = a_problem()
+    X /= X.std(axis=0) if of is np.asarray else np.sqrt((X * X).mean(axis=0))
+    X -= X.mean(axis=0) if of is np.asarray else 0.0
+    (candidate,) = trained([PenalizedLogistic(0.0, C)], of(X), positive, rounds=0).candidates
+    theirs = LogisticRegression(C=C, tol=1e-8).fit(X, positive)
+    assert candidate.model.weights == pytest.approx(theirs.coef_[0], abs=0.02)
+    assert candidate.model.intercept == pytest.approx(theirs.intercept_[0], abs=0.02)
+
+
+def test_only_the_wanted_stages_are_made_and_as_they_would_be_among_all():
+    X, positive = a_problem()
+    starts = [PenalizedLogistic(1.0, 3.0), PenalizedLogistic(0.0, 3.0)]
+    everything = {one.stage: one.model for one in trained(starts, X, positive).candidates}
+    assert len(everything) == 4
+    last = f"{starts[-1].label}, sharpened 2"
+    (only,) = trained(starts, X, positive, wanted=(last,)).candidates
+    assert only.stage == last
+    assert only.model.weights == pytest.approx(everything[last].weights, rel=0.05, abs=0.01)
+    assert trained(starts, X, positive, wanted=()).finished
+
+
+def test_the_start_to_sharpen_from_suits_the_measure():
+    assert batch_starts(FBeta(), 0.1)[-1] == PenalizedLogistic(0.0, 3.0)
+    assert batch_starts(GMean(), 0.1)[-1] == PenalizedLogistic(1.0, 3.0)
+
+
+def statistics_of(rows, columns=5, share=0.1, *, in_memory=True):
+    positive = round(share * rows)
+    weights = float(positive), float(rows - positive)
+    return Statistics(rows, positive, *weights, weights, columns, rows * columns, False, None, in_memory)
+
+
+@pytest.mark.parametrize(
+    ("statistics", "folds"),
+    [
+        (statistics_of(2_000), 5),
+        (statistics_of(30_000), 3),  # points in plenty
+        (statistics_of(40_000), 2),
+        (statistics_of(40_000, share=0.001), 5),
+        (statistics_of(41_000), None),
+        (statistics_of(2_000, in_memory=False), None),
+        (statistics_of(20_000, columns=1_000), None),  # 80 MB
+    ],
+)
+def test_few_rows_in_memory_are_learned_from_at_once(statistics, folds):
+    plan = SelectionPlan.of(statistics, FBeta(), None)
+    assert plan.batch == (folds is not None)
+    assert folds is None or plan.folds == folds
+    assert not SelectionPlan.of(statistics, FBeta(), None, own_choice=False).batch
+
+
+def test_equal_rows_share_a_fold_and_different_ones_are_dealt_evenly():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, size=(4_000, 3)).astype(np.float32)  # 729 different rows
+    codes = rng.random(4_000) < 0.1
+    for rows in (X, sparse.csr_matrix(X)):
+        given = folds_of_rows(rows, None, codes, 5, np.random.default_rng(0))
+        _, number = np.unique(X, axis=0, return_inverse=True)
+        assert all(np.unique(given.fold_of_row[number == k]).size == 1 for k in range(number.max() + 1))
+        assert np.bincount(given.fold_of_row) == pytest.approx(np.full(5, 800), rel=0.1)
+        assert np.bincount(given.fold_of_row[codes]) == pytest.approx(np.full(5, codes.sum() / 5), rel=0.2)
+        assert given.common.size == 0
+
+
+def test_rows_that_come_often_are_spread_over_the_folds():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2_000, 3)).astype(np.float32)
+    X[:500], X[500:510] = 0.0, 1.0
+    given = folds_of_rows(X, None, np.arange(2_000) % 2 == 0, 5, rng)
+    assert np.bincount(given.fold_of_row[:500]).min() > 70
+    assert np.unique(given.fold_of_row[500:510]).size == 1
+    assert given.common.tolist() == [0]
+
+
+def test_different_rows_may_lie_anywhere_and_so_may_a_class_of_one_row():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 2))
+    codes = np.arange(100) < 10
+    assert folds_of_rows(X, None, codes, 5, rng).fold_of_row is None
+    X[:10] = 1.0
+    assert folds_of_rows(np.repeat(X, 20, axis=0), None, np.repeat(codes, 20), 5, rng).fold_of_row is not None
+    few = np.concatenate([np.ones((3, 2)), rng.standard_normal((997, 2))])
+    assert folds_of_rows(few, None, np.arange(1_000) < 3, 5, rng).fold_of_row is None
+
+
+def test_a_threshold_keeps_common_rows_on_the_side_where_folds_put_them():
+    folds = [LinearModel(np.array([1.0]), shift) for shift in (-0.1, 0.0, 0.1)]
+    row = np.array([[1.0]])
+    assert _beside_common_rows(0.9, LinearModel(np.array([1.0]), 0.0), folds, row) == 0.9
+    called = _beside_common_rows(0.9, LinearModel(np.array([1.0]), -0.2), folds, row)
+    assert 0.7 < called < 0.8
+    not_called = _beside_common_rows(1.05, LinearModel(np.array([1.0]), 0.2), folds, row)
+    assert 1.2 < not_called < 1.3
+    assert _beside_common_rows(0.5, folds[0], folds, None) == 0.5
+
+
+def test_the_rates_of_wide_rows_are_those_of_new_rows():
+    """More columns than rows: centred with the validation rows, scores of those would all be shifted."""
+    gaps = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        positive = rng.random(1_200) < 0.15
+        X = rng.standard_normal((1_200, 1_500))
+        X[positive, :40] += 0.5
+        fitted = MeasureClassifier("gmean", random_state=0).fit(X[:200], positive[:200])
+        called, new = fitted.predict(X[200:]), positive[200:]
+        gaps.append([fitted.rates_.tpr - called[new].mean(), fitted.rates_.tnr - (~called[~new]).mean()])
+    assert np.abs(np.mean(gaps, axis=0)).max() < 0.15
+
+
+def test_numba_is_not_imported_for_few_rows():
+    code = (
+        "import sys, numpy as np\n"
+        "from ratewise import MeasureClassifier\n"
+        "X = np.random.default_rng(0).normal(size=(300, 4))\n"
+        "model = MeasureClassifier(random_state=0).fit(X, X[:, 0] > 1)\n"
+        "model.predict(X), model.score(X, X[:, 0] > 1)\n"
+        "sys.exit('numba' in sys.modules)\n"
+    )
+    path = os.pathsep.join(path for path in sys.path if path)
+    assert subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}).returncode == 0
