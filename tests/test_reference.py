@@ -66,3 +66,8 @@ def test_the_examples_run(room, monkeypatch, tmp_path):
     for module in modules_of(room):
         if inspect.getsourcefile(module):
             assert doctest.testmod(module).failed == 0
+
+
+def test_every_page_stands_in_the_navigation_of_the_site():
+    named = set(re.findall(r"^ +- .+: ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"} <= named

@@ -37,8 +37,13 @@ def media(browser, **features):
 def test_text_stands_out(page, scheme):
     media(page, prefers_color_scheme=scheme)
     page.run("localStorage.clear(); location.reload()")  # the theme remembers the scheme of the last visit
-    time.sleep(0.8)
-    assert page.run("return document.body.dataset.mdColorScheme") == {"light": "default", "dark": "slate"}[scheme]
+    wanted = {"light": "default", "dark": "slate"}[scheme]
+    for _ in range(40):
+        time.sleep(0.25)
+        if page.run("return document.body?.dataset.mdColorScheme") == wanted:
+            break
+    assert page.run("return document.body.dataset.mdColorScheme") == wanted
+    time.sleep(0.4)  # colours fade from one scheme to the other
     lowest = page.run(CONTRAST)
     media(page)
     assert lowest["ratio"] >= 4.5, lowest

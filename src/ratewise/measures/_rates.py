@@ -58,6 +58,12 @@ class RatesInterval(NamedTuple):
     """The (low, high) between which a model's rates on new rows lie, each with this confidence.
 
     ``value`` is that of the measure. Rows are taken to be drawn alike and, but for groups, independently.
+
+    Examples
+    --------
+    >>> from ratewise.measures import RatesInterval
+    >>> RatesInterval(tpr=(0.8, 0.9), tnr=(0.97, 0.99), value=(0.7, 0.8), confidence=0.95).tpr
+    (0.8, 0.9)
     """
 
     tpr: tuple[float, float]
