@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratewise.kernels.sums import bin_bent_scores, bin_scores, count_called, mean_and_spread, score_rows
+from ratewise.kernels.passes import bin_bent_scores, bin_scores, count_called, mean_and_spread, score_rows
 
 quick = settings(deadline=None, max_examples=60)
 eighths = st.integers(-80, 80).map(lambda number: number / 8)  # exact in binary, so that edges are met

@@ -15,8 +15,7 @@ from scipy.special import betainc, betaincinv
 from ..measures import Constraint, Measure, Rates, RatesInterval, get_measure
 from .base import Scores
 from .calibrate import Calibration, calibrated
-from .constraints import constraint_slack
-from .threshold import Cuts, Points, best_threshold, effective_points, rates_at
+from .threshold import Cuts, Points, best_threshold, constraint_slack, effective_points, rates_at
 
 # A precision is tested at numbers of calls that grow by this factor. The first of them lies this share of the way,
 # on a log scale, from the fewest calls that could prove it to the most that could have it: with fewer calls a test
