@@ -165,8 +165,8 @@ def fold_of_each_row(X: Any, folds: int) -> NDArray[np.uint64]:
     if sparse.issparse(X):
         hash_csr_rows(np.asarray(X.data, dtype=np.float32).view(np.uint32), X.indices, X.indptr, hashes)
     else:
-        bits = np.uint64 if X.dtype == np.float64 else np.uint32
-        hash_dense_rows(np.ascontiguousarray(X).view(bits), hashes)
+        # A float64 is two words: of a short number only the upper bits are set, and products lose those.
+        hash_dense_rows(np.ascontiguousarray(X).view(np.uint32), hashes)
     return hashes % np.uint64(folds)
 
 
