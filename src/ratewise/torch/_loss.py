@@ -34,8 +34,8 @@ class MeasureLoss(nn.Module):
     little by little. Every ``refresh`` steps it takes from these counts the best threshold, the two rates at it,
     and the measure's slopes at these rates, the class weights of the next steps. The first
     ``sharpen_after`` steps have weighted cross-entropy. Later ones have a sigmoid reward around the threshold,
-    bounded as the measure is: rows that the network cannot classify no longer dominate the gradient. A network that
-    classifies nearly all of its training rows has no such rows, and keeps cross-entropy, which widens its margins.
+    bounded as the measure is: rows that the network cannot classify no longer dominate the gradient. A network
+    that classifies nearly all of its training rows has no such rows: it keeps cross-entropy, and margins grow.
 
     Choose the threshold on validation rows at the end: :func:`best_threshold`.
 
