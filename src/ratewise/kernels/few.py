@@ -84,7 +84,7 @@ def mean_and_spread(scores: NDArray[Any]) -> tuple[float, float]:
 def bin_scores(
     scores: NDArray[Any], signed_weights: NDArray[Any], low: float, width: float, weights: NDArray[np.float64]
 ) -> None:
-    """Add each point's weight to the bin of its score: ``weights[0]`` of negatives, ``weights[1]`` of positives."""
+    """Add each point's weight to the bin of its score: ``weights[0]`` negatives, ``weights[1]`` positives."""
     if scores.size > FEW_VALUES:
         from .sums import bin_scores as compiled
 
