@@ -14,6 +14,7 @@ from scipy import sparse
 
 from ._cache import njit
 from ._operations import named_by_fingerprint, prefetch_row, standardize_row, whiten_rows
+from .few import bits_of
 from .rows import VECTOR_BYTES, WHITENED_TOGETHER
 
 # Rows asked for before they are needed: whitening takes longer, so that fewer do.
@@ -163,10 +164,9 @@ def fold_of_each_row(X: Any, folds: int) -> NDArray[np.uint64]:
         return np.zeros(X.shape[0], dtype=np.uint64)
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     if sparse.issparse(X):
-        hash_csr_rows(np.asarray(X.data, dtype=np.float32).view(np.uint32), X.indices, X.indptr, hashes)
+        hash_csr_rows(bits_of(np.asarray(X.data, dtype=np.float32)), X.indices, X.indptr, hashes)
     else:
-        # A float64 is two words: of a short number only the upper bits are set, and products lose those.
-        hash_dense_rows(np.ascontiguousarray(X).view(np.uint32), hashes)
+        hash_dense_rows(bits_of(np.ascontiguousarray(X)), hashes)
     return hashes % np.uint64(folds)
 
 
