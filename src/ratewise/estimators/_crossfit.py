@@ -144,10 +144,14 @@ class CrossFitter:
     n_jobs: int | None
 
     @cached_property
+    def validation_rows(self) -> NDArray[np.intp]:
+        """The places of the validation rows, fold after fold."""
+        return np.concatenate([fold[1] for fold in self.rows.folds])
+
+    @cached_property
     def signed_weights(self) -> NDArray[np.float64]:
         """The sample weights of the validation rows, fold after fold, negative for the negative class."""
-        rows = self.rows
-        validation = np.concatenate([fold[1] for fold in rows.folds])
+        rows, validation = self.rows, self.validation_rows
         weights = np.ones(validation.size) if rows.sample_weight is None else rows.sample_weight[validation]
         signed: NDArray[np.float64] = np.where(rows.y[validation] == rows.positive, weights, -weights)
         return signed
