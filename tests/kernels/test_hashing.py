@@ -88,7 +88,7 @@ def test_the_places_of_the_entries_matter():
         pytest.param(lambda rng: 2.0 ** rng.integers(-60, 60, size=(20_000, 4)), id="powers of two"),
     ],
 )
-def test_the_bit_that_halves_go_by_is_fair_and_knows_nothing_of_the_entries(hashes_of, rows):
+def test_the_bit_that_two_folds_go_by_is_fair_and_independent_of_the_entries(hashes_of, rows):
     X = np.unique(rows(np.random.default_rng(0)), axis=0)
     half = hashes_of(X) % np.uint64(2)
     assert half.mean() == pytest.approx(0.5, abs=2.5 / np.sqrt(X.shape[0]))

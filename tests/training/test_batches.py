@@ -16,8 +16,7 @@ from ratewise.measures import FBeta, GMean
 from ratewise.solvers import LinearModel, Task
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.solvers.sharpen import BatchRun
-from ratewise.training.memory import ArraySource
-from ratewise.training.rows import folds_of_rows
+from ratewise.training.memory import ArraySource, folds_of_rows
 from ratewise.training.selection import SelectionPlan, batch_starts
 from ratewise.training.source import ALL_ROWS, Statistics
 from ratewise.training.trainer import _beside_common_rows

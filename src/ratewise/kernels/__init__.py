@@ -29,18 +29,18 @@ from .few import (
 _HOMES = {
     "FASTMATH": "rows",
     "add_rows": "_operations",
-    "bin_bent_scores": "sums",
-    "fold_of_each_row": "order",
-    "gather_whitened": "order",
-    "hash_csr_rows": "order",
-    "hash_dense_rows": "order",
+    "bin_bent_scores": "passes",
+    "fold_of_each_row": "passes",
+    "gather_whitened": "passes",
+    "hash_csr_rows": "passes",
+    "hash_dense_rows": "passes",
     "learn": "update",
-    "mix_evenly": "order",
+    "mix_evenly": "passes",
     "model_places": "update",
     "njit": "_cache",
-    "padded_triangle": "order",
+    "padded_triangle": "passes",
     "row_dot": "_operations",
-    "score_rows": "sums",
+    "score_rows": "passes",
 }
 
 
