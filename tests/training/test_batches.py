@@ -90,6 +90,19 @@ def test_few_rows_in_memory_are_learned_from_at_once(statistics, folds):
     assert not SelectionPlan.of(statistics, FBeta(), None, own_choice=False).batch
 
 
+def test_a_bound_is_certified_in_batches_too_and_by_the_models_of_the_folds():
+    rng = np.random.default_rng(0)
+    y = rng.random(3_000) < 0.2
+    X = rng.standard_normal((3_000, 4)) + 1.5 * y[:, np.newaxis]
+    new_y = rng.random(200_000) < 0.2
+    new_X = rng.standard_normal((200_000, 4)) + 1.5 * new_y[:, np.newaxis]
+    fitted = MeasureClassifier("recall-at-precision-0.9", random_state=0).fit(X, y)
+    called = fitted.predict(new_X)
+    assert fitted.constraints_met_
+    assert new_y[called].mean() >= 0.9
+    assert called[new_y].mean() > 0.8
+
+
 def test_equal_rows_share_a_fold_and_different_ones_are_dealt_evenly():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, size=(4_000, 3)).astype(np.float32)  # 729 different rows

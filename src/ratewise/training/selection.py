@@ -64,7 +64,7 @@ class SelectionPlan(NamedTuple):
         least = (enough if plenty else few, 3 if constrained else 1)
         folds, starts = _within_budget(_effort(statistics, plenty), *least)
         # A model of all rows has no out-of-fold scores: under a bound it is the mean of the folds' models.
-        batch = own_choice and not certifies(measure) and _few_enough_for_batches(statistics)
+        batch = own_choice and _few_enough_for_batches(statistics)
         if batch:
             folds = _folds_of_batches(statistics.rows) if plenty else config.FOLDS
         small = starts > least[1]
