@@ -219,10 +219,10 @@ def test_a_confidence_for_another_bound_is_refused():
     ("change", "message"),
     [
         ({"scores": np.ones((4, 2))}, "take the column of the positive class"),
-        ({"scores": [0.0, 1.0, np.nan, 2.0]}, "NaN"),
-        ({"y": [1, 1, 1, 1]}, "two classes; it holds 1"),
+        ({"scores": [0.0, 1.0, np.nan, 2.0]}, "not finite"),
+        ({"y": [1, 1, 1, 1]}, "two classes, both of them; it holds 1"),
         ({"pos_label": 7}, "pos_label=7 is not among"),
-        ({"sample_weight": [1, 1, -1, 1]}, "0 or more per row"),
+        ({"sample_weight": [1, 1, -1, 1]}, "numbers of 0 or more"),
         ({"sample_weight": [0, 1, 0, 1]}, "All rows of one class"),
         ({"groups": [1, 2]}, "groups has shape"),
     ],

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from ratewise.measures import Constrained, FBeta, PrecisionAtRecall, RecallAtPrecision, TPRAtTNR
 from ratewise.solvers import best_threshold
-from ratewise.solvers.constraints import constraint_slack
+from ratewise.solvers.threshold import constraint_slack
 
 
 def overlapping(positives, negatives, seed=0, shift=2.0):

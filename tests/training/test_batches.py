@@ -16,8 +16,7 @@ from ratewise.measures import FBeta, GMean
 from ratewise.solvers import LinearModel, Task
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.solvers.sharpen import BatchRun
-from ratewise.training.memory import ArraySource
-from ratewise.training.rows import folds_of_rows
+from ratewise.training.memory import ArraySource, folds_of_rows
 from ratewise.training.selection import SelectionPlan, batch_starts
 from ratewise.training.source import ALL_ROWS, Statistics
 from ratewise.training.trainer import _beside_common_rows
@@ -89,6 +88,19 @@ def test_few_rows_in_memory_are_learned_from_at_once(statistics, folds):
     assert plan.batch == (folds is not None)
     assert folds is None or plan.folds == folds
     assert not SelectionPlan.of(statistics, FBeta(), None, own_choice=False).batch
+
+
+def test_a_bound_is_certified_in_batches_too_and_by_the_models_of_the_folds():
+    rng = np.random.default_rng(0)
+    y = rng.random(3_000) < 0.2
+    X = rng.standard_normal((3_000, 4)) + 1.5 * y[:, np.newaxis]
+    new_y = rng.random(200_000) < 0.2
+    new_X = rng.standard_normal((200_000, 4)) + 1.5 * new_y[:, np.newaxis]
+    fitted = MeasureClassifier("recall-at-precision-0.9", random_state=0).fit(X, y)
+    called = fitted.predict(new_X)
+    assert fitted.constraints_met_
+    assert new_y[called].mean() >= 0.9
+    assert called[new_y].mean() > 0.8
 
 
 def test_equal_rows_share_a_fold_and_different_ones_are_dealt_evenly():

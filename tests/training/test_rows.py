@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.solvers.state import NOTHING_SEEN, Summary
+from ratewise.solvers.state import NOTHING_SEEN, Summary, summarize
 from ratewise.training import rows as rows_module
-from ratewise.training.rows import ArrayRows, ShuffledBlocks, summarize
+from ratewise.training.rows import ArrayRows, ShuffledBlocks
 from ratewise.transforms import Standardizer, Whitener
 
 quick = settings(deadline=None, max_examples=60)

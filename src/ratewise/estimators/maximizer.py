@@ -28,10 +28,9 @@ from ._crossfit import (
     weight_keyword,
 )
 from ._ensemble import EnsembleMember, choose_threshold, weighted_mean
-from ._fits import check_prevalence
+from ._fits import check_prevalence, warn_of_constraints
 from ._notebook import NotebookCard
-from ._settings import warn_of_constraints
-from ._validation import group_numbers, positive_label, two_class_targets
+from ._targets import group_numbers, positive_label, two_class_targets
 
 _RESPONSES = ("auto", "decision_function", "predict_proba")
 

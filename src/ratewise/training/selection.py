@@ -70,7 +70,7 @@ class SelectionPlan(NamedTuple):
         least = (enough if plenty else few, max(plainest, 1 + second))
         folds, starts = _within_budget(_effort(size, plenty), *least)
         # A model of all rows has no out-of-fold scores: under a bound it is the mean of the folds' models.
-        batch = own_choice and not certifies(measure) and _few_enough_for_batches(statistics)
+        batch = own_choice and _few_enough_for_batches(statistics)
         if batch:
             folds = _folds_of_batches(statistics.rows) if plenty else config.FOLDS
         small = starts > plainest
