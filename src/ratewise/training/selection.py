@@ -114,8 +114,8 @@ def _effort(size: float, plenty: bool) -> float:
     return min(max(math.log(many / size) / math.log(many / few), 0.0), 1.0)
 
 
-# Folds and starts to choose from, the dearest first: no two neighbours differ by more than a factor of two. One fold
-# is for plenty of points only. Two are no step: models of half the rows are worse than one of all.
+# Folds and starts to choose from, the dearest first: no two neighbours differ by more than a factor of two. One
+# fold is for plenty of points only. Two are no step: models of half the rows are worse than one of all.
 _LADDER = (
     *((config.FOLDS, starts) for starts in (7, 6, 5, 4, 3)),
     *((4, 3), (3, 3), (3, 2), (1, 3), (3, 1), (1, 2), (1, 1)),
