@@ -230,7 +230,7 @@ def _agrees(seen: float, rows: int, interval: tuple[float, float], claimed: floa
 
 
 def probabilities(name: str, splits: int, folder: Path) -> dict[str, Any]:
-    """Log loss and calibration error beside calibrated logistic regression, and what the order of the rows allows."""
+    """Compare log loss and calibration error with calibrated logistic regression, and what the orders allow."""
     found: dict[str, Any] = {}
     problem = datasets.load(name, folder)
     rows: dict[str, list[list[float]]] = {"f1": [], "gmean": []}

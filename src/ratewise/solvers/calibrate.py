@@ -120,13 +120,12 @@ class _Rows(NamedTuple):
     @classmethod
     def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any], points: float) -> _Rows:
         """Return scores with weights that add up to ``points``."""
-        places: NDArray[Any]
         if scores.size > _MANY_SCORES:
             bins = _bins_of_both(scores, signed_weights)
             weights = bins.empty()
             bins.add(scores, signed_weights, weights)
             occupied = np.flatnonzero(weights.any(axis=0))
-            places, weights = bins.low + bins.width * (occupied + 0.5), weights[:, occupied]
+            places, weights = bins.low + bins.width * (occupied.astype(np.float64) + 0.5), weights[:, occupied]
         else:
             places, where = np.unique(scores.astype(np.float64), return_inverse=True)
             weights = np.array([np.bincount(where, np.maximum(side * signed_weights, 0.0)) for side in (-1, 1)])
