@@ -256,7 +256,8 @@ def probabilities(name: str, splits: int, folder: Path) -> dict[str, Any]:
 
 def least_log_loss(y: np.ndarray, shares: np.ndarray) -> float:
     """The log loss of the best rising curve for these very rows: what their order alone decides."""
-    best = IsotonicRegression(y_min=0.0, y_max=1.0).fit_transform(shares, y)
+    ranks = np.unique(shares, return_inverse=True)[1]  # shares may be too small to divide by
+    best = IsotonicRegression(y_min=0.0, y_max=1.0).fit_transform(ranks, y)
     return float(log_loss(y, np.clip(best, 1e-12, 1.0 - 1e-12)))
 
 
