@@ -15,7 +15,7 @@ from .threshold import ScoreBins
 
 _BINS = _MANY_SCORES = 8192
 _REACH = 6.0  # standard deviations from the mean of a class
-_GROUPS = 256
+_GROUPS = 200
 _KNOTS = 15
 _POINTS_PER_KNOT = 5.0  # of the rarer class
 _LEAST_SLOPE = 0.01  # log odds per spread of the scores; a curve must rise
@@ -95,8 +95,8 @@ def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float
         odds = columns @ found
         curvature = _curvature(columns, weights, odds)
         free = found > least + 1e-9
-        within = np.ix_(free, free)
-        parameters = np.trace(np.linalg.solve(_solvable(curvature + penalty)[within], curvature[within]))
+        matrix = _only(free, _solvable(curvature + penalty))
+        parameters = np.trace(np.linalg.solve(matrix, curvature * free[:, np.newaxis]) * free)
         value = _lost(weights, targets, odds) + _worth(1) * float(parameters)
         if value < best_value:
             best, best_value = found, value
@@ -253,7 +253,7 @@ def _newton(
         while (lowest := loss(found + step)) > before + 1e-9 and float(np.abs(step).max()) > 1e-9:
             step *= 0.5
         found = found + step
-        if before - lowest < 1e-4:  # no likelihood that tells
+        if before - lowest < 1e-3:  # no likelihood that tells
             break
     return found
 
@@ -264,15 +264,19 @@ def _step_within(
     """Return Newton's step; coefficients that it would take below their least stop there."""
     stopped = (least >= 0.0) & (gradient <= 0.0)
     while True:
-        step = np.where(stopped, least, 0.0)
-        step[~stopped] = np.linalg.solve(
-            curvature[np.ix_(~stopped, ~stopped)],
-            gradient[~stopped] - curvature[np.ix_(~stopped, stopped)] @ least[stopped],
-        )
+        forced = np.where(stopped, least, 0.0)
+        step = np.linalg.solve(_only(~stopped, curvature), np.where(stopped, least, gradient - curvature @ forced))
         beyond = ~stopped & (step < least)
         if not beyond.any():
             return step
         stopped |= beyond
+
+
+def _only(free: NDArray[np.bool_], curvature: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the curvature of free coefficients; the others have ones on the diagonal alone."""
+    found: NDArray[np.float64] = curvature * np.outer(free, free)
+    found[~free, ~free] = 1.0
+    return found
 
 
 def _lost(weights: NDArray[np.float64], targets: NDArray[np.float64], odds: NDArray[np.float64]) -> float:
