@@ -157,8 +157,8 @@ def test_missing_skl2onnx_gives_the_pip_line(monkeypatch):
 def test_probabilities_agree_on_every_row(positive):
     X, y = rows(labels=("a", "b"))
     classifier = fitted(X, y, pos_label=positive)
-    curve = [[1.5, -0.3, 0.4, 1.7, 0.2]]  # of two slopes, as beta calibration finds
-    for calibration in (classifier.calibration_, np.array(curve)):
+    line, curve = [[1.5, -0.3]], [[1.5, -0.3, -1.0, -1.2, 0.5, 2.0]]
+    for calibration in (classifier.calibration_, np.array(line), np.array(curve)):
         classifier.calibration_ = calibration
         found = session_of(classifier).run(["probability"], {"X": X})[0]
         np.testing.assert_allclose(found, classifier.predict_proba(X), rtol=1e-9, atol=1e-12)

@@ -153,23 +153,23 @@ def _add_probability(
         add(kind, names, output, **attributes)
         return output
 
-    curves = [Calibration(*map(float, numbers)) for numbers in classifier.calibration_]
+    curves = [Calibration.of_numbers(numbers) for numbers in classifier.calibration_]
     if len(curves) > 1:
         slopes = constant("DOUBLE", [1, len(curves)], [one.slope for one in curves])
-        constants = constant("DOUBLE", [1, len(curves)], [one.constant + one.shift for one in curves])
+        constants = constant("DOUBLE", [1, len(curves)], [one.constant for one in curves])
         odds = made("Add", made("Mul", scores, slopes), constants)
         add("Softmax", [odds.full_name], probability, axis=1)
         return
     (curve,) = curves
     second = made("Gather", scores, constant("INT64", [1], [1]), axis=1)
     odds = made("Add", made("Mul", second, curve.slope), curve.constant)
-    if not curve.is_line:
-        # log(1 + e^z), in operations that runtimes have for doubles; of -z it is z less.
-        small = made("Log", made("Add", made("Exp", made("Neg", made("Abs", odds))), 1.0))
-        soft = made("Add", made("Relu", odds), small)
-        below = made("Mul", made("Sub", soft, odds), curve.below)
-        odds = made("Sub", made("Mul", soft, curve.above), below)
-    share = made("Sigmoid", made("Add", odds, curve.shift))
+    if curve.knots:
+        knots = constant("DOUBLE", [1, len(curve.knots)], list(curve.knots))
+        gains = constant("DOUBLE", [len(curve.gains), 1], list(curve.gains))
+        at_the_cut = constant("DOUBLE", [1, len(curve.knots)], [max(-knot, 0.0) for knot in curve.knots])
+        beyond = made("Sub", made("Relu", made("Sub", second, knots)), at_the_cut)
+        odds = made("Add", odds, made("MatMul", beyond, gains))
+    share = made("Sigmoid", odds)
     add("Concat", [made("Sub", 1.0, share).full_name, share.full_name], probability, axis=1)
 
 

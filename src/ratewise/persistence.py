@@ -330,7 +330,7 @@ def _require_sound(classifier: MeasureClassifier, name: str) -> None:
         and _is_array(classifier.intercept_, (n_models,))
         and (isinstance(classifier.rates_, Rates) if two else several)
         and (names is None or names.shape == (n_features,))
-        and _is_array(getattr(classifier, "calibration_", np.zeros((n_models, 5))), (n_models, 5))
+        and _is_calibration(getattr(classifier, "calibration_", np.zeros((n_models, 2))), n_models)
         and dataclasses.is_dataclass(classifier.solver_)
         and _is_text(classifier.stages_)
         and _is_table(classifier.history_)
@@ -346,6 +346,11 @@ def _require_sound(classifier: MeasureClassifier, name: str) -> None:
 def _is_array(value: Any, shape: tuple[int, ...]) -> bool:
     right = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape
     return right and bool(np.isfinite(value).all())
+
+
+def _is_calibration(value: Any, n_models: int) -> bool:
+    width = value.shape[-1] if isinstance(value, np.ndarray) and value.ndim else 0
+    return width >= 2 and width % 2 == 0 and _is_array(value, (n_models, width))
 
 
 def _is_text(value: Any) -> bool:

@@ -8,10 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, softmax
 
-from ratewise.solvers.calibrate import Calibration, calibrated, class_calibrations
+from ratewise.solvers.calibrate import Calibration, calibrated, class_calibrations, log_odds_line, stacked
 
-numbers = st.floats(0.05, 5.0)
 quick = settings(deadline=None, max_examples=60)
+
+
+@st.composite
+def curves(draw):
+    """Rising ones: slopes and the knots where they meet."""
+    n_knots = draw(st.integers(0, 4))
+    slopes = np.array(draw(st.lists(st.floats(0.05, 5.0), min_size=n_knots + 1, max_size=n_knots + 1)))
+    knots = draw(st.lists(st.floats(-9, 9), min_size=n_knots, max_size=n_knots))
+    gains = tuple(np.diff(slopes).tolist())
+    return Calibration(float(slopes[0]), draw(st.floats(-3, 3)), tuple(sorted(knots)), gains)
 
 
 def drawn(curve, rows=20_000, seed=0):
@@ -22,12 +31,34 @@ def drawn(curve, rows=20_000, seed=0):
 
 
 @quick
-@given(slope=numbers, constant=st.floats(-3, 3), below=numbers, above=numbers, shift=st.floats(-3, 3))
-def test_curves_rise_and_the_other_class_has_the_other_odds(slope, constant, below, above, shift):
-    curve = Calibration(slope, constant, below, above, shift)
+@given(curve=curves())
+def test_curves_rise_and_the_other_class_has_the_other_odds(curve):
     scores = np.linspace(-10, 10, 101)
-    assert (np.diff(curve.log_odds(scores)) > 0).all()
-    np.testing.assert_allclose(curve.of_the_other_class().log_odds(-scores), -curve.log_odds(scores), atol=1e-9)
+    odds = curve.log_odds(scores)
+    assert (np.diff(odds) > 0).all()
+    assert float(curve.log_odds(0.0)) == pytest.approx(curve.constant)
+    np.testing.assert_allclose(curve.of_the_other_class().log_odds(-scores), -odds, atol=1e-9)
+
+
+@quick
+@given(several=st.lists(curves(), min_size=1, max_size=3))
+def test_curves_stacked_are_the_same_curves(several):
+    scores = np.linspace(-10, 10, 21)
+    for numbers, curve in zip(stacked(several), several, strict=True):
+        np.testing.assert_array_equal(Calibration.of_numbers(numbers).log_odds(scores), curve.log_odds(scores))
+
+
+@quick
+@given(seed=st.integers(0, 1000), rows=st.integers(4, 400), tied=st.booleans())
+def test_whatever_the_scores_the_curve_found_rises(seed, rows, tied):
+    rng = np.random.default_rng(seed)
+    scores = rng.standard_t(2, size=rows) * 10.0 ** rng.integers(-6, 6)
+    scores = np.sign(scores) if tied else scores
+    signs = np.where(rng.random(rows) < 0.3, 1.0, -1.0)
+    signs[:2] = 1.0, -1.0
+    found = calibrated(scores, signs, rows, 0.0)
+    assert (np.cumsum([found.slope, *found.gains]) > 0).all()
+    assert np.isfinite(found.log_odds(scores)).all()
 
 
 @pytest.mark.parametrize("rows", [1_500, 40_000], ids=["rows", "bins"])
@@ -38,19 +69,40 @@ def test_a_line_is_found_where_the_log_odds_are_one(rows):
     np.testing.assert_allclose(expit(found.log_odds(grid)), expit(truth.log_odds(grid)), atol=0.08)
 
 
-def test_a_curve_is_taken_where_a_line_does_not_do():
-    truth = Calibration(2.0, 0.0, below=0.5, above=1.5)
-    found = calibrated(*drawn(truth, 40_000), 40_000, 0.0)
-    assert not found.is_line
-    grid = np.linspace(-3, 2, 11)
-    np.testing.assert_allclose(expit(found.log_odds(grid)), expit(truth.log_odds(grid)), atol=0.04)
+@pytest.mark.parametrize("rows", [3_000, 40_000], ids=["rows", "bins"])
+def test_a_curve_is_found_where_a_line_does_not_do(rows):
+    truth = Calibration(0.3, -1.5, (0.0, 1.0), (3.0, -3.0))
+    scores, signs = drawn(truth, rows)
+    found = calibrated(scores, signs, rows, 0.0)
+    grid = np.linspace(-3, 3, 13)
+    np.testing.assert_allclose(expit(found.log_odds(grid)), expit(truth.log_odds(grid)), atol=0.1)
+    line = Calibration(*log_odds_line(scores, signs))
+    assert np.abs(expit(line.log_odds(grid)) - expit(truth.log_odds(grid))).max() > 0.15
+
+
+def test_rare_positives_far_from_all_others_have_their_own_knots():
+    """One row in 500 is positive; half of these lie ten spreads away, where every second row is positive."""
+    rng = np.random.default_rng(0)
+    scores = np.concatenate([rng.normal(size=99_800), rng.normal(10.0, 0.3, size=200)])
+    signs = np.full(scores.size, -1.0)
+    signs[::1_000] = signs[-200::2] = 1.0
+    found = calibrated(scores, signs, scores.size, 5.0)
+    assert expit(found.log_odds(5.0)) == pytest.approx(0.5, abs=0.08)
+    assert expit(found.log_odds(-5.0)) == pytest.approx(0.001, abs=0.0007)
+
+
+def test_few_points_get_a_line():
+    scores, signs = drawn(Calibration(1.0, -2.0), 40)
+    scores, signs = np.append(scores, [1.0, 2.0]), np.append(np.full(40, -1.0), [1.0, 1.0])
+    assert calibrated(scores, signs, 42, 0.0).knots == ()
 
 
 def test_weights_count_rows_so_many_times():
     scores, signs = drawn(Calibration(1.0, -1.0), 1_000)
     twice = signs * np.where(np.arange(1_000) < 300, 2.0, 1.0)
     repeated = np.concatenate([scores, scores[:300]]), np.concatenate([signs, signs[:300]])
-    np.testing.assert_allclose(calibrated(scores, twice, 1_300, 0.0), calibrated(*repeated, 1_300, 0.0), rtol=1e-6)
+    found, same = calibrated(scores, twice, 1_300, 0.0), calibrated(*repeated, 1_300, 0.0)
+    np.testing.assert_allclose(stacked([found]), stacked([same]), rtol=1e-6)
 
 
 def test_classes_that_scores_part_have_finite_odds():
@@ -61,11 +113,9 @@ def test_classes_that_scores_part_have_finite_odds():
     assert share.max() < 1.0 - 1e-6
 
 
-def test_the_probability_at_the_cut_is_one_half_unless_the_scores_tell_otherwise():
-    scores, signs = drawn(Calibration(1.5, 0.0), 2_000)
-    near, far = calibrated(scores, signs, 2_000, -0.05), calibrated(scores, signs, 2_000, 1.0)
-    assert float(near.log_odds(0.0)) == 0.0
-    assert float(far.log_odds(0.0)) == pytest.approx(1.5, abs=0.3)
+def test_the_constant_is_the_log_odds_at_the_cut():
+    scores, signs = drawn(Calibration(1.5, 0.0), 20_000)
+    assert calibrated(scores, signs, 20_000, 1.0).constant == pytest.approx(1.5, abs=0.15)
 
 
 def test_many_classes_have_their_shares():
@@ -73,8 +123,8 @@ def test_many_classes_have_their_shares():
     scores = rng.normal(size=(20_000, 3)) * 2.0
     truth = softmax(0.7 * scores + [1.0, 0.0, -1.0], axis=1)
     codes = (rng.random((20_000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
-    curves = [Calibration(*one) for one in class_calibrations(scores, codes, np.ones(20_000))]
-    odds = np.column_stack([one.log_odds(scores[:, k]) for k, one in enumerate(curves)])
+    found = [Calibration.of_numbers(one) for one in class_calibrations(scores, codes, np.ones(20_000))]
+    odds = np.column_stack([one.log_odds(scores[:, k]) for k, one in enumerate(found)])
     np.testing.assert_allclose(softmax(odds, axis=1), truth, atol=0.03)
 
 

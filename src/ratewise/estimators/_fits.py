@@ -21,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 from ..measures import ConstraintWarning, Measure, Rates, RatesInterval, at_prevalence, get_measure
 from ..solvers import Sharpen, get_solver
 from ..solvers.base import History
-from ..solvers.calibrate import Calibration
+from ..solvers.calibrate import Calibration, stacked
 from ..solvers.state import LinearModel
 from ..training import ArraySource, FitConfig, FitResult, Trainer
 from ..training.memory import in_threads
@@ -210,7 +210,7 @@ def positive_sign(classes: NDArray[Any], pos_label: Any) -> float:
 def fitted_two_classes(result: FitResult, classes: NDArray[Any], pos_label: Any) -> Fitted:
     """Turn scores of the positive class into those of ``classes_[1]``."""
     if positive_sign(classes, pos_label) < 0:
-        other = np.array([Calibration(*result.calibration[0]).of_the_other_class()])
+        other = stacked([Calibration.of_numbers(result.calibration[0]).of_the_other_class()])
         result = result._replace(coef=-result.coef, intercept=-result.intercept, calibration=other)
     return Fitted(classes, result, result.message)
 
@@ -256,7 +256,8 @@ class TwoClassFit:
         result = fit_rows(self.rows, settings, model, rng, history, low_memory=self.options.low_memory)
         if self.target_prevalence is not None:
             shift = logit(self.target_prevalence) - logit(share_of_positives(self.rows))
-            calibration = result.calibration + np.array([0.0, 0.0, 0.0, 0.0, shift])
+            curve = Calibration.of_numbers(result.calibration[0])
+            calibration = stacked([curve._replace(constant=curve.constant + shift)])
             rates = result.rates._replace(prevalence=self.target_prevalence)
             result = result._replace(rates=rates, calibration=calibration)
         return fitted_two_classes(result, classes, pos_label)
@@ -334,7 +335,7 @@ class MultilabelFit:
             self.options.settings.solver,
             RatesInterval((0.0, 1.0), (0.0, 1.0), (math.nan, math.nan), 0.95),
             # The share that Laplace's rule of succession gives to what has always happened.
-            np.array([Calibration(math.log(self.checked.number + 1.0), 0.0)]),
+            stacked([Calibration(math.log(self.checked.number + 1.0), 0.0)]),
         )
 
     def _warn_of_constant_labels(self, varying: list[int]) -> None:
@@ -358,5 +359,5 @@ def joined(results: list[FitResult]) -> FitResult:
         tuple(one.stages for one in results),
         learned[0].solver,
         [one.interval for one in results],
-        np.concatenate([one.calibration for one in results]),
+        stacked([Calibration.of_numbers(one.calibration[0]) for one in results]),
     )

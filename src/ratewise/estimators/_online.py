@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from ..measures import Rates
 from ..solvers.base import History
-from ..solvers.calibrate import Calibration, log_odds_line
+from ..solvers.calibrate import Calibration, log_odds_line, stacked
 from ..solvers.certify import bound_message, rates_interval
 from ..solvers.state import LinearModel
 from ..solvers.threshold import effective_points, rates_at
@@ -97,7 +97,7 @@ class OnlineClassifier:
         seen = list(zip(rates, points, strict=True))
         message = first_message(names, (bound_message(measure, one, mine) for one, mine in seen))
         intervals = [rates_interval(one, measure, mine, coef.shape[1] + 1) for one, mine in seen]
-        as_they_are = np.array([Calibration(1.0, 0.0)] * len(models))
+        as_they_are = stacked([Calibration(1.0, 0.0)] * len(models))
         result = FitResult(coef, intercept, scale, rates, (), settings.solver, intervals, as_they_are)
         return Fitted(self._classes, result.checked(), message)
 

@@ -73,7 +73,7 @@ class LinearPrediction:
             raise AttributeError(
                 "This model knows no probabilities: it was saved before ratewise calibrated scores. Fit it again."
             )
-        curves = [Calibration(*numbers) for numbers in self.calibration_]
+        curves = [Calibration.of_numbers(numbers) for numbers in self.calibration_]
         if len(curves) == 1:
             return np.asarray(curves[0].log_odds(scores))
         return np.stack([one.log_odds(scores[..., k]) for k, one in enumerate(curves)], axis=-1)

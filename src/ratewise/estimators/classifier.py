@@ -118,9 +118,10 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         Whether the measure's bounds, if it has any, hold on new rows with the confidence it states. ``fit`` warns
         with numbers where that cannot be promised (:class:`~ratewise.ConstraintWarning`). After ``partial_fit``
         it is no promise, because the rows it goes by were learned from.
-    calibration_ : array of shape (n_models, 5)
+    calibration_ : array of shape (n_models, 2 + 2 * n_knots)
         The curve from scores to log odds behind ``predict_proba``, one per row of ``coef_``
-        (:class:`~ratewise.solvers.calibrate.Calibration`).
+        (:class:`~ratewise.solvers.calibrate.Calibration`): slope, log odds at the cut, and up to 15 knots, each
+        with the gain of the slope there.
     decision_threshold_ : float, or an array with one per label
         The probability at which ``predict`` changes its mind; not for more than two classes.
     stages_ : tuple of str

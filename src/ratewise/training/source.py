@@ -19,6 +19,7 @@ from ..measures import Measure
 from ..rewards import Reward, Sigmoid
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
 from ..solvers.batch import maximize
+from ..solvers.calibrate import stacked
 from ..solvers.certify import Decision
 from ..solvers.multiclass import MultinomialLogistic
 from ..solvers.state import Chunk, LinearModel, Summary
@@ -121,7 +122,7 @@ class FitResult(NamedTuple):
     interval: Any
     """``RatesInterval``; with several models a list of them."""
     calibration: NDArray[np.float64]
-    """The numbers of a ``Calibration`` per model."""
+    """The numbers of a ``Calibration`` per model, as :func:`stacked` has them."""
     message: str | None = None
     """One sentence if a bound of the measure cannot be promised."""
 
@@ -143,7 +144,7 @@ class FitResult(NamedTuple):
             stages,
             solver,
             decision.interval,
-            np.array([decision.calibration]),
+            stacked([decision.calibration]),
             decision.message,
         )
         return found.checked()
