@@ -25,20 +25,23 @@ def results(rng):
     X = rng.standard_normal((50, 7)).astype(np.float32)
     rows = sparse.csr_matrix(np.where(X > 0.5, X, 0.0))
     weights, scores = rng.standard_normal(50).astype(np.float32), rng.standard_normal(50)
-    turned = rng.permutation(50)
+    order = rng.permutation(50)
     mean, squares, nonzeros, of_columns = np.zeros(7), np.zeros(7), np.zeros(7), np.zeros(7)
     few.merge_column_moments(X, 0.0, mean, squares)
     few.add_column_moments(rows.data, rows.indices, nonzeros, of_columns)
     out = np.empty_like(X)
-    few.gather_standardized(X, turned, X[0], X[1], out)
+    few.gather_standardized(X, order, X[0], X[1], out)
+    bins = np.ones((2, 8))
+    few.bin_scores(scores, weights, -1.0, 0.25, bins)
     return [
-        *(mean, squares, nonzeros, of_columns, out),
+        *(mean, squares, nonzeros, of_columns, out, bins),
+        np.array(few.mean_and_spread(scores)),
         np.array(few.weight_moments(weights)),
         np.array(few.count_called(scores, weights, 0.3)),
         few.square_rows(X),
         few.square_rows(rows),
-        few.gather_weights(scores, turned),
-        few.gather_scaled(rows, turned, np.arange(1.0, 8.0), np.float32).toarray(),
+        few.gather_weights(scores, order),
+        few.gather_scaled(rows, order, np.arange(1.0, 8.0), np.float32).toarray(),
     ]
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ratewise.kernels import fold_of_each_row, hash_csr_rows, hash_dense_rows
+from ratewise.kernels.few import bits_of
 
 quick = settings(deadline=None, max_examples=40)
 MOST = 2**64
@@ -16,7 +17,7 @@ MOST = 2**64
 
 def dense_hashes(X):
     hashes = np.empty(X.shape[0], dtype=np.uint64)
-    hash_dense_rows(np.ascontiguousarray(X).view(np.uint64 if X.dtype == np.float64 else np.uint32), hashes)
+    hash_dense_rows(bits_of(np.ascontiguousarray(X if X.dtype.kind == "f" else X.astype(np.float32))), hashes)
     return hashes
 
 

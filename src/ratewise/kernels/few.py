@@ -72,6 +72,35 @@ def compiled_only() -> Iterator[None]:
         FEW_VALUES, _FEW_ROWS = kept
 
 
+def mean_and_spread(scores: NDArray[Any]) -> tuple[float, float]:
+    """Return the mean and the standard deviation."""
+    if scores.size > FEW_VALUES:
+        from .sums import mean_and_spread as compiled
+
+        return compiled(scores)  # type: ignore[no-any-return]
+    return float(scores.mean(dtype=np.float64)), float(scores.std(dtype=np.float64))
+
+
+def bin_scores(
+    scores: NDArray[Any], signed_weights: NDArray[Any], low: float, width: float, weights: NDArray[np.float64]
+) -> None:
+    """Add each point's weight to the bin of its score: ``weights[0]`` negatives, ``weights[1]`` positives."""
+    if scores.size > FEW_VALUES:
+        from .sums import bin_scores as compiled
+
+        compiled(scores, signed_weights, low, width, weights)
+        return
+    last = weights.shape[1] - 1
+    values = scores.astype(np.float64, copy=False)
+    places = np.clip((values - low) / width, 0, last).astype(np.intp)
+    # Rounding may have put a score that lies at an edge on its wrong side.
+    places += (places < last) & (values >= low + width * (places + 1))
+    places -= (places > 0) & (values < low + width * places)
+    where = (signed_weights > 0) * weights.shape[1] + places
+    added = np.bincount(where, weights=np.abs(signed_weights, dtype=np.float64), minlength=weights.size)
+    weights += added.reshape(weights.shape)
+
+
 def weight_moments(signed_weights: NDArray[Any]) -> tuple[float, float, float, float]:
     """Return the weight of all positives and of all negatives, and the squares of the weights of both."""
     if signed_weights.size > FEW_VALUES:
@@ -173,12 +202,18 @@ def evenly_mixed_classes(codes: NDArray[np.integer[Any]], rng: np.random.Generat
     return order
 
 
+def bits_of(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the bits of contiguous entries as whole numbers to hash."""
+    if values.dtype == np.float32:
+        return values.view(np.uint32)
+    bits = values.view(np.uint64)
+    return bits ^ (bits >> np.uint64(32))  # whole numbers differ in high bits alone, which products lose
+
+
 def hash_rows(X: Any) -> NDArray[np.uint64]:
     """Return a number per row, dense or sparse, from the bits of its entries: equal for equal rows."""
     values = np.ascontiguousarray(X.data if sparse.issparse(X) else X)
-    bits: NDArray[Any] = values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
-    if bits.itemsize == 8:
-        bits = bits ^ (bits >> np.uint64(32))  # whole numbers differ in high bits alone, which products lose
+    bits = bits_of(values)
     if values.size > FEW_VALUES:
         from .order import hash_csr_rows, hash_dense_rows
 

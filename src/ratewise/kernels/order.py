@@ -13,6 +13,7 @@ from scipy import sparse
 
 from ._cache import njit
 from ._operations import named_by_fingerprint, prefetch_row, standardize_row, whiten_rows
+from .few import bits_of
 from .rows import VECTOR_BYTES, WHITENED_TOGETHER
 
 # Rows asked for before they are needed: whitening takes longer, so that fewer do.
@@ -161,10 +162,9 @@ def fold_of_each_row(X: Any, folds: int) -> NDArray[np.uint64]:
         return np.zeros(X.shape[0], dtype=np.uint64)
     hashes = np.empty(X.shape[0], dtype=np.uint64)
     if sparse.issparse(X):
-        hash_csr_rows(np.asarray(X.data, dtype=np.float32).view(np.uint32), X.indices, X.indptr, hashes)
+        hash_csr_rows(bits_of(np.asarray(X.data, dtype=np.float32)), X.indices, X.indptr, hashes)
     else:
-        bits = np.uint64 if X.dtype == np.float64 else np.uint32
-        hash_dense_rows(np.ascontiguousarray(X).view(bits), hashes)
+        hash_dense_rows(bits_of(np.ascontiguousarray(X)), hashes)
     return hashes % np.uint64(folds)
 
 

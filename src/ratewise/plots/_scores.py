@@ -126,12 +126,14 @@ def scores_from_predictions(y_true: Any, scores: Any, sample_weight: Any, pos_la
 def scores_from_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any, pos_label: Any) -> ScoredRows:
     """Return the scores of a fitted classifier, and what it makes of them.
 
-    As in scikit-learn's displays, ``predict_proba`` is taken where there is one, ``decision_function`` otherwise.
+    As in scikit-learn's displays, ``predict_proba`` is taken where there is one, ``decision_function`` otherwise;
+    of a MeasureClassifier the latter, which its predictions are made by.
     """
     classes = _two_classes(estimator)
     positive = positive_class(estimator, pos_label)
     second = bool(positive == classes[1])
-    if hasattr(estimator, "predict_proba"):
+    cuts_scores = hasattr(estimator, "decision_threshold_")
+    if hasattr(estimator, "predict_proba") and not cuts_scores:
         scores, default = np.asarray(estimator.predict_proba(X))[:, int(second)], 0.5
     elif hasattr(estimator, "decision_function"):
         scores, default = np.asarray(estimator.decision_function(X)) * (1.0 if second else -1.0), 0.0
