@@ -324,3 +324,35 @@ def test_what_a_thread_raises_is_raised():
 
     with pytest.raises(MemoryError, match="no room"):
         transforms._fill_in_threads(fill, np.arange(40_000), np.empty(40_000), threads=2)
+
+
+def test_no_rows_change_nothing_whatever_their_type():
+    standardizer = Standardizer(1).update(np.float32([[0.1], [0.2], [0.4]]))
+    before = standardizer.centre
+    assert standardizer.update(np.empty((0, 1))).centre == before
+    assert before == np.float32(before)
+
+
+def test_a_column_of_tiny_numbers_is_scaled_as_any_other():
+    X = np.array([[1.0], [2.0], [4.0]])
+    assert Standardizer(1).update(X * 1e-20).scale == pytest.approx(Standardizer(1).update(X).scale * 1e-20)
+
+
+def test_a_covariance_of_many_columns_is_taken_from_many_times_as_many_rows():
+    assert transforms.sample_size(10_000) >= 10 * 10_000
+    assert transforms.sample_size(2) >= 1_000
+
+
+def test_threads_share_the_rows(monkeypatch):
+    monkeypatch.setattr(transforms, "_FEWEST_ROWS_PER_THREAD", 10)
+    sizes = []
+    order, out = np.arange(1_000), np.zeros((1_000, 1))
+
+    def fill(mine, rows):
+        sizes.append(mine.size)
+        rows[:, 0] = mine
+
+    transforms._fill_in_threads(fill, order, out, 4)
+    assert (out[:, 0] == order).all()
+    assert sum(sizes) == 1_000
+    assert max(sizes) <= 250
