@@ -34,7 +34,12 @@ TESTS = {
     "measures": ["tests/measures"],
     "kernels": ["tests/kernels", "tests/streams/formats/test_svmlight.py"],
     "solvers": ["tests/solvers"],
-    "training": ["tests/training"],
+    "training": [
+        "tests/training",
+        "tests/estimators/test_any_order.py",
+        "tests/estimators/test_classifier.py",
+        "tests/estimators/test_many_classes.py",
+    ],
     "transforms.py": ["tests/test_transforms.py"],
     "streams/shuffle.py": ["tests/streams"],
     "distributed": ["tests/distributed"],

@@ -115,3 +115,12 @@ def test_drawing_weights_is_drawing_weighted_rows():
     by_weights = values_of(measure, resampled(tally.confusion, NORMALS, tally.squares))
     assert np.std(by_weights) == pytest.approx(np.std(by_rows), rel=0.15)
     assert middle(by_weights) == pytest.approx(middle(by_rows), abs=0.02)
+
+
+def test_an_empty_cell_of_weighted_rows_is_as_uncertain_as_if_rows_of_usual_weight_were_missing_there():
+    weight = 7.0
+    plain = Confusion(0, 12, 5, 95)
+    weighted, squares = Confusion(*(weight * count for count in plain)), Confusion(*(weight**2 * c for c in plain))
+    by_weight, by_rows = resampled(weighted, NORMALS, squares), resampled(plain, NORMALS)
+    assert by_weight.tpr == pytest.approx(by_rows.tpr)
+    assert by_weight.tpr.max() > 0.05

@@ -161,3 +161,9 @@ def test_numba_is_not_imported_for_few_rows():
     )
     path = os.pathsep.join(path for path in sys.path if path)
     assert subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}).returncode == 0
+
+
+def test_the_history_counts_the_rows_of_each_round():
+    X, positive = a_problem()
+    history = MeasureClassifier(random_state=0).fit(X, positive).history_
+    assert history["points"].tolist() == (600 * history["pass"]).tolist()

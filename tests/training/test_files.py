@@ -16,7 +16,7 @@ from ratewise.measures import get_measure
 from ratewise.solvers import LinearModel, Sharpen, Spade, Stamp, WeightedLogistic, best_threshold, rates_at
 from ratewise.solvers.base import History, Learn, Run
 from ratewise.training import FitConfig, Trainer, config
-from ratewise.training.files import StreamLabels, WindowSource, rows_in_memory
+from ratewise.training.files import StreamLabels, WindowSource, _FirstPass, rows_in_memory
 from ratewise.training.plain_data import Known, Packed, pack, unpack
 from ratewise.transforms import Whitener
 
@@ -329,3 +329,13 @@ def test_small_streams_are_read_into_memory_and_larger_ones_are_not(as_sparse, m
     assert np.array_equal(weights, signed)
     monkeypatch.setattr(config, "IN_MEMORY_BYTES", 1000 * 4 * (8 if as_sparse else 4) - 1)
     assert rows_in_memory(stream, survey, LABELS) is None
+
+
+def test_the_effective_points_of_a_class_are_its_rows_unless_weights_differ():
+    X = np.arange(8.0, dtype=np.float32)[:, None]
+    first = _FirstPass(standardize=True, seed=0)
+    for part in (slice(0, 3), slice(3, 8)):
+        first.take(X[part], np.array([5.0, 5.0, -2.0, 5.0, -1.0, -1.0, -1.0, -1.0])[part], None)
+    # (2 + 1 + 1 + 1 + 1)^2 / (4 + 1 + 1 + 1 + 1) of the negatives
+    assert first.points == pytest.approx((3.0, 36 / 8))
+    assert first.mean_weight == pytest.approx(21 / 8)
