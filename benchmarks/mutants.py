@@ -33,7 +33,7 @@ SOURCE = ROOT / "src" / "ratewise"
 TESTS = {
     "measures": ["tests/measures"],
     "kernels": ["tests/kernels", "tests/streams/formats/test_svmlight.py"],
-    "solvers": ["tests/solvers"],
+    "solvers": ["tests/solvers", "tests/training/test_batches.py"],
     "training": [
         "tests/training",
         "tests/estimators/test_any_order.py",
