@@ -275,7 +275,7 @@ def test_a_decision_holds_the_probabilities_of_its_scores():
     positive = rng.random(2_000) < 0.3
     scores = Scores(rng.normal(size=2_000) + 2.0 * positive, np.where(positive, 1.0, -1.0))
     decision = decide(scores, GMean(), 1.0, (600.0, 1400.0))
-    odds = decision.calibration.log_odds(scores.values)
+    odds = decision.calibration.log_odds(scores.values - 1.0)
     assert (1.0 / (1.0 + np.exp(-odds))).mean() == pytest.approx(positive.mean(), abs=0.02)
     # Two normal distributions, two apart: the log odds rise by two per unit.
     assert np.polyfit(scores.values, odds, 1)[0] == pytest.approx(2.0, abs=0.3)
