@@ -343,16 +343,25 @@ def test_a_covariance_of_many_columns_is_taken_from_many_times_as_many_rows():
     assert transforms.sample_size(2) >= 1_000
 
 
-def test_threads_share_the_rows(monkeypatch):
+@pytest.mark.parametrize(("rows", "most"), [(1_000, 249), (20, 10), (19, 19)])
+def test_threads_share_the_rows_unless_they_are_few(rows, most, monkeypatch):
     monkeypatch.setattr(transforms, "_FEWEST_ROWS_PER_THREAD", 10)
     sizes = []
-    order, out = np.arange(1_000), np.zeros((1_000, 1))
+    order, out = np.arange(rows), np.zeros((rows, 1))
 
-    def fill(mine, rows):
+    def fill(mine, part):
         sizes.append(mine.size)
-        rows[:, 0] = mine
+        part[:, 0] = mine
 
     transforms._fill_in_threads(fill, order, out, 4)
     assert (out[:, 0] == order).all()
-    assert sum(sizes) == 1_000
-    assert max(sizes) <= 250
+    assert sum(sizes) == rows
+    assert 10 <= max(sizes) <= most
+    assert len(sizes) > 4 or most < 249
+    assert len(sizes) == 1 or rows >= 20
+
+
+def test_sparse_columns_of_one_entry_and_of_none():
+    X = sparse.csr_array((np.array([5.0]), np.array([0]), np.minimum(np.arange(17), 1)), shape=(16, 2))
+    # The geometric mean of 5, over the one entry, and 5 / 4, over all rows.
+    assert Standardizer(2).update(X).scale == pytest.approx([2.5, 1.0])

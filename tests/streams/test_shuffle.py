@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -123,7 +125,7 @@ def test_rows_taken_so_many_at_a_time_are_all_rows(sizes, lanes, take, wanted):
     mixed = mixer(NumberedReader(sizes, True), 0, lanes, take)
     parts = [numbers(mixed.take_all(wanted)) for _ in range(sum(sizes) // wanted + 1)]
     assert [len(part) for part in parts] == [wanted] * (len(parts) - 1) + [sum(sizes) % wanted]
-    assert sorted(sum(parts, [])) == list(range(sum(sizes)))
+    assert sorted(itertools.chain(*parts)) == list(range(sum(sizes)))
 
 
 def test_what_was_taken_of_a_piece_cannot_be_skipped_again():
