@@ -173,3 +173,16 @@ def test_numba_is_not_imported_for_few_rows():
     )
     path = os.pathsep.join(path for path in sys.path if path)
     assert subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}).returncode == 0
+
+
+def test_the_history_counts_the_rows_of_each_round():
+    X, positive = a_problem()
+    history = MeasureClassifier(random_state=0).fit(X, positive).history_
+    assert history["points"].tolist() == (600 * history["pass"]).tolist()
+
+
+def test_equal_rows_stay_together_where_each_class_is_still_in_two_folds():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([np.repeat(rng.standard_normal((2, 2)), 2, axis=0), rng.standard_normal((996, 2))])
+    given = folds_of_rows(X, None, np.arange(1_000) < 4, 5, rng)
+    assert given.fold_of_row[0] == given.fold_of_row[1] != given.fold_of_row[2] == given.fold_of_row[3]

@@ -335,3 +335,10 @@ def test_rows_without_folds_are_one_fold_that_nothing_is_left_out_of():
     rows = numbered_rows(50)
     assert rows.without_fold(0) is rows
     assert rows.fold(0).n_points == 50
+
+
+def test_of_rows_of_very_many_columns_enough_are_measured(monkeypatch):
+    monkeypatch.setattr(rows_module, "_SAMPLED_VALUES", 1)
+    X = np.random.default_rng(0).normal(size=(3_000, 4))
+    rows = ArrayRows(X, np.ones(3_000), Standardizer(4, active=False), np.random.default_rng(0))
+    assert rows.summary.squared_rows == pytest.approx((X**2).sum(), rel=0.1)
