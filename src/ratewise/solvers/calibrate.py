@@ -268,7 +268,7 @@ def _step_within(
         step = np.linalg.solve(_only(~stopped, curvature), np.where(stopped, least, gradient - curvature @ forced))
         beyond = ~stopped & (step < least)
         if not beyond.any():
-            return step
+            return np.asarray(step, dtype=np.float64)
         stopped |= beyond
 
 
