@@ -54,7 +54,7 @@ def test_folds_of_many_classes_keep_groups_together():
         np.random.default_rng(0),
         groups=groups,
     )
-    ordered, ranges = in_folds(rows, 4, np.random.default_rng(1))
+    ordered, ranges = rows.in_folds(4, np.random.default_rng(1))
     marks = []
     for one in ranges:
         batch = next(ordered.part(one).batches(10_000, np.random.default_rng(0)))
