@@ -68,7 +68,7 @@ def test_an_explicit_solver_is_the_start_and_made_the_model():
         (20_000, 5, 0.1, (5, 1, 7, True)),
         (30_000, 5, 0.1, (3, 1, 3, True)),
         (35_000, 5, 0.001, (5, 1, 7, True)),  # few positives: the whole choice up to 35,000 rows
-        (60_000, 5, 0.001, (3, 1, 2, True)),
+        (60_000, 5, 0.001, (4, 1, 2, True)),
         (50_000, 5, 0.1, (1, 1, 3, True)),  # points in plenty: all rows train and choose
         (70_000, 5, 0.1, (1, 1, 1, False)),
         (90_000, 5, 0.005, (1, 1, 2, True)),  # only just in plenty

@@ -118,7 +118,7 @@ def _effort(size: float, plenty: bool) -> float:
 # fold is for plenty of points only. Two are no step: models of half the rows are worse than one of all.
 _LADDER = (
     *((config.FOLDS, starts) for starts in (7, 6, 5, 4, 3)),
-    *((4, 3), (3, 3), (3, 2), (1, 3), (3, 1), (1, 2), (1, 1)),
+    *((4, 3), (3, 3), (4, 2), (3, 2), (1, 3), (3, 1), (1, 2), (1, 1)),
 )
 _STOCHASTIC_STARTS = (0, 1, 2, 2, 3, 3, 3, 3)  # among so many starts, on folds; the others are penalized
 
