@@ -263,10 +263,10 @@ def _step_within(
 ) -> NDArray[np.float64]:
     """Return Newton's step; coefficients that it would take below their least stop there."""
     stopped = (least >= 0.0) & (gradient <= 0.0)
-    step: NDArray[Any]
     while True:
         forced = np.where(stopped, least, 0.0)
-        step = np.linalg.solve(_only(~stopped, curvature), np.where(stopped, least, gradient - curvature @ forced))
+        wanted = np.where(stopped, least, gradient - curvature @ forced)
+        step: Any = np.linalg.solve(_only(~stopped, curvature), wanted)
         beyond = ~stopped & (step < least)
         if not beyond.any():
             return step
