@@ -266,7 +266,7 @@ def _step_within(
     while True:
         forced = np.where(stopped, least, 0.0)
         wanted = np.where(stopped, least, gradient - curvature @ forced)
-        step: Any = np.linalg.solve(_only(~stopped, curvature), wanted)
+        step = np.asarray(np.linalg.solve(_only(~stopped, curvature), wanted), dtype=np.float64)
         beyond = ~stopped & (step < least)
         if not beyond.any():
             return step
