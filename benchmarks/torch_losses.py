@@ -59,9 +59,9 @@ def few_units(n_features: int) -> nn.Module:
 
 
 SETTINGS = {
+    "ijcnn1": Setting(few_units, 6, 256, (1e-3, 3e-3, 1e-2, 3e-2)),
     "mnist-8": Setting(convolutions, 12, 128, (3e-3, 1e-2), kept=KEPT),
     "reuters_lasvm": Setting(two_layers, 12, 64, (1e-3, 3e-3, 1e-2)),
-    "ijcnn1": Setting(few_units, 6, 256, (1e-3, 3e-3, 1e-2, 3e-2)),
 }
 
 

@@ -31,7 +31,7 @@ def test_the_first_steps_are_plain_cross_entropy():
 
 
 def test_class_weights_are_the_slopes_of_the_measure_per_row_at_the_best_threshold():
-    loss = MeasureLoss("gmean", refresh=1, memory=10**9)
+    loss = MeasureLoss("gmean", sharpen_after=0, refresh=1, memory=10**9)
     seen = list(mini_batches(40))
     for _ in range(3):  # half-way to the slopes at each step
         for logits, labels in seen:
@@ -44,6 +44,15 @@ def test_class_weights_are_the_slopes_of_the_measure_per_row_at_the_best_thresho
     on_negative, on_positive = loss.class_weights[0].tolist()
     assert on_positive / on_negative == pytest.approx(ratio, rel=0.1)
     assert rates.prevalence * on_positive + (1 - rates.prevalence) * on_negative == pytest.approx(1.0, rel=0.02)
+
+
+@pytest.mark.parametrize(("measure", "least", "most"), [("f1", 1.0, 2.5), ("gmean", 3.0, 4.5)])
+def test_before_that_they_suit_the_measure_at_the_rates_of_a_fair_model(measure, least, most):
+    loss = MeasureLoss(measure, refresh=1)
+    for logits, labels in mini_batches(40):
+        loss(logits, labels)
+    on_negative, on_positive = loss.class_weights[0].tolist()
+    assert least < on_positive / on_negative < most
 
 
 def test_sharpening_is_bounded_and_as_steep_as_cross_entropy_at_the_threshold():

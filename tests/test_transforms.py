@@ -324,3 +324,44 @@ def test_what_a_thread_raises_is_raised():
 
     with pytest.raises(MemoryError, match="no room"):
         transforms._fill_in_threads(fill, np.arange(40_000), np.empty(40_000), threads=2)
+
+
+def test_no_rows_change_nothing_whatever_their_type():
+    standardizer = Standardizer(1).update(np.float32([[0.1], [0.2], [0.4]]))
+    before = standardizer.centre
+    assert standardizer.update(np.empty((0, 1))).centre == before
+    assert before == np.float32(before)
+
+
+def test_a_column_of_tiny_numbers_is_scaled_as_any_other():
+    X = np.array([[1.0], [2.0], [4.0]])
+    assert Standardizer(1).update(X * 1e-20).scale == pytest.approx(Standardizer(1).update(X).scale * 1e-20)
+
+
+def test_a_covariance_of_many_columns_is_taken_from_many_times_as_many_rows():
+    assert transforms.sample_size(10_000) >= 10 * 10_000
+    assert transforms.sample_size(2) >= 1_000
+
+
+@pytest.mark.parametrize(("rows", "most"), [(1_000, 249), (20, 10), (19, 19)])
+def test_threads_share_the_rows_unless_they_are_few(rows, most, monkeypatch):
+    monkeypatch.setattr(transforms, "_FEWEST_ROWS_PER_THREAD", 10)
+    sizes = []
+    order, out = np.arange(rows), np.zeros((rows, 1))
+
+    def fill(mine, part):
+        sizes.append(mine.size)
+        part[:, 0] = mine
+
+    transforms._fill_in_threads(fill, order, out, 4)
+    assert (out[:, 0] == order).all()
+    assert sum(sizes) == rows
+    assert 10 <= max(sizes) <= most
+    assert len(sizes) > 4 or most < 249
+    assert len(sizes) == 1 or rows >= 20
+
+
+def test_sparse_columns_of_one_entry_and_of_none():
+    X = sparse.csr_array((np.array([5.0]), np.array([0]), np.minimum(np.arange(17), 1)), shape=(16, 2))
+    # The geometric mean of 5, over the one entry, and 5 / 4, over all rows.
+    assert Standardizer(2).update(X).scale == pytest.approx([2.5, 1.0])

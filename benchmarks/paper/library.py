@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ratewise._atomic import atomic_write
 from ratewise.baselines.linear import Stopwatch, split
 from ratewise.estimators import MeasureClassifier
-from ratewise.estimators._validation import Columns, checked_labels, training_set
+from ratewise.estimators._rows import Columns
+from ratewise.estimators._targets import checked_labels, training_set
 from ratewise.measures import Measure, PseudoLinearMeasure
 from ratewise.solvers import Amp, LinearModel, Task, best_threshold
 from ratewise.solvers.base import History

@@ -24,8 +24,8 @@ from ratewise.kernels import (
 )
 from ratewise.measures import get_measure
 from ratewise.rewards import Hinge, Logistic, Reward, Sigmoid
-from ratewise.solvers.state import Chunk, Learner, LearnSettings
-from ratewise.training.rows import ArrayRows, kernel_rows
+from ratewise.solvers.state import Chunk, Learner, LearnSettings, kernel_rows
+from ratewise.training.rows import ArrayRows
 from ratewise.transforms import Standardizer
 
 from .callgrind import Callgrind

@@ -265,7 +265,8 @@ def _tables(content: object, title: str = "", depth: int = 3) -> list[str]:
         deeper = [x for one in inner for x in one.values()]
         if all(isinstance(x, dict) and all(isinstance(y, Mean) for y in x.values()) for x in deeper):
             return [*heading, *_three_levels(content, depth)]
-        return [*heading, *(line for key, one in content.items() for line in _tables(one, str(key), depth + bool(title)))]
+        below = depth + bool(title)
+        return [*heading, *(line for key, one in content.items() for line in _tables(one, str(key), below))]
     return []
 
 

@@ -28,7 +28,7 @@ def test_it_learns_what_sets_the_classes_apart(name):
     model = SVMPerf(name, random_state=0).fit(X, positive)
     assert model.score(test_X, test_positive) > ANSWERS[name]
     weights = np.abs(model.coef_[0] * (1.0 + np.arange(4)))
-    assert weights[0] > 3 * weights[1:].max()
+    assert weights[0] > 2.5 * weights[1:].max()
 
 
 def test_at_the_customary_C_no_measure_enters_the_fit():

@@ -19,8 +19,7 @@ from ratewise.distributed.source import ShardSource
 from ratewise.measures import Measure, RecallAtPrecision, TPRAtFPR, get_measure, measure_names
 from ratewise.solvers import Amp, LinearModel, Sharpen, best_threshold, get_solver, rates_at
 from ratewise.solvers.base import History
-from ratewise.solvers.constraints import constraint_slack
-from ratewise.solvers.threshold import effective_points
+from ratewise.solvers.threshold import constraint_slack, effective_points
 from ratewise.training import ArraySource, FitConfig, Trainer, config
 from ratewise.transforms import Standardizer
 

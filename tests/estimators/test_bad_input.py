@@ -249,13 +249,13 @@ def test_the_first_partial_fit_needs_the_classes():
 def test_partial_fit_refuses_labels_that_classes_did_not_name(make):
     classifier = make()
     X, y = rows()
-    words = r"labels that partial_fit has not been told of: \[2\]; the classes are \[0, 1\]"
+    words = r"labels that the first partial_fit did not name: \[2\]; the classes are \[0, 1\]"
     assert_refused(classifier, words, lambda: classifier.partial_fit(X, np.where(y == 1, 2, 0)))
 
 
 def test_the_first_partial_fit_refuses_labels_that_are_not_among_its_classes():
     classifier = MeasureClassifier()
-    with pytest.raises(ValueError, match=r"not been told of: \[0\]"):
+    with pytest.raises(ValueError, match=r"partial_fit did not name: \[0\]"):
         classifier.partial_fit(*rows(), classes=[1, 2])
     assert not hasattr(classifier, "classes_")
 

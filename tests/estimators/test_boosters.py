@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from ratewise import ConstraintWarning, MeasureMaximizer
 from ratewise.estimators import _boosters
 from ratewise.estimators._boosters import booster_of, prepared, staged_scores, tree_count
-from ratewise.estimators._crossfit import Candidate, CostWeights, CrossFitRows, CrossFitter
+from ratewise.estimators._crossfit import CostWeights, CrossFit, CrossFitRows, CrossFitter
 from ratewise.estimators._ensemble import Stage, VoteTransform
 from ratewise.measures import Rates, RecallAtPrecision, get_measure
 from ratewise.solvers import BestThreshold
@@ -116,7 +116,7 @@ def test_stages_within_noise_of_the_best_are_kept_three_at_most(values, kept):
     fitter = CrossFitter(None, rows, get_measure("gmean"), "auto", False, None)
     transform = VoteTransform("decision_function", 0.0, 1.0)
     stages = [
-        Candidate(1, 1.0, CostWeights(), [], y, BestThreshold(0.0, v, Rates(v, v, 0.5)), Stage(k + 1, transform))
+        CrossFit(1, 1.0, CostWeights(), [], y, BestThreshold(0.0, v, Rates(v, v, 0.5)), Stage(k + 1, transform))
         for k, v in enumerate(values)
     ]
     assert set(fitter.within_noise(stages)) == kept

@@ -10,6 +10,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 from ratewise import MeasureClassifier
 from ratewise.solvers import Sharpen
 from ratewise.training.labelled import LabelledRows
+from ratewise.training.memory import in_folds
 from ratewise.training.rows import ArrayRows
 from ratewise.transforms import Standardizer
 
@@ -34,7 +35,7 @@ def test_folds_of_two_classes_keep_groups_together_and_classes_in_proportion():
         np.random.default_rng(0),
         groups=groups,
     )
-    ordered, ranges = rows.in_folds(4, np.random.default_rng(1))
+    ordered, ranges = in_folds(rows, 4, np.random.default_rng(1))
     assert (ranges[0][0], ranges[-1][1]) == (0, y.size)
     marks = [set(ordered.part(one).X[slice(*one), 2:].argmax(axis=1)) for one in ranges]
     assert len(set().union(*marks)) == sum(map(len, marks)) == 24
@@ -53,7 +54,7 @@ def test_folds_of_many_classes_keep_groups_together():
         np.random.default_rng(0),
         groups=groups,
     )
-    ordered, ranges = rows.in_folds(4, np.random.default_rng(1))
+    ordered, ranges = in_folds(rows, 4, np.random.default_rng(1))
     marks = []
     for one in ranges:
         batch = next(ordered.part(one).batches(10_000, np.random.default_rng(0)))

@@ -177,7 +177,7 @@ def test_partial_fit_learns_in_pieces_and_survives_pickling(data):
     whole = MeasureClassifier("f1", sharpen=False, random_state=0).fit(X_train, y_train)
     assert pieces.score(X_test, y_test) > whole.score(X_test, y_test) - 0.1
     assert len(pieces.rates_) == 4
-    with pytest.raises(ValueError, match=r"not been told of: \[9\]"):
+    with pytest.raises(ValueError, match=r"partial_fit did not name: \[9\]"):
         pieces.partial_fit(X_train[:2], [0, 9])
 
 

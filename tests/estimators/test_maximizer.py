@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    RepeatedStratifiedKFold,
     ShuffleSplit,
     TunedThresholdClassifierCV,
     cross_val_score,
@@ -27,6 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ratewise import MeasureMaximizer
 from ratewise.estimators._crossfit import cost_weights_at
 from ratewise.measures import Rates, get_measure
+from ratewise.solvers.certify import rates_interval
 
 
 @pytest.fixture(scope="module")
@@ -306,6 +308,18 @@ def test_it_works_in_a_pipeline_a_grid_search_and_cross_validation(small):
     assert search.best_score_ > 0.7
     assert cross_val_score(clone(learner), X**2, y, cv=2).min() > 0.7
     assert pipeline.fit(X**2, y, measuremaximizer__groups=np.arange(y.size) // 10).score(X**2, y) > 0.7
+
+
+def test_intervals_count_groups_and_rows_held_out_twice_once(small):
+    X, y = small
+    positives, negatives = int(y.sum()), int((~y.astype(bool)).sum())
+    groups = np.where(y, np.arange(y.size), y.size + np.cumsum(y == 0) // 10)  # ten negatives per group
+    of_groups = MeasureMaximizer(Recorder(), cv=3).fit(X, y, groups=groups)
+    sizes = np.bincount(np.cumsum(y == 0)[y == 0] // 10)
+    points = (float(positives), negatives**2 / float((sizes**2).sum()))
+    assert of_groups.rates_interval_ == rates_interval(of_groups.rates_, of_groups.measure_, points)
+    twice = MeasureMaximizer(Recorder(), cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=2)).fit(X, y)
+    assert twice.rates_interval_ == rates_interval(twice.rates_, twice.measure_, (positives, negatives))
 
 
 def test_metadata_routing_passes_sample_weight_and_groups(small, seen):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from ratewise.kernels.order import _IN_CACHE, _shuffle, evenly_mixed_order
+from ratewise.kernels.passes import _IN_CACHE, _shuffle, evenly_mixed_order
 
 
 @settings(deadline=None, max_examples=60)

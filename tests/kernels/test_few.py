@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ratewise.kernels import few, order, sums
+from ratewise.kernels import few, passes
 
 
 @pytest.fixture
@@ -25,20 +25,23 @@ def results(rng):
     X = rng.standard_normal((50, 7)).astype(np.float32)
     rows = sparse.csr_matrix(np.where(X > 0.5, X, 0.0))
     weights, scores = rng.standard_normal(50).astype(np.float32), rng.standard_normal(50)
-    turned = rng.permutation(50)
+    order = rng.permutation(50)
     mean, squares, nonzeros, of_columns = np.zeros(7), np.zeros(7), np.zeros(7), np.zeros(7)
     few.merge_column_moments(X, 0.0, mean, squares)
     few.add_column_moments(rows.data, rows.indices, nonzeros, of_columns)
     out = np.empty_like(X)
-    few.gather_standardized(X, turned, X[0], X[1], out)
+    few.gather_standardized(X, order, X[0], X[1], out)
+    bins = np.ones((2, 8))
+    few.bin_scores(scores, weights, -1.0, 0.25, bins)
     return [
-        *(mean, squares, nonzeros, of_columns, out),
+        *(mean, squares, nonzeros, of_columns, out, bins),
+        np.array(few.mean_and_spread(scores)),
         np.array(few.weight_moments(weights)),
         np.array(few.count_called(scores, weights, 0.3)),
         few.square_rows(X),
         few.square_rows(rows),
-        few.gather_weights(scores, turned),
-        few.gather_scaled(rows, turned, np.arange(1.0, 8.0), np.float32).toarray(),
+        few.gather_weights(scores, order),
+        few.gather_scaled(rows, order, np.arange(1.0, 8.0), np.float32).toarray(),
     ]
 
 
@@ -73,5 +76,5 @@ def test_every_stretch_has_its_share_of_the_rarer_class(rng):
 def test_many_rows_are_ordered_by_the_compiled_loop(many, rng):
     positive = rng.random(100) < 0.1
     ours = few.evenly_mixed_order(positive, np.random.default_rng(1))
-    assert ours.tolist() == order.evenly_mixed_order(positive, np.random.default_rng(1)).tolist()
-    assert few.weight_moments(np.ones(3)) == sums.weight_moments(np.ones(3))
+    assert ours.tolist() == passes.evenly_mixed_order(positive, np.random.default_rng(1)).tolist()
+    assert few.weight_moments(np.ones(3)) == passes.weight_moments(np.ones(3))

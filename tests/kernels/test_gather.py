@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba.core.errors import TypingError
 from scipy import sparse
 
-from ratewise.kernels.order import gather_scaled, gather_standardized, gather_whitened, padded_triangle
+from ratewise.kernels.passes import gather_scaled, gather_standardized, gather_whitened, padded_triangle
 
 quick = settings(deadline=None, max_examples=40)
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratewise.kernels.sums import bin_bent_scores, bin_scores, count_called, mean_and_spread, score_rows
+from ratewise.kernels import few, passes
+from ratewise.kernels.passes import bin_bent_scores, bin_scores, count_called, mean_and_spread, score_rows
 
 quick = settings(deadline=None, max_examples=60)
 eighths = st.integers(-80, 80).map(lambda number: number / 8)  # exact in binary, so that edges are met
@@ -56,9 +57,10 @@ def test_bins_add_to_what_is_in_them():
     assert counted.tolist() == [[3, 1, 1, 1], [1, 1, 1, 1]]
 
 
+@pytest.mark.parametrize("bin_scores", [passes.bin_scores, few.bin_scores])
 @quick
 @given(place=st.integers(1, 2**16 - 1))
-def test_a_score_at_an_edge_that_is_not_exact_in_binary_lies_above_it(place):
+def test_a_score_at_an_edge_that_is_not_exact_in_binary_lies_above_it(bin_scores, place):
     low, width = -6.0, 12.0 / (3 * 2**14)
     edge = low + width * place
     counted = np.zeros((2, 2**16))

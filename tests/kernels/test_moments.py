@@ -1,4 +1,4 @@
-"""Column sums in one pass, against numpy."""
+"""Column passes in one pass, against numpy."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.kernels import few, sums
+from ratewise.kernels import few, passes
 
-add_column_moments, weight_moments = sums.add_column_moments, sums.weight_moments
+add_column_moments, weight_moments = passes.add_column_moments, passes.weight_moments
 
 quick = settings(deadline=None, max_examples=40)
 
 
-def merged(pieces, d, merge_column_moments=sums.merge_column_moments):
+def merged(pieces, d, merge_column_moments=passes.merge_column_moments):
     count, mean, squares = 0.0, np.zeros(d), np.zeros(d)
     for piece in pieces:
         count = merge_column_moments(piece, count, mean, squares)
     return count, mean, squares
 
 
-@pytest.mark.parametrize("home", [few, sums])
+@pytest.mark.parametrize("home", [few, passes])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @quick
 @given(rows=st.integers(1, 1200), cuts=st.lists(st.integers(0, 1200), max_size=4), seed=st.integers(0, 999))
@@ -44,7 +44,7 @@ def test_a_large_first_row_costs_later_ones_no_digits():
 
 def test_no_rows_change_nothing():
     mean, squares = np.array([2.0]), np.array([3.0])
-    assert sums.merge_column_moments(np.empty((0, 1)), 5.0, mean, squares) == 5.0
+    assert passes.merge_column_moments(np.empty((0, 1)), 5.0, mean, squares) == 5.0
     assert (mean[0], squares[0]) == (2.0, 3.0)
 
 

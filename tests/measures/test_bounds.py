@@ -211,3 +211,19 @@ def test_tversky_and_weighted_min_refuse_weights_that_are_not_positive(name):
         Tversky(**{name: 0})
     with pytest.raises(ValueError, match="WeightedMin: on_negatives must be a finite number above 0"):
         WeightedMin(1.0, -1.0)
+
+
+@pytest.mark.parametrize(
+    ("bound", "missed"), [({"tpr": 0.8}, 0.125), ({"tnr": 0.95}, 1.0), ({"tpr": 0.8, "tnr": 0.95}, 1.125)]
+)
+def test_a_missed_bound_costs_its_penalty_times_the_share_that_is_missing(bound, missed):
+    # An eighth of the TPR is missing; there are twice the false alarms that are allowed.
+    measure = Constrained("gmean", penalty=3.0, margin=0.2, **bound)
+    assert measure.value(0.7, 0.9) == pytest.approx(GMean().value(0.7, 0.9) - 3.0 * missed)
+    assert [one.margin for one in measure.constraints(0.5)] == [0.2] * len(bound)
+
+
+def test_at_the_corner_of_a_minimum_the_slopes_are_the_mean_of_those_beside_it():
+    measure = WeightedMin(0.5, 2.0)
+    beside = [measure.slopes(tpr, 0.875) for tpr in (0.4, 0.6)]
+    assert measure.slopes(0.5, 0.875) == pytest.approx(np.mean(beside, axis=0))

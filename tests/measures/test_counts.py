@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from ratewise.measures import FunctionMeasure, get_measure, measure_names, rates_from_labels
-from ratewise.measures.counts import Confusion, Tally, interval, normal_draws, resampled, values_of
+from ratewise.measures.counts import Confusion, Tally, drawn_counts, interval, normal_draws, resampled, values_of
 
 quick = settings(deadline=None, max_examples=50)
 NORMALS = normal_draws(0)
@@ -115,3 +115,24 @@ def test_drawing_weights_is_drawing_weighted_rows():
     by_weights = values_of(measure, resampled(tally.confusion, NORMALS, tally.squares))
     assert np.std(by_weights) == pytest.approx(np.std(by_rows), rel=0.15)
     assert middle(by_weights) == pytest.approx(middle(by_rows), abs=0.02)
+
+
+def test_an_empty_cell_of_weighted_rows_is_as_uncertain_as_if_rows_of_usual_weight_were_missing_there():
+    weight = 7.0
+    plain = Confusion(0, 12, 5, 95)
+    weighted, squares = Confusion(*(weight * count for count in plain)), Confusion(*(weight**2 * c for c in plain))
+    by_weight, by_rows = resampled(weighted, NORMALS, squares), resampled(plain, NORMALS)
+    assert by_weight.tpr == pytest.approx(by_rows.tpr)
+    assert by_weight.tpr.max() > 0.05
+
+
+def test_rates_do_not_depend_on_the_unit_of_the_weights():
+    confusion = Confusion(3, 1, 5, 15)
+    small = Confusion(*(1e-9 * count for count in confusion))
+    assert small.rates == pytest.approx(confusion.rates)
+
+
+def test_a_larger_normal_draws_a_larger_count():
+    low, high = drawn_counts(Confusion(20, 5, 8, 70), np.array([[-1000] * 4, [1000] * 4]))
+    assert (low < [20, 5, 8, 70]).all()
+    assert (high > [20, 5, 8, 70]).all()

@@ -431,3 +431,10 @@ def test_a_monotone_measure_is_never_lowered_by_a_higher_rate(measure, tpr, tnr,
     low = measure.value(min(tpr, more_tpr), min(tnr, more_tnr), prevalence)
     high = measure.value(max(tpr, more_tpr), max(tnr, more_tnr), prevalence)
     assert high >= low - 1e-12
+
+
+def test_one_rate_may_be_a_number_and_the_other_a_list():
+    measure = get_measure("f1")
+    expected = [measure.value(0.5, tnr, 0.2) for tnr in (0.25, 0.75)]
+    assert measure.value(0.5, [0.25, 0.75], 0.2) == pytest.approx(expected)
+    assert measure.value([0.5, 0.5], 0.25, 0.2) == pytest.approx([expected[0]] * 2)

@@ -133,4 +133,4 @@ def test_classes_without_a_bias_keep_the_order_of_their_scores():
     scores = rng.normal(size=(2_000, 3)) * 2.0
     codes = (rng.random((2_000, 1)) > softmax(scores, axis=1).cumsum(axis=1)).sum(axis=1)
     constants = class_calibrations(scores, codes, np.ones(2_000))[:, 1]
-    assert (constants == 0).all() or np.ptp(constants) < 0.2
+    assert (constants == 0).all()

@@ -15,6 +15,7 @@ from ratewise.measures import (
     Constrained,
     Constraint,
     FBeta,
+    GMean,
     PrecisionAtRecall,
     Rates,
     RecallAtPrecision,
@@ -22,9 +23,11 @@ from ratewise.measures import (
     TPRAtTNR,
     at_prevalence,
 )
+from ratewise.solvers.base import Scores
 from ratewise.solvers.certify import (
     bound_message,
     certified_threshold,
+    decide,
     lower_bound,
     points_of_groups,
     rates_interval,
@@ -219,10 +222,10 @@ def test_a_confidence_for_another_bound_is_refused():
     ("change", "message"),
     [
         ({"scores": np.ones((4, 2))}, "take the column of the positive class"),
-        ({"scores": [0.0, 1.0, np.nan, 2.0]}, "NaN"),
-        ({"y": [1, 1, 1, 1]}, "two classes; it holds 1"),
+        ({"scores": [0.0, 1.0, np.nan, 2.0]}, "not finite"),
+        ({"y": [1, 1, 1, 1]}, "two classes, both of them; it holds 1"),
         ({"pos_label": 7}, "pos_label=7 is not among"),
-        ({"sample_weight": [1, 1, -1, 1]}, "0 or more per row"),
+        ({"sample_weight": [1, 1, -1, 1]}, "numbers of 0 or more"),
         ({"sample_weight": [0, 1, 0, 1]}, "All rows of one class"),
         ({"groups": [1, 2]}, "groups has shape"),
     ],
@@ -265,3 +268,14 @@ def test_rates_of_the_training_rows_are_taken_for_too_high():
     assert trained.tpr[0] < fresh.tpr[0]
     assert trained.tpr[1] < fresh.tpr[1]
     assert trained.value[1] < fresh.value[1]
+
+
+def test_a_decision_holds_the_probabilities_of_its_scores():
+    rng = np.random.default_rng(0)
+    positive = rng.random(2_000) < 0.3
+    scores = Scores(rng.normal(size=2_000) + 2.0 * positive, np.where(positive, 1.0, -1.0))
+    decision = decide(scores, GMean(), 1.0, (600.0, 1400.0))
+    odds = decision.calibration.log_odds(scores.values - 1.0)
+    assert (1.0 / (1.0 + np.exp(-odds))).mean() == pytest.approx(positive.mean(), abs=0.02)
+    # Two normal distributions, two apart: the log odds rise by two per unit.
+    assert np.polyfit(scores.values, odds, 1)[0] == pytest.approx(2.0, abs=0.3)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from ratewise.measures import Constrained, FBeta, PrecisionAtRecall, RecallAtPrecision, TPRAtTNR
+from ratewise.measures import Constrained, CostMatrix, FBeta, PrecisionAtRecall, RecallAtPrecision, TPRAtTNR
 from ratewise.solvers import best_threshold
-from ratewise.solvers.constraints import constraint_slack
+from ratewise.solvers.threshold import constrained_ranks, constraint_slack
 
 
 def overlapping(positives, negatives, seed=0, shift=2.0):
@@ -128,3 +128,14 @@ def test_precision_at_recall_keeps_the_recall_and_then_looks_for_precision():
     found = best_threshold(scores, signs, PrecisionAtRecall(0.8))
     assert 0.8 <= found.rates.tpr <= 0.81
     assert found.value == pytest.approx(precision_of(found.rates))
+
+
+@pytest.mark.parametrize("measure", ["f1", "kappa", CostMatrix()], ids=str)
+@pytest.mark.parametrize(("gain", "kept"), [(0.05, False), (0.15, True)])
+def test_doubt_is_allowed_only_where_it_gains_a_tenth_of_the_measures_scale(measure, gain, kept):
+    measure = Constrained(measure, tnr=0.9)
+    useless, perfect = measure.scale(0.5)
+    values = useless + (perfect - useless) * np.array([0.5, 0.5 + gain])
+    ranks = constrained_ranks(values, measure, np.array([0.5, 0.6]), np.array([0.99, 0.9]), 0.5, (1e3, 1e3))
+    assert ranks[1] == (values[1] if kept else -np.inf)
+    assert kept or ranks[0] == values[0]

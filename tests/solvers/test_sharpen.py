@@ -7,11 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from ratewise.measures import FBeta, FunctionMeasure, MinRate, get_measure, measure_names
+from ratewise.measures import FBeta, FunctionMeasure, MinRate, Rates, get_measure, measure_names
 from ratewise.rewards import Sigmoid
-from ratewise.solvers import Learn, Sharpen, Task, WeightedLogistic, best_threshold
-from ratewise.solvers.base import History
-from ratewise.solvers.sharpen import SharpenedRun
+from ratewise.solvers import Learn, LinearModel, Sharpen, Task, WeightedLogistic, best_threshold
+from ratewise.solvers.base import History, Scores
+from ratewise.solvers.sharpen import Evaluated, Evaluation, SharpenedRun
+from ratewise.solvers.threshold import BestThreshold
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner, answer, learn
 from ratewise.transforms import Standardizer
@@ -163,3 +164,14 @@ def test_the_number_of_passes_falls_with_the_number_of_points():
 def test_settings_out_of_range_are_refused_by_name(settings):
     with pytest.raises(ValueError, match=f"Sharpen: {next(iter(settings))} must be"):
         Sharpen(**settings)
+
+
+def test_points_weigh_what_the_slopes_of_the_measure_say_also_where_one_is_small():
+    rates = Rates(0.99, 0.5, 0.2)
+    measure = get_measure("qmean")
+    nothing = LinearModel(np.zeros(1), 0.0), Scores(np.zeros(1), np.ones(1))
+    evaluated = Evaluated(*nothing, BestThreshold(0.0, measure.value(*rates), rates))
+    positive, negative = Evaluation(measure, 0.2, 0.05).class_weights(evaluated, 1.0)
+    slopes = measure.slopes(*rates)
+    assert positive / negative == pytest.approx(slopes[0] / 0.2 / (slopes[1] / 0.8))
+    assert max(positive, negative) == 1.0

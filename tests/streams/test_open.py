@@ -289,3 +289,10 @@ def test_a_pipe_is_read_once_and_only_as_text(tmp_path):
     for format in ("npz", "npy", "parquet", "feather"):
         with pytest.raises(DataError, match="rows: this is a pipe or a device, from which CSV or svmlight"):
             open_stream(pipe, format=format)
+
+
+@all_tables
+def test_a_weight_below_0_is_said_with_the_name_of_its_column(write, ending):
+    path = write(f"t.{ending}", columns(w=np.where(np.arange(120) == 7, -1.0, 1.0)))
+    with pytest.raises(DataError, match=r"'?\bw\b.*not below 0"):
+        list(open_stream(path, target="label", weight="w").windows())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ratewise.streams.errors import Place
 from ratewise.streams.formats import Rows
-from ratewise.streams.shuffle import Mixer, lanes_at_once, piece_order, take_size
+from ratewise.streams.shuffle import Lane, Mixer, lanes_at_once, piece_order, take_size
 
 quick = settings(deadline=None, max_examples=80)
 piece_sizes = st.lists(st.integers(0, 30), min_size=1, max_size=8)
@@ -115,3 +117,19 @@ def test_each_lane_has_two_turns_in_a_window_or_more():
     assert take_size(1600, 1) == 200  # raw rows and the window are in memory together
     assert take_size(100, 8) == 32
     assert take_size(5, 8) == 5
+
+
+@quick
+@given(sizes=piece_sizes, lanes=st.integers(1, 4), take=st.integers(1, 12), wanted=st.integers(1, 40))
+def test_rows_taken_so_many_at_a_time_are_all_rows(sizes, lanes, take, wanted):
+    mixed = mixer(NumberedReader(sizes, True), 0, lanes, take)
+    parts = [numbers(mixed.take_all(wanted)) for _ in range(sum(sizes) // wanted + 1)]
+    assert [len(part) for part in parts] == [wanted] * (len(parts) - 1) + [sum(sizes) % wanted]
+    assert sorted(itertools.chain(*parts)) == list(range(sum(sizes)))
+
+
+def test_what_was_taken_of_a_piece_cannot_be_skipped_again():
+    lane = Lane(NumberedReader([20], True), 0, 10)
+    assert numbers(lane.take(4)) == [0, 1, 2, 3]
+    assert lane.skip(100) == 16
+    assert lane.take(1) == []

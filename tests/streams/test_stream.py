@@ -185,3 +185,12 @@ def test_the_next_pass_is_begun_before_the_last_is_used_up(any_format):
         while len(begun) < 2 and time.monotonic() < limit:
             time.sleep(0.002)
         assert begun == [0, 1]
+
+
+def test_a_small_window_holds_no_memory_of_a_large_one(any_format):
+    (window,) = open_stream(**any_format(10), window_rows=100).windows()
+    if not sparse.issparse(window.X):
+        held = window.X
+        while held.base is not None:
+            held = held.base
+        assert held.shape[0] < 100

@@ -16,8 +16,7 @@ from ratewise.measures import FBeta, GMean
 from ratewise.solvers import LinearModel, Task
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.solvers.sharpen import BatchRun
-from ratewise.training.memory import ArraySource
-from ratewise.training.rows import folds_of_rows
+from ratewise.training.memory import ArraySource, folds_of_rows
 from ratewise.training.selection import SelectionPlan, batch_starts
 from ratewise.training.source import ALL_ROWS, Statistics
 from ratewise.training.trainer import _beside_common_rows
@@ -91,6 +90,19 @@ def test_few_rows_in_memory_are_learned_from_at_once(statistics, folds):
     assert not SelectionPlan.of(statistics, FBeta(), None, own_choice=False).batch
 
 
+def test_a_bound_is_certified_in_batches_too_and_by_the_models_of_the_folds():
+    rng = np.random.default_rng(0)
+    y = rng.random(3_000) < 0.2
+    X = rng.standard_normal((3_000, 4)) + 1.5 * y[:, np.newaxis]
+    new_y = rng.random(200_000) < 0.2
+    new_X = rng.standard_normal((200_000, 4)) + 1.5 * new_y[:, np.newaxis]
+    fitted = MeasureClassifier("recall-at-precision-0.9", random_state=0).fit(X, y)
+    called = fitted.predict(new_X)
+    assert fitted.constraints_met_
+    assert new_y[called].mean() >= 0.9
+    assert called[new_y].mean() > 0.8
+
+
 def test_equal_rows_share_a_fold_and_different_ones_are_dealt_evenly():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, size=(4_000, 3)).astype(np.float32)  # 729 different rows
@@ -161,3 +173,16 @@ def test_numba_is_not_imported_for_few_rows():
     )
     path = os.pathsep.join(path for path in sys.path if path)
     assert subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}).returncode == 0
+
+
+def test_the_history_counts_the_rows_of_each_round():
+    X, positive = a_problem()
+    history = MeasureClassifier(random_state=0).fit(X, positive).history_
+    assert history["points"].tolist() == (600 * history["pass"]).tolist()
+
+
+def test_equal_rows_stay_together_where_each_class_is_still_in_two_folds():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([np.repeat(rng.standard_normal((2, 2)), 2, axis=0), rng.standard_normal((996, 2))])
+    given = folds_of_rows(X, None, np.arange(1_000) < 4, 5, rng)
+    assert given.fold_of_row[0] == given.fold_of_row[1] != given.fold_of_row[2] == given.fold_of_row[3]

@@ -15,8 +15,8 @@ from ratewise.kernels import fold_of_each_row
 from ratewise.measures import get_measure
 from ratewise.solvers import LinearModel, Sharpen, Spade, Stamp, WeightedLogistic, best_threshold, rates_at
 from ratewise.solvers.base import History, Learn, Run
-from ratewise.training import FitConfig, Trainer, config
-from ratewise.training.files import StreamLabels, WindowSource, rows_in_memory
+from ratewise.training import FitConfig, Trainer, config, trainer
+from ratewise.training.files import StreamLabels, WindowSource, _FirstPass, rows_in_memory
 from ratewise.training.plain_data import Known, Packed, pack, unpack
 from ratewise.transforms import Whitener
 
@@ -329,3 +329,29 @@ def test_small_streams_are_read_into_memory_and_larger_ones_are_not(as_sparse, m
     assert np.array_equal(weights, signed)
     monkeypatch.setattr(config, "IN_MEMORY_BYTES", 1000 * 4 * (8 if as_sparse else 4) - 1)
     assert rows_in_memory(stream, survey, LABELS) is None
+
+
+def test_the_effective_points_of_a_class_are_its_rows_unless_weights_differ():
+    X = np.arange(8.0, dtype=np.float32)[:, None]
+    first = _FirstPass(standardize=True, seed=0)
+    for part in (slice(0, 3), slice(3, 8)):
+        first.take(X[part], np.array([5.0, 5.0, -2.0, 5.0, -1.0, -1.0, -1.0, -1.0])[part], None)
+    # (2 + 1 + 1 + 1 + 1)^2 / (4 + 1 + 1 + 1 + 1) of the negatives
+    assert first.points == pytest.approx((3.0, 36 / 8))
+    assert first.mean_weight == pytest.approx(21 / 8)
+
+
+@pytest.mark.parametrize(("folds", "in_sample"), [(1, True), (2, False)])
+def test_training_rows_choose_only_where_no_rows_are_held_out(folds, in_sample, many_rows, monkeypatch):
+    monkeypatch.setattr(config, "MANY_ROWS", 1000 if folds == 1 else 10**6)
+    told = []
+
+    class Told(trainer.SharpenedRun):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            told.append(kwargs["in_sample"])
+
+    monkeypatch.setattr(trainer, "SharpenedRun", Told)
+    fitted()
+    assert told
+    assert set(told) == {in_sample}

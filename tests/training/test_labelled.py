@@ -11,7 +11,7 @@ from scipy import sparse
 from ratewise.kernels import evenly_mixed_classes
 from ratewise.training import labelled
 from ratewise.training.labelled import LabelledRows
-from ratewise.training.rows import equal_ranges, order_by_group
+from ratewise.training.memory import equal_ranges, order_by_group
 from ratewise.transforms import Standardizer
 
 

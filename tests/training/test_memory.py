@@ -8,6 +8,7 @@ from scipy import sparse
 
 from ratewise import MeasureClassifier
 from ratewise.training import rows as rows_module
+from ratewise.training.memory import ArraySource, ArrayTrainingRows
 
 
 @pytest.fixture
@@ -61,3 +62,13 @@ def test_threads_come_to_the_same_model(kind):
     assert two.intercept_.tobytes() == one.intercept_.tobytes()
     assert two.stages_ == one.stages_
     assert two.history_["value"].tolist() == one.history_["value"].tolist()
+
+
+def test_the_first_folds_are_of_the_rows_as_they_lie_and_the_next_of_others():
+    X, y = a_problem("dense")
+    source = ArraySource(X, np.where(y, 1.0, -1.0), np.random.default_rng(0))
+    rows = source.transformed(source.transform(standardize=True, whiten=False), 4)._rows
+    split = ArrayTrainingRows(rows, 4, 2)
+    weights = np.concatenate([fold.signed_weights for fold in split._validation])
+    assert (weights[:2000] == rows.signed_weights).all()
+    assert not (weights[2000:] == rows.signed_weights).all()

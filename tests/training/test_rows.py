@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.solvers.state import NOTHING_SEEN, Summary
+from ratewise.solvers.state import NOTHING_SEEN, Summary, summarize
 from ratewise.training import rows as rows_module
-from ratewise.training.rows import ArrayRows, ShuffledBlocks, summarize
+from ratewise.training.rows import ArrayRows, ShuffledBlocks
 from ratewise.transforms import Standardizer, Whitener
 
 quick = settings(deadline=None, max_examples=60)
@@ -335,3 +335,10 @@ def test_rows_without_folds_are_one_fold_that_nothing_is_left_out_of():
     rows = numbered_rows(50)
     assert rows.without_fold(0) is rows
     assert rows.fold(0).n_points == 50
+
+
+def test_of_rows_of_very_many_columns_enough_are_measured(monkeypatch):
+    monkeypatch.setattr(rows_module, "_SAMPLED_VALUES", 1)
+    X = np.random.default_rng(0).normal(size=(3_000, 4))
+    rows = ArrayRows(X, np.ones(3_000), Standardizer(4, active=False), np.random.default_rng(0))
+    assert rows.summary.squared_rows == pytest.approx((X**2).sum(), rel=0.1)

@@ -66,12 +66,14 @@ def test_an_explicit_solver_is_the_start_and_made_the_model():
     [
         (1_000, 5, 0.1, (5, 3, 7, True)),  # few rows, few positives: five folds drawn three times, seven starts
         (20_000, 5, 0.1, (5, 1, 7, True)),
-        (30_000, 5, 0.1, (5, 1, 3, True)),
+        (30_000, 5, 0.1, (3, 1, 3, True)),
         (35_000, 5, 0.001, (5, 1, 7, True)),  # few positives: the whole choice up to 35,000 rows
-        (60_000, 5, 0.001, (2, 1, 3, True)),
-        (60_000, 5, 0.1, (3, 1, 1, False)),
-        (100_000, 5, 0.001, (2, 1, 1, False)),  # many rows, few positives: a two-fold split
-        (100_000, 5, 0.1, (1, 1, 1, False)),  # points in plenty: all rows train and choose
+        (60_000, 5, 0.001, (3, 1, 2, True)),
+        (50_000, 5, 0.1, (1, 1, 3, True)),  # points in plenty: all rows train and choose
+        (70_000, 5, 0.1, (1, 1, 1, False)),
+        (90_000, 5, 0.005, (1, 1, 2, True)),  # only just in plenty
+        (100_000, 5, 0.001, (3, 1, 1, False)),  # many rows, few positives: three folds
+        (100_001, 5, 0.001, (2, 1, 1, False)),
         (12, 2, 0.25, (3, 3, 7, True)),  # no more folds than points of a class
     ],
 )
@@ -97,7 +99,7 @@ def test_rows_of_many_values_count_as_more_rows():
 
 
 def test_a_constraint_is_judged_by_models_nearly_as_good_as_the_whole():
-    statistics = statistics_of(100_000, share=0.0005)
+    statistics = statistics_of(200_000, share=0.00025)
     assert SelectionPlan.of(statistics, FBeta(), None).folds == 2
     assert SelectionPlan.of(statistics, TPRAtTNR(0.9), None).folds == 5
 

@@ -15,7 +15,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators._validation import Columns, checked_labels, positive_label, training_set, validate_rows
+from ..estimators._rows import Columns, validate_rows
+from ..estimators._targets import checked_labels, positive_label, training_set
 from ..measures import Measure, get_measure
 from ..solvers import LinearModel, best_threshold, rates_at
 from ..training.rows import ArrayRows

@@ -12,7 +12,7 @@ from ..kernels import model_places
 from ..measures import Measure
 from ..rewards import Hinge
 from ..solvers import LinearModel
-from ..training.rows import kernel_rows
+from ..solvers.state import kernel_rows
 from .labelling import learn_batches, table_loss_of
 from .linear import Finish, FitContext, LinearBaseline, OnCheckpoint, ThresholdedModel, candidates, require_number
 

@@ -36,7 +36,7 @@ def _best_value(positives: NDArray[np.float64], negatives: NDArray[np.float64], 
     return float(np.max(values[np.isfinite(values)], initial=-np.inf))
 
 
-class _Rows(NamedTuple):
+class _BoostedRows(NamedTuple):
     """The scores of some rows, their labels as 0 and 1, and their weights."""
 
     scores: NDArray[np.float64]
@@ -44,7 +44,7 @@ class _Rows(NamedTuple):
     weights: NDArray[np.float64] | None
 
     @classmethod
-    def of(cls, first: Any, second: Any, sample_weight: Any) -> _Rows:
+    def of(cls, first: Any, second: Any, sample_weight: Any) -> _BoostedRows:
         """Take (scores, data set) as ``train`` passes them, or (labels, scores) as the scikit-learn classes do."""
         if hasattr(second, "get_label"):
             labels, scores, sample_weight = second.get_label(), first, second.get_weight()
@@ -117,7 +117,7 @@ class MeasureObjective:
         Takes (scores, data set), as ``lightgbm.train`` and ``xgboost.train`` pass them, or (labels, scores,
         weights).
         """
-        rows = _Rows.of(first, second, sample_weight)
+        rows = _BoostedRows.of(first, second, sample_weight)
         rates = quick_threshold(rows.scores, rows.signed_weights(), self.measure).rates
         ratio = cost_weights_at(self.measure, rates).tempered_ratio(rates.prevalence)
         given = np.ones(rows.scores.size) if rows.weights is None else rows.weights
@@ -164,15 +164,15 @@ class MeasureMetric:
 
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Any, ...]:
         """Return (name, value) to XGBoost, and (name, value, True) to LightGBM: higher is better."""
-        value = self._value(_Rows.of(first, second, sample_weight))
+        value = self._value(_BoostedRows.of(first, second, sample_weight))
         for_xgboost = hasattr(second, "num_row")
         return (self.name, value) if for_xgboost else (self.name, value, True)
 
     def score(self, y_true: Any, y_score: Any, sample_weight: Any = None) -> float:
         """Return the value of scores, for ``XGBClassifier`` and for use by hand."""
-        return self._value(_Rows.of(y_true, y_score, sample_weight))
+        return self._value(_BoostedRows.of(y_true, y_score, sample_weight))
 
-    def _value(self, rows: _Rows) -> float:
+    def _value(self, rows: _BoostedRows) -> float:
         if self.threshold is not None:
             return float(self.measure.value(*rates_at(rows.scores, rows.signed_weights(), self.threshold)))
         simple = rows.weights is None and self.measure.monotone and not self.measure.constraints(0.5)

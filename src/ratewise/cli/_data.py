@@ -39,7 +39,7 @@ def refuse_inputs_as_outputs(
     from ..streams.open import find_files
 
     inputs = [one for one in others if one is not None]
-    with contextlib.suppress(ValueError, OSError):  # what cannot be found is complained of when it is opened
+    with contextlib.suppress(ValueError, OSError):  # what cannot be found is refused when it is opened
         inputs += find_files(list(sources), file_format)[0] if sources and "-" not in sources else []
     for option, output in outputs.items():
         for one in inputs:
@@ -92,6 +92,14 @@ def stream_for(
     if encoder is None and names is not None and columns_are(sources, file_format) == "named":
         known = {"features": names.tolist()}
     return open_sources(sources, file_format, target=target, weight=weight, **known)
+
+
+def target_of(model: Any, target: str | None) -> str | None:
+    """Return the column with the labels: the one given, or the model's own. Files without names hold labels."""
+    encoder = getattr(model, "encoder_", None)
+    if target is None and encoder is not None and encoder.named:
+        return getattr(model, "target_", None)
+    return target
 
 
 def scores_of(model: Any, window: Any) -> Any:

@@ -33,14 +33,12 @@ def evaluate(
 
     MODEL is a file that `ratewise fit` wrote; DATA are rows with labels. Either may be - for standard input.
     """
-    from ._data import load_two_class, stream_for
+    from ._data import load_two_class, stream_for, target_of
 
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
     classifier = load_two_class(model)
-    encoder = getattr(classifier, "encoder_", None)
-    if target is None and encoder is not None and encoder.named:  # files without names carry their own labels
-        target = getattr(classifier, "target_", None)
+    target = target_of(classifier, target)
     stream = stream_for(classifier, sources, target=target, file_format=file_format, weight=weight)
     with Meter(quiet=quiet) as meter:
         tally = _count(classifier, stream, meter, weighted=weight is not None)
@@ -101,13 +99,11 @@ def _require_both_classes(tally: Any, classifier: Any) -> None:
 
 
 def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
-    from ..measures import get_measure, measure_names
     from ..measures.counts import interval, normal_draws, resampled, values_of
+    from ..reports._scored import measures_with
 
     rates, draws = tally.confusion.rates, resampled(tally.confusion, normal_draws(seed), tally.squares)
-    measures = {name: get_measure(name) for name in measure_names()}
-    if classifier.measure_ not in measures.values():
-        measures = {classifier.measure_.label: classifier.measure_} | measures
+    measures = measures_with(classifier.measure_)
 
     def entry(value: Any, drawn: Any) -> dict[str, float]:
         value = float(value)

@@ -96,17 +96,15 @@ def _of_models(
     meter: Meter,
 ) -> Any:
     from ..reports import Report
-    from ._data import load_two_class, stream_for
+    from ._data import load_two_class, stream_for, target_of
 
     found: list[Any] = []
     for path in paths:
         classifier = load_two_class(path)
         encoder = getattr(classifier, "encoder_", None)
-        labels_in = target
-        if target is None and encoder is not None and encoder.named:
-            labels_in = getattr(classifier, "target_", None)
+        labels_in = target_of(classifier, target)
         stream = stream_for(classifier, sources, target=labels_in, file_format=file_format, weight=weight)
-        rows = _Rows.of(classifier, stream, encoder, slices, meter, weighted=weight is not None)
+        rows = _StreamRows.of(classifier, stream, encoder, slices, meter, weighted=weight is not None)
         found.append(Report.from_scored(classifier, rows.scores, rows.labels, measure, rows.weights, rows.columns))
         name = Path(path).stem
         known = [one.models[0].name for one in found[:-1]]
@@ -114,7 +112,7 @@ def _of_models(
     return Report([one.models[0] for one in found])
 
 
-class _Rows:
+class _StreamRows:
     """Scores, labels, weights and the columns to group by, of all rows of a stream."""
 
     def __init__(self) -> None:
@@ -126,7 +124,7 @@ class _Rows:
     @classmethod
     def of(
         cls, classifier: Any, stream: Any, encoder: Any, slices: tuple[str, ...], meter: Meter, *, weighted: bool
-    ) -> _Rows:
+    ) -> _StreamRows:
         import numpy as np
 
         from ._data import scores_of, windows_with_progress

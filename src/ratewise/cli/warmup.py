@@ -95,7 +95,7 @@ def _fit(name: str, rows: MadeUpRows, *, sharpen: bool | str = "auto", weighted:
 def _fit_in_windows(rows: MadeUpRows) -> None:
     from .. import MeasureClassifier, open_stream
 
-    for fraction in ("auto", 0.5):  # many rows have one fold unless told
+    for fraction in ("auto", 0.5):  # many rows have one fold, unless a fraction is given
         classifier = MeasureClassifier(validation_fraction=fraction, random_state=0)
         with tempfile.TemporaryDirectory() as folder:  # with a checkpoint, streams of any size are read in windows
             classifier.fit_stream(open_stream([tuple(rows)]), 2, checkpoint=Path(folder) / "checkpoint")

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import MeasureClassifier
-from ..estimators._validation import positive_label
+from ..estimators._targets import positive_label
 from ..measures import Measure, Rates
 from .inputs import as_matrix, is_dask_array, is_dask_frame
 

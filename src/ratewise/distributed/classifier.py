@@ -12,8 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..estimators._fits import Fitted, fitted_two_classes
-from ..estimators._settings import fit_config, one_blas_thread, warn_of_constraints
+from ..estimators._fits import Fitted, fit_config, fitted_two_classes, one_blas_thread, warn_of_constraints
 from ..measures import Measure
 from ..solvers import Sharpen, Solver
 from ..solvers.base import History

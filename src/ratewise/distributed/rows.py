@@ -13,9 +13,8 @@ from ..measures import Measure
 from ..rewards import Reward
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores
 from ..solvers.batch import maximize, minimise
-from ..solvers.constraints import constrained_ranks
 from ..solvers.state import LinearModel, Summary
-from ..solvers.threshold import ScoreBins, ScoreHistogram
+from ..solvers.threshold import ScoreBins, ScoreHistogram, constrained_ranks
 from ..training import config
 from ..training.source import R
 from .engine import Engine, Question, Together, merge

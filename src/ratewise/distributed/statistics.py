@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..kernels import fold_of_each_row
-from ..solvers.state import Summary
-from ..training.rows import class_totals
+from ..solvers.state import Summary, class_totals
 from ..transforms import Standardizer, standardized_products
 from .engine import Answer, Question, Setup, Sums
 from .inputs import ReadRows, bytes_of

@@ -14,8 +14,6 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-Scores = NDArray[np.float64]
-
 # From so many rows on the usual 100 trees underfit: half as many again are grown, and stages say how many help.
 MANY_ROWS = 20_000
 _MORE_TREES = 1.5
@@ -39,7 +37,7 @@ class Booster:
         """Return how many trees the model predicts with."""
         raise NotImplementedError
 
-    def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> Scores:
+    def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> NDArray[np.float64]:
         """Return the scores by some of the trees."""
         raise NotImplementedError
 
@@ -47,7 +45,7 @@ class Booster:
         """Return what the scores of some trees hold besides those trees, from the second tree on."""
         return 0.0
 
-    def staged_scores(self, model: Any, X: Any, stages: Sequence[int]) -> Iterator[Scores]:
+    def staged_scores(self, model: Any, X: Any, stages: Sequence[int]) -> Iterator[NDArray[np.float64]]:
         """Yield the scores after each of these numbers of trees, which do not fall."""
         scores, begin = np.zeros(0), 0
         constant = self.constant(model, X) if len(stages) > 1 else 0.0
@@ -89,11 +87,8 @@ class _XGBoost(Booster):
 
 
 class _CatBoost(Booster):
-    library, classifier = (
-        "catboost",
-        "CatBoostClassifier",
-    )  # its leaves have an L2 penalty, and it grows 1000 trees
-    trees_parameter = ""
+    library, classifier = "catboost", "CatBoostClassifier"
+    trees_parameter = ""  # it grows 1000 trees, and its leaves have an L2 penalty
 
     def trees(self, model: Any) -> int:
         return int(model.tree_count_)
@@ -110,7 +105,7 @@ class _HistGradientBoosting(Booster):
     def trees(self, model: Any) -> int:
         return int(model.n_iter_)
 
-    def staged_scores(self, model: Any, X: Any, stages: Sequence[int]) -> Iterator[Scores]:
+    def staged_scores(self, model: Any, X: Any, stages: Sequence[int]) -> Iterator[NDArray[np.float64]]:
         after_each_tree = model.staged_decision_function(X)
         scores, grown = np.zeros(0), 0
         for end in stages:
@@ -149,7 +144,7 @@ def tree_count(model: Any, booster: Booster) -> int:
     return booster.trees(_last_step(model))
 
 
-def staged_scores(model: Any, booster: Booster, X: Any, stages: Sequence[int]) -> list[Scores]:
+def staged_scores(model: Any, booster: Booster, X: Any, stages: Sequence[int]) -> list[NDArray[np.float64]]:
     """Return the scores of ``classes_[1]`` after each of these numbers of trees, or at most all."""
     last = _last_step(model)
     if last is not model:

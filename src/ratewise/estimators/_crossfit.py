@@ -116,7 +116,7 @@ class CrossFitRows:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CrossFit:
     """The models of all folds, fitted with one ratio of class weights, after all or some of their trees."""
 
     iteration: int
@@ -144,15 +144,19 @@ class CrossFitter:
     n_jobs: int | None
 
     @cached_property
+    def validation_rows(self) -> NDArray[np.intp]:
+        """The places of the validation rows, fold after fold."""
+        return np.concatenate([fold[1] for fold in self.rows.folds])
+
+    @cached_property
     def signed_weights(self) -> NDArray[np.float64]:
         """The sample weights of the validation rows, fold after fold, negative for the negative class."""
-        rows = self.rows
-        validation = np.concatenate([fold[1] for fold in rows.folds])
+        rows, validation = self.rows, self.validation_rows
         weights = np.ones(validation.size) if rows.sample_weight is None else rows.sample_weight[validation]
         signed: NDArray[np.float64] = np.where(rows.y[validation] == rows.positive, weights, -weights)
         return signed
 
-    def reweight(self, most: int) -> list[Candidate]:
+    def reweight(self, most: int) -> list[CrossFit]:
         """Run iterations, each with the class weights that the measure asks for at the rates of the one before.
 
         The rates are out-of-fold, so an overfitted model does not inflate the level. Stop before ``most`` when the
@@ -170,7 +174,7 @@ class CrossFitter:
             found += self._iteration(iteration, ratio, cost_weights, before.models)
         return found
 
-    def within_noise(self, candidates: list[Candidate]) -> list[int]:
+    def within_noise(self, candidates: list[CrossFit]) -> list[int]:
         """Return the best candidate and those that the validation rows cannot tell from it, best first.
 
         Values of boosting are means over neighbouring stages. Of the stages of an iteration that are within noise,
@@ -188,7 +192,7 @@ class CrossFitter:
             kept |= {stages[0], stages[len(stages) // 2], stages[-1]}
         return sorted(kept, key=lambda k: -values[k])
 
-    def members_of_folds(self, candidates: list[Candidate], kept: list[int]) -> list[EnsembleMember]:
+    def members_of_folds(self, candidates: list[CrossFit], kept: list[int]) -> list[EnsembleMember]:
         """Return the models of the folds, each with the stages kept."""
         return [
             EnsembleMember(
@@ -198,7 +202,7 @@ class CrossFitter:
             for model in candidates[stages[0]].models
         ]
 
-    def member_of_all_rows(self, candidates: list[Candidate], best: int, weight: int) -> EnsembleMember:
+    def member_of_all_rows(self, candidates: list[CrossFit], best: int, weight: int) -> EnsembleMember:
         """Fit one model to all rows, by the iterations that lead to the best candidate."""
         rows, last = self.rows, candidates[best]
         everything = np.arange(rows.y.size)
@@ -220,7 +224,7 @@ class CrossFitter:
 
     def _iteration(
         self, iteration: int, ratio: float, cost_weights: CostWeights, previous: list[Any] | None
-    ) -> list[Candidate]:
+    ) -> list[CrossFit]:
         folds = self.rows.folds
         models = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_fold)(self._fit, self.rows, fold, ratio, start)
@@ -237,7 +241,7 @@ class CrossFitter:
             # Log odds need no scaling; other decision functions have any scale.
             scale = 1.0 if hasattr(models[0], "predict_proba") else max(float(scores.std()), 1e-12)
             transform = VoteTransform(response if trees is None else "decision_function", best.threshold, scale)
-            found.append(Candidate(iteration, ratio, cost_weights, models, scores, best, Stage(trees, transform)))
+            found.append(CrossFit(iteration, ratio, cost_weights, models, scores, best, Stage(trees, transform)))
         return found
 
     def _stages(self, models: list[Any]) -> list[int] | list[None]:
@@ -259,7 +263,7 @@ class CrossFitter:
         )
 
 
-def _by_iteration(candidates: list[Candidate], which: Iterable[int]) -> list[list[int]]:
+def _by_iteration(candidates: list[CrossFit], which: Iterable[int]) -> list[list[int]]:
     """Return the places of these candidates, a list per iteration, in the order of their trees."""
     ordered = sorted(int(k) for k in which)
     return [list(group) for _, group in groupby(ordered, key=lambda k: candidates[k].iteration)]
@@ -272,7 +276,7 @@ def _fit_fold(fit: Callable[..., Any], rows: CrossFitRows, fold: Fold, ratio: fl
     return fit(X, rows.y[train], weights, params, previous=previous)
 
 
-def history_table(candidates: list[Candidate], kept: list[int], prevalence: float) -> dict[str, NDArray[Any]]:
+def history_table(candidates: list[CrossFit], kept: list[int], prevalence: float) -> dict[str, NDArray[Any]]:
     """Return the candidates as a dict of equally long arrays."""
     ratios = np.array([one.ratio for one in candidates])
     weight_negative = 1.0 / (prevalence * ratios + 1.0 - prevalence)

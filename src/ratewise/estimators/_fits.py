@@ -1,28 +1,33 @@
-"""Which kind of fit a target asks for: two classes, or several labels that a row may have."""
+"""What a classifier's parameters and its target ask for: the configuration of a fit, and its kind."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import warnings
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import logit
+from threadpoolctl import ThreadpoolController
 
-from ..measures import Measure, Rates, RatesInterval, at_prevalence
+from ..measures import ConstraintWarning, Measure, Rates, RatesInterval, at_prevalence, get_measure
+from ..solvers import Sharpen, get_solver
 from ..solvers.base import History
 from ..solvers.calibrate import Calibration, stacked
 from ..solvers.state import LinearModel
 from ..training import ArraySource, FitConfig, FitResult, Trainer
 from ..training.memory import in_threads
-from ._settings import first_message
-from ._validation import (
+from ._rows import CheckedRows
+from ._targets import (
     CheckedLabels,
-    CheckedRows,
     TrainingSet,
     checked_labels,
     checked_weights,
@@ -36,6 +41,75 @@ from ._validation import (
     training_set,
     with_mean_weight_one,
 )
+
+
+def fit_config(classifier: Any, **more: Any) -> FitConfig:
+    """Return what a classifier's parameters ask of a fit, or raise one sentence on what is wrong with them."""
+    measure = get_measure(classifier.measure)
+    solver = get_solver(classifier.solver, measure)
+    _check(classifier)
+    sharpens = classifier.threshold == "tune" if classifier.sharpen == "auto" else bool(classifier.sharpen)
+    sharpen = classifier.sharpen if isinstance(classifier.sharpen, Sharpen) else Sharpen()
+    share = getattr(classifier, "validation_fraction", "auto")
+    return FitConfig(
+        measure,
+        solver,
+        None if classifier.solver == "auto" else solver,
+        sharpen if sharpens else None,
+        tune=classifier.threshold == "tune",
+        l2=float(classifier.alpha),
+        validation_fraction=None if share == "auto" else float(share),
+        standardize=bool(classifier.standardize),
+        **more,
+    )
+
+
+def threads_of(n_jobs: int | None) -> int:
+    return int(effective_n_jobs(n_jobs))
+
+
+def _check(classifier: Any) -> None:
+    if classifier.threshold not in ("tune", "zero"):
+        raise ValueError(f"threshold must be 'tune' or 'zero'; got {classifier.threshold!r}.")
+    if not isinstance(classifier.sharpen, (bool, Sharpen)) and classifier.sharpen != "auto":
+        raise ValueError(f"sharpen must be 'auto', True, False or a Sharpen; got {classifier.sharpen!r}.")
+    if classifier.threshold == "zero" and classifier.sharpen not in ("auto", False):
+        raise ValueError("threshold='zero' needs sharpen=False: sharpening ends with the choice of a threshold.")
+    if not isinstance(classifier.alpha, Real) or not 0 <= float(classifier.alpha) < np.inf:
+        raise ValueError(f"alpha must be a finite number of 0 or more; got {classifier.alpha!r}.")
+    encode = getattr(classifier, "encode", None)
+    if encode is not None and encode != "auto":
+        raise ValueError(f"encode must be 'auto' or None; got {encode!r}.")
+    fraction = getattr(classifier, "validation_fraction", "auto")
+    if fraction != "auto" and not (isinstance(fraction, Real) and 0 < float(fraction) <= 0.5):
+        raise ValueError(f"validation_fraction must be 'auto' or above 0 and at most 0.5; got {fraction!r}.")
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Keep BLAS to one thread.
+
+    A fit asks for thousands of products that take microseconds each: its threads would wait for one another for
+    most of the time. Threads asked for by ``n_jobs`` share larger pieces of work.
+    """
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Finding the libraries takes longer than many a fit: once will do."""
+    return ThreadpoolController()
+
+
+def first_message(names: Iterable[str], messages: Iterable[str | None]) -> str | None:
+    """Return the message on the first of several classes or labels that misses a bound."""
+    found = ((name, message) for name, message in zip(names, messages, strict=True) if message is not None)
+    return next((f"{name}: {message}" for name, message in found), None)
+
+
+def warn_of_constraints(message: str | None, stacklevel: int) -> None:
+    if message is not None:
+        warnings.warn(message, ConstraintWarning, stacklevel=stacklevel + 1)
 
 
 class Coefficients(NamedTuple):
@@ -64,7 +138,7 @@ class FitTask(Protocol):
 
 
 class FitOptions(NamedTuple):
-    """What a fit is told besides its configuration."""
+    """What a fit is given besides its configuration."""
 
     settings: FitConfig
     low_memory: bool

@@ -17,9 +17,9 @@ from ..training.labelled import LabelledRows
 from ..training.multiclass import learn_classes
 from ..training.trainer import may_whiten
 from ..transforms import Transform
-from ._fits import Coefficients, FitOptions, Fitted
-from ._settings import first_message
-from ._validation import CheckedLabels, CheckedRows, ManyClassSet, many_class_set, require_no_positive
+from ._fits import Coefficients, FitOptions, Fitted, first_message
+from ._rows import CheckedRows
+from ._targets import CheckedLabels, ManyClassSet, many_class_set, require_no_positive
 
 _CALIBRATED_ROWS = 10_000
 

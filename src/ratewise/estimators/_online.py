@@ -17,17 +17,9 @@ from ..solvers.threshold import effective_points, rates_at
 from ..training import FitConfig, FitResult
 from ..training.memory import in_threads
 from ..training.online import OnlineFit
-from ._fits import Coefficients, Fitted, fitted_two_classes, positive_sign
-from ._settings import first_message
-from ._validation import (
-    CheckedRows,
-    ManyClassSet,
-    TrainingSet,
-    checked_labels,
-    many_class_set,
-    require_no_positive,
-    training_set,
-)
+from ._fits import Coefficients, Fitted, first_message, fitted_two_classes, positive_sign
+from ._rows import CheckedRows
+from ._targets import ManyClassSet, TrainingSet, checked_labels, many_class_set, require_no_positive, training_set
 
 
 class OnlineClassifier:

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..measures import Measure
 from ..solvers.calibrate import Calibration
 from ..solvers.multiclass import ClassRates
-from ._validation import checked_labels, checked_weights, indicator_array, positive_label, scores_of_rows
+from ._rows import scores_of_rows
+from ._targets import checked_labels, checked_weights, indicator_array, positive_label
 
 
 class LinearPrediction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -10,16 +11,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..solvers.base import History
+from ..solvers.base import History, Solver
 from ..streams import DataError, Stream, Survey, Window
 from ..training import ArraySource, FitConfig, FitResult, Trainer
 from ..training.checkpoint import Checkpoint, facts_of_files
 from ..training.files import StreamLabels, WindowSource, rows_in_memory
 from ..training.plain_data import digest
 from ..training.source import Progress, occupied_columns
-from ._fits import fitted_two_classes
-from ._settings import fit_config, one_blas_thread, warn_of_constraints
-from ._validation import check_stream_arguments, positive_label, require_once_enough
+from ._fits import fit_config, fitted_two_classes, one_blas_thread, warn_of_constraints
+from ._targets import positive_label
 
 STREAM_ATTRIBUTES = ("encoder_", "target_", "survey_")
 
@@ -78,9 +78,9 @@ class StreamFitting:
     ) -> Self:
         """Do the same; ``in_windows`` reads even few rows window by window, so that there is work to keep."""
         settings = fit_config(self, passes=None if passes == "auto" else passes)
-        check_stream_arguments(stream, passes, checkpoint_every)
+        _check_stream_arguments(stream, passes, checkpoint_every)
         if not stream.repeatable:
-            require_once_enough(settings.solver, checkpoint)
+            _require_once_enough(settings.solver, checkpoint)
             return self._fit_stream_once(stream, progress)
         survey = stream.survey(progress)
         labels = stream_labels(survey, self.pos_label)
@@ -209,3 +209,27 @@ def remember_stream(classifier: Any, stream: Stream, survey: Survey | None) -> N
         classifier.feature_names_in_ = np.array(stream.feature_names, dtype=object)
     elif hasattr(classifier, "feature_names_in_"):
         del classifier.feature_names_in_
+
+
+def _check_stream_arguments(stream: Any, passes: Any, checkpoint_every: Any) -> None:
+    if passes != "auto" and (not isinstance(passes, Integral) or isinstance(passes, bool) or passes < 1):
+        raise ValueError(f"passes must be 'auto' or a whole number above 0; got {passes!r}.")
+    if not hasattr(stream, "windows"):
+        raise TypeError(
+            f"fit_stream takes what open_stream returns; got {type(stream).__name__}. Rows in memory: fit."
+        )
+    if checkpoint_every is not None and (not isinstance(checkpoint_every, Integral) or checkpoint_every < 1):
+        raise ValueError(f"checkpoint_every must be a whole number above 0; got {checkpoint_every!r}.")
+
+
+def _require_once_enough(solver: Solver, checkpoint: Any) -> None:
+    """Refuse what needs more than one reading of a stream that can be read only once."""
+    if not solver.streaming:
+        raise ValueError(
+            f"{solver.label} needs all rows at once, and this stream can be read once only. Use solver='auto'."
+        )
+    if checkpoint is not None:
+        raise ValueError(
+            "A stream that can be read once only cannot be gone on with: leave out checkpoint=, or give the "
+            "rows as files or as a list of batches."
+        )

@@ -15,20 +15,22 @@ from ..measures import Measure, get_measure
 from ..solvers import Solver, get_solver
 from ..solvers.base import History
 from ..training import FitConfig
-from ._fits import Coefficients, FitOptions, Fitted, fit_task
+from ._fits import (
+    Coefficients,
+    FitOptions,
+    Fitted,
+    fit_config,
+    fit_task,
+    one_blas_thread,
+    threads_of,
+    warn_of_constraints,
+)
 from ._notebook import NotebookCard
 from ._online import OnlineClassifier
 from ._prediction import LinearPrediction
-from ._settings import fit_config, one_blas_thread, threads_of, warn_of_constraints
+from ._rows import CheckedRows, Columns, validate_rows
 from ._streams import STREAM_ATTRIBUTES, StreamFitting
-from ._validation import (
-    CheckedRows,
-    Columns,
-    announced_classes,
-    is_indicator,
-    require_same_classes,
-    validate_rows,
-)
+from ._targets import announced_classes, is_indicator, require_same_classes
 
 
 def _solver_streams(classifier: MeasureClassifier) -> bool:

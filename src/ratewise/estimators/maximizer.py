@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from ..measures import Measure, at_prevalence, get_measure
 from ..solvers.base import Scores
 from ..solvers.certify import decide, points_of_groups
-from ..solvers.threshold import effective_points
+from ..solvers.threshold import Points, effective_points
 from ._boosters import MANY_ROWS, booster_of, prepared
 from ._crossfit import (
     CrossFitRows,
@@ -28,10 +28,9 @@ from ._crossfit import (
     weight_keyword,
 )
 from ._ensemble import EnsembleMember, choose_threshold, weighted_mean
-from ._fits import check_prevalence
+from ._fits import check_prevalence, warn_of_constraints
 from ._notebook import NotebookCard
-from ._settings import warn_of_constraints
-from ._validation import group_numbers, positive_label, two_class_targets
+from ._targets import group_numbers, positive_label, two_class_targets
 
 _RESPONSES = ("auto", "decision_function", "predict_proba")
 
@@ -175,6 +174,7 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         (X,) = indexable(X)
         targets = two_class_targets(y, _num_samples(X), sample_weight)
         positive = positive_label(targets.classes, self.pos_label)
+        numbers = group_numbers(groups, targets.y.size)
         folds = make_folds(self.cv, X, targets.y, groups)
         booster = booster_of(self.estimator) if self.response_method == "auto" else None
         estimator = self.estimator if booster is None else prepared(self.estimator, booster, targets.y.size)
@@ -194,10 +194,8 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
             weight = sum(member.weight for member in members)
             members.append(fitter.member_of_all_rows(candidates, kept[0], weight=max(weight, 1)))
         self._store(members)
-        weights = fitter.signed_weights
-        numbers = group_numbers(groups, weights.size)
-        points = effective_points(weights) if numbers is None else points_of_groups(weights, numbers)
-        decision = decide(Scores(votes, weights), measure, chosen.threshold, points)
+        points = _effective_points(fitter, numbers)
+        decision = decide(Scores(votes, fitter.signed_weights), measure, chosen.threshold, points)
         rates = decision.rates
         if target_prevalence is not None:
             rates = rates._replace(prevalence=float(target_prevalence))
@@ -239,9 +237,7 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         found = []
         for member in self._members:
             model = member.model[-1] if isinstance(member.model, Pipeline) else member.model
-            importances = np.asarray(
-                model.feature_importances_, dtype=np.float64
-            )  # or the base estimator's message
+            importances = np.asarray(model.feature_importances_, dtype=np.float64)
             found.append(importances / max(float(importances.sum()), 1e-300))
         return weighted_mean(found, self._members)
 
@@ -305,3 +301,10 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
                 setattr(self, name, value)
             elif hasattr(self, name):
                 delattr(self, name)
+
+
+def _effective_points(fitter: CrossFitter, groups: NDArray[np.intp] | None) -> Points:
+    """Return the effective points of both classes; a row that several folds hold out counts once."""
+    rows, once = np.unique(fitter.validation_rows, return_index=True)
+    weights = fitter.signed_weights[once]
+    return effective_points(weights) if groups is None else points_of_groups(weights, groups[rows])

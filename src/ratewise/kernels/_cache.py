@@ -53,7 +53,7 @@ class _DiskCache(caching.NullCache):  # type: ignore[misc]
         return [*([] if self._written is None else [self._written]), *self._read_only()]
 
     def _read_only(self) -> Iterator[Any]:
-        if getattr(config, "CACHE_LOCATOR_CLASSES", ""):  # numba is told where to look
+        if getattr(config, "CACHE_LOCATOR_CLASSES", ""):  # the user has set where numba caches
             return
         for locator in caching.CompileResultCacheImpl._locator_classes:
             there = type(locator.__name__, (locator,), {"ensure_cache_path": _require_folder})

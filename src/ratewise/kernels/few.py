@@ -72,10 +72,39 @@ def compiled_only() -> Iterator[None]:
         FEW_VALUES, _FEW_ROWS = kept
 
 
+def mean_and_spread(scores: NDArray[Any]) -> tuple[float, float]:
+    """Return the mean and the standard deviation."""
+    if scores.size > FEW_VALUES:
+        from .passes import mean_and_spread as compiled
+
+        return compiled(scores)  # type: ignore[no-any-return]
+    return float(scores.mean(dtype=np.float64)), float(scores.std(dtype=np.float64))
+
+
+def bin_scores(
+    scores: NDArray[Any], signed_weights: NDArray[Any], low: float, width: float, weights: NDArray[np.float64]
+) -> None:
+    """Add each point's weight to the bin of its score: ``weights[0]`` negatives, ``weights[1]`` positives."""
+    if scores.size > FEW_VALUES:
+        from .passes import bin_scores as compiled
+
+        compiled(scores, signed_weights, low, width, weights)
+        return
+    last = weights.shape[1] - 1
+    values = scores.astype(np.float64, copy=False)
+    places = np.clip((values - low) / width, 0, last).astype(np.intp)
+    # Rounding may have put a score that lies at an edge on its wrong side.
+    places += (places < last) & (values >= low + width * (places + 1))
+    places -= (places > 0) & (values < low + width * places)
+    where = (signed_weights > 0) * weights.shape[1] + places
+    added = np.bincount(where, weights=np.abs(signed_weights, dtype=np.float64), minlength=weights.size)
+    weights += added.reshape(weights.shape)
+
+
 def weight_moments(signed_weights: NDArray[Any]) -> tuple[float, float, float, float]:
     """Return the weight of all positives and of all negatives, and the squares of the weights of both."""
     if signed_weights.size > FEW_VALUES:
-        from .sums import weight_moments as compiled
+        from .passes import weight_moments as compiled
 
         return compiled(signed_weights)  # type: ignore[no-any-return]
     wide = np.asarray(signed_weights, dtype=np.float64)
@@ -88,7 +117,7 @@ def count_called(
 ) -> tuple[float, float, float, float]:
     """Return the weight of positives, of those above the threshold, of negatives, and of those not above it."""
     if scores.size > FEW_VALUES:
-        from .sums import count_called as compiled
+        from .passes import count_called as compiled
 
         return compiled(scores, signed_weights, threshold)  # type: ignore[no-any-return]
     wide = np.asarray(signed_weights, dtype=np.float64)
@@ -102,7 +131,7 @@ def merge_column_moments(
 ) -> float:
     """Take dense rows into the mean and the squared deviations of ``count`` rows so far; return the new count."""
     if X.size > FEW_VALUES:
-        from .sums import merge_column_moments as compiled
+        from .passes import merge_column_moments as compiled
 
         return compiled(X, count, mean, squares)  # type: ignore[no-any-return]
     rows = X.shape[0]
@@ -123,7 +152,7 @@ def add_column_moments(
 ) -> None:
     """Add the number of non-zeros and the sum of squares of each column of sparse rows to the running totals."""
     if data.size > FEW_VALUES:
-        from .sums import add_column_moments as compiled
+        from .passes import add_column_moments as compiled
 
         compiled(data, indices, nonzeros, squares)
         return
@@ -141,7 +170,7 @@ def square_rows(X: Any) -> NDArray[np.floating[Any]]:
             return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
         squared = np.einsum("ij,ij->i", X, X)
         return squared
-    from .sums import square_csr_rows, square_dense_rows
+    from .passes import square_csr_rows, square_dense_rows
 
     squared = np.empty(X.shape[0], dtype=X.dtype)
     if sparse.issparse(X):
@@ -154,7 +183,7 @@ def square_rows(X: Any) -> NDArray[np.floating[Any]]:
 def evenly_mixed_order(positive: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.signedinteger[Any]]:
     """Return a random order in which every stretch of rows has its share of both classes."""
     if positive.size > _FEW_ROWS:
-        from .order import evenly_mixed_order as compiled
+        from .passes import evenly_mixed_order as compiled
 
         return compiled(positive, rng)
     return evenly_mixed_classes(positive.astype(np.intp), rng)
@@ -173,14 +202,20 @@ def evenly_mixed_classes(codes: NDArray[np.integer[Any]], rng: np.random.Generat
     return order
 
 
+def bits_of(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the bits of contiguous entries as whole numbers to hash."""
+    if values.dtype == np.float32:
+        return values.view(np.uint32)
+    bits = values.view(np.uint64)
+    return bits ^ (bits >> np.uint64(32))  # whole numbers differ in high bits alone, which products lose
+
+
 def hash_rows(X: Any) -> NDArray[np.uint64]:
     """Return a number per row, dense or sparse, from the bits of its entries: equal for equal rows."""
     values = np.ascontiguousarray(X.data if sparse.issparse(X) else X)
-    bits: NDArray[Any] = values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
-    if bits.itemsize == 8:
-        bits = bits ^ (bits >> np.uint64(32))  # whole numbers differ in high bits alone, which products lose
+    bits = bits_of(values)
     if values.size > FEW_VALUES:
-        from .order import hash_csr_rows, hash_dense_rows
+        from .passes import hash_csr_rows, hash_dense_rows
 
         hashes = np.empty(X.shape[0], dtype=np.uint64)
         if sparse.issparse(X):
@@ -200,7 +235,7 @@ def hash_rows(X: Any) -> NDArray[np.uint64]:
 def gather_weights(weights: NDArray[Any], order: NDArray[np.signedinteger[Any]]) -> NDArray[np.float32]:
     """Return the weights in this order, as float32."""
     if order.size > _FEW_ROWS:
-        from .order import gather_weights as compiled
+        from .passes import gather_weights as compiled
 
         return compiled(weights, order)
     return np.asarray(weights[order], dtype=np.float32)
@@ -215,7 +250,7 @@ def gather_standardized(
 ) -> None:
     """Set ``out[i] = (X[order[i]] - centre) * inverse``; the rows must be C-contiguous."""
     if out.size > FEW_VALUES:
-        from .order import gather_standardized as compiled
+        from .passes import gather_standardized as compiled
 
         compiled(X, order, centre, inverse, out)
         return
@@ -225,7 +260,7 @@ def gather_standardized(
 def gather_scaled(X: Any, order: NDArray[np.signedinteger[Any]], factors: NDArray[np.float64], dtype: Any) -> Any:
     """Return the rows of a CSR matrix in this order, each column times its factor, with sorted columns."""
     if X.nnz > FEW_VALUES:
-        from .order import gather_scaled as compiled
+        from .passes import gather_scaled as compiled
 
         return compiled(X, order, factors, dtype)
     gathered = X[order].astype(dtype)

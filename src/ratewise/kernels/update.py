@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ._cache import njit
 from ._operations import add_rows, count_values, learned_in_blocks, look_ahead, row_dot, squared_row
+from .passes import count_called, sum_rewards
 from .rows import BLOCK, FASTMATH, VECTOR_BYTES
-from .sums import count_called, sum_rewards
 
 # A point whose reward hardly changes is not learned from: the row's update would cost more than it moves.
 NEGLIGIBLE_SLOPE = 1e-3

@@ -10,17 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..measures import Measure, get_measure
+from ..solvers.certify import LabelledScores, labelled_scores
 from ._style import model_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-class LabelledScores(NamedTuple):
-    """Scores of the positive class; signed weights are negative for rows of the negative class."""
-
-    scores: NDArray[np.float64]
-    signed_weights: NDArray[np.float64]
 
 
 class ScoredRows(NamedTuple):
@@ -92,7 +86,7 @@ class ScoresDisplay:
 
         A row is predicted positive if its score is above the threshold. ``options`` are those of :meth:`plot`.
         """
-        rows = scores_from_predictions(y_true, scores, sample_weight, pos_label)
+        rows = labelled_scores(scores, y_true, sample_weight, pos_label)
         display: Self = cls._of_scores(rows, get_measure(measure), threshold)
         display.name = name
         display.plot(ax, **options)
@@ -107,31 +101,17 @@ class ScoresDisplay:
     plot: Any
 
 
-def scores_from_predictions(y_true: Any, scores: Any, sample_weight: Any, pos_label: Any) -> LabelledScores:
-    """Return labels and scores as given by a user, checked."""
-    scores = np.asarray(scores)
-    if scores.ndim != 1:
-        raise ValueError(
-            f"scores must have one number per row; got shape {scores.shape}. Of predict_proba, take the column of "
-            "the positive class."
-        )
-    if scores.dtype.kind not in "fiub":
-        raise ValueError(f"scores must be numbers; got {scores.dtype}. ThresholdDisplay and the like need scores.")
-    scores = np.ascontiguousarray(scores, dtype=np.float64)  # other layouts would be compiled again
-    if not np.isfinite(scores).all():
-        raise ValueError(f"scores contain {int((~np.isfinite(scores)).sum())} value(s) that are not finite.")
-    return LabelledScores(scores, signed_weights(y_true, scores.size, sample_weight, pos_label))
-
-
 def scores_from_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any, pos_label: Any) -> ScoredRows:
     """Return the scores of a fitted classifier, and what it makes of them.
 
-    As in scikit-learn's displays, ``predict_proba`` is taken where there is one, ``decision_function`` otherwise.
+    As in scikit-learn's displays, ``predict_proba`` is taken where there is one, ``decision_function`` otherwise;
+    of a MeasureClassifier the latter, which its predictions are made by.
     """
     classes = _two_classes(estimator)
     positive = positive_class(estimator, pos_label)
     second = bool(positive == classes[1])
-    if hasattr(estimator, "predict_proba"):
+    cuts_scores = hasattr(estimator, "decision_threshold_")
+    if hasattr(estimator, "predict_proba") and not cuts_scores:
         scores, default = np.asarray(estimator.predict_proba(X))[:, int(second)], 0.5
     elif hasattr(estimator, "decision_function"):
         scores, default = np.asarray(estimator.decision_function(X)) * (1.0 if second else -1.0), 0.0
@@ -141,7 +121,7 @@ def scores_from_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any, po
             "no threshold to move. ComparisonDisplay needs predictions only."
         )
     predicted = np.asarray(estimator.predict(X)) == positive
-    return ScoredRows(scores_from_predictions(y, scores, sample_weight, positive), predicted, default)
+    return ScoredRows(labelled_scores(scores, y, sample_weight, positive), predicted, default)
 
 
 def threshold_of(estimator: Any, scored: ScoredRows) -> float:
@@ -163,30 +143,6 @@ def threshold_of(estimator: Any, scored: ScoredRows) -> float:
         return float(np.nextafter(lowest_positive, -math.inf))
     middle = highest_negative + 0.5 * (lowest_positive - highest_negative)
     return middle if middle < lowest_positive else highest_negative
-
-
-def signed_weights(y_true: Any, n_scores: int, sample_weight: Any, pos_label: Any) -> NDArray[np.float64]:
-    """Return the sample weight of each row, negative for the negative class; both classes must occur."""
-    labels = np.asarray(y_true)
-    if labels.shape != (n_scores,):
-        raise ValueError(
-            f"y_true must have one label per row: there are {n_scores} rows, and y has {labels.shape}."
-        )
-    classes = np.unique(labels)
-    if classes.size != 2:
-        shown = ", ".join(map(repr, classes[:5].tolist())) + (", ..." if classes.size > 5 else "")
-        raise ValueError(f"y_true must hold two classes, both of them; it holds {classes.size} ({shown}).")
-    if pos_label is not None and pos_label not in classes:
-        raise ValueError(f"pos_label={pos_label!r} is not among the labels {classes.tolist()} of y_true.")
-    weights = np.ones(n_scores) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_scores,):
-        raise ValueError(f"sample_weight has shape {weights.shape}, but there are {n_scores} rows.")
-    positive = labels == (classes[1] if pos_label is None else pos_label)
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError("sample_weight must be finite numbers of 0 or more.")
-    if not (weights[positive].any() and weights[~positive].any()):
-        raise ValueError("All rows of one class have sample_weight 0: its rate is not defined.")
-    return np.where(positive, weights, -weights)
 
 
 def measure_of(estimator: Any, measure: Any) -> Measure:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Measure, Rates, get_measure
+from ..solvers.certify import LabelledScores
 from ..solvers.threshold import Cuts, best_threshold, rates_at
-from ._scores import LabelledScores, ScoredRows, ScoresDisplay, inner_classifier
+from ._scores import ScoredRows, ScoresDisplay, inner_classifier
 from ._style import (
     BLACK,
     BLUE,

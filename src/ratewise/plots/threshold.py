@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measures import Measure, get_measure
+from ..solvers.certify import LabelledScores
 from ..solvers.threshold import BestThreshold, Cuts, best_threshold, rates_at
-from ._scores import LabelledScores, ScoresDisplay
+from ._scores import ScoresDisplay
 from ._style import BLUE, GREEN, ORANGE, SKY, VERMILLION, axes_for, legend_below, measure_name
 
 if TYPE_CHECKING:

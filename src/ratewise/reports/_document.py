@@ -22,12 +22,12 @@ from ..plots._scores import (
     inner_classifier,
     positive_class,
     scores_from_estimator,
-    scores_from_predictions,
     threshold_of,
 )
+from ..solvers.certify import labelled_scores
 from ..solvers.threshold import best_threshold
 from ._facts import influences_of, path_of, sliced_columns
-from ._scored import NORMALS, LabelledRows, ScoredModel, formula_of, measures_with, significant
+from ._scored import NORMALS, ReportedRows, ScoredModel, formula_of, measures_with, significant
 from ._words import comparison, sentences
 
 _GRID = 61
@@ -91,7 +91,7 @@ class Report:
         """Report on a fitted MeasureClassifier whose decision function was computed elsewhere, from files say."""
         positive = positive_class(model, None)
         second = bool(positive == model.classes_[1])
-        checked = scores_from_predictions(y, scores if second else -scores, sample_weight, positive)
+        checked = labelled_scores(scores if second else -scores, y, sample_weight, positive)
         rows = _labelled(checked.signed_weights, sample_weight is not None, y, positive)
         judged_by, facts = _facts(model, measure)
         threshold = 0.0 if second else float(np.nextafter(0.0, -1.0))  # a score of 0 is the first class
@@ -137,7 +137,7 @@ class Report:
         given = scores if isinstance(scores, Mapping) else {name: scores}
         measure, found = get_measure(measure), []
         for one, values in given.items():
-            checked = scores_from_predictions(y, values, sample_weight, pos_label)
+            checked = labelled_scores(values, y, sample_weight, pos_label)
             cut = threshold.get(one) if isinstance(threshold, Mapping) else threshold
             facts: dict[str, Any] = {"threshold_from_these_rows": cut is None}
             if cut is None:
@@ -320,15 +320,15 @@ def _scored(model: Any, X: Any, y: Any, sample_weight: Any, positive: Any) -> tu
         if not hasattr(model, "predict_proba") or not hasattr(model, "decision_function"):
             raise
     scores = np.asarray(model.decision_function(X)) * (1.0 if positive == model.classes_[1] else -1.0)
-    rows = scores_from_predictions(y, scores, sample_weight, positive)
+    rows = labelled_scores(scores, y, sample_weight, positive)
     return rows, threshold_of(model, scored._replace(rows=rows, default=0.0)), False
 
 
-def _labelled(signed: NDArray[np.float64], weighted: bool, y: Any, positive: Any) -> LabelledRows:
+def _labelled(signed: NDArray[np.float64], weighted: bool, y: Any, positive: Any) -> ReportedRows:
     classes = np.unique(np.asarray(y))
     negative = classes[0] if positive == classes[1] else classes[1]
     names = (_class_name(positive, "positive"), _class_name(negative, "negative"))
-    return LabelledRows(np.asarray(y) == positive, np.abs(signed) if weighted else None, names)
+    return ReportedRows(np.asarray(y) == positive, np.abs(signed) if weighted else None, names)
 
 
 def _as_table(measure: Measure, model: ScoredModel) -> dict[str, Any]:

@@ -35,25 +35,30 @@ NORMALS = normal_draws(0)
 # What measures.js computes, at any prevalence. Other measures come as tables over the thresholds.
 MEASURES_OF_THE_PAGE = frozenset(
     [
-        *("BalancedAccuracy", "CohenKappa", "Constrained", "CostMatrix", "FBeta", "FowlkesMallows", "GMean"),
-        *(
-            "GowerLegendre",
-            "HMean",
-            "Jaccard",
-            "MatthewsCorrelation",
-            "MeasureAtPrevalence",
-            "MinRate",
-            "NetBenefit",
-        ),
-        *(
-            "NetBenefit",
-            "PrecisionAtRecall",
-            "PseudoLinear",
-            "PseudoLinearAtPrevalence",
-            "QMean",
-            "RecallAtPrecision",
-        ),
-        *("RecallAtPrecisionAndPrevalence", "TPRAtFPR", "TPRAtTNR", "Tversky", "WeightedMin"),
+        "BalancedAccuracy",
+        "CohenKappa",
+        "Constrained",
+        "CostMatrix",
+        "FBeta",
+        "FowlkesMallows",
+        "GMean",
+        "GowerLegendre",
+        "HMean",
+        "Jaccard",
+        "MatthewsCorrelation",
+        "MeasureAtPrevalence",
+        "MinRate",
+        "NetBenefit",
+        "PrecisionAtRecall",
+        "PseudoLinear",
+        "PseudoLinearAtPrevalence",
+        "QMean",
+        "RecallAtPrecision",
+        "RecallAtPrecisionAndPrevalence",
+        "TPRAtFPR",
+        "TPRAtTNR",
+        "Tversky",
+        "WeightedMin",
     ]
 )
 
@@ -66,7 +71,7 @@ class Estimate(NamedTuple):
     high: float
 
 
-class LabelledRows(NamedTuple):
+class ReportedRows(NamedTuple):
     """Which rows are positive, what they weigh (None if all weigh the same), and what the classes are called."""
 
     positive: NDArray[np.bool_]
@@ -98,7 +103,7 @@ class Stops(NamedTuple):
     own: int
 
     @classmethod
-    def of(cls, rows: LabelledRows, scores: NDArray[np.float64], threshold: float) -> Stops:
+    def of(cls, rows: ReportedRows, scores: NDArray[np.float64], threshold: float) -> Stops:
         """Take the quantiles of each class, so that a rate changes little from one stop to the next.
 
         The first stop lies below every score. The threshold in use is one of them, exactly.
@@ -139,7 +144,7 @@ class ScoredModel:
     """
 
     name: str
-    rows: LabelledRows
+    rows: ReportedRows
     scores: NDArray[np.float64]
     threshold: float
     measure: Measure
@@ -365,7 +370,7 @@ def significant(number: float, digits: int = 6) -> float:
     return float(f"{number:.{digits}g}")
 
 
-def _share_of_positives(rows: LabelledRows, members: NDArray[np.bool_]) -> Estimate | None:
+def _share_of_positives(rows: ReportedRows, members: NDArray[np.bool_]) -> Estimate | None:
     """Return the share of positives among some rows, or None if they weigh nothing."""
     (positives, _, negatives, _), squares = rows.confusion(np.ones(members.size, dtype=bool), members)
     if positives + negatives == 0:

@@ -218,7 +218,7 @@ class Task:
 
 
 class Run(ABC):
-    """A training run: it can be asked for what comes next, told what came of it, and stored in between.
+    """A training run: it asks for what it needs next, takes the answer, and can be stored in between.
 
     Examples
     --------

@@ -269,7 +269,7 @@ def _step_within(
         step = np.asarray(np.linalg.solve(_only(~stopped, curvature), wanted), dtype=np.float64)
         beyond = ~stopped & (step < least)
         if not beyond.any():
-            return step
+            return np.asarray(step, dtype=np.float64)
         stopped |= beyond
 
 

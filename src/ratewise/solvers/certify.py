@@ -15,8 +15,7 @@ from scipy.special import betainc, betaincinv
 from ..measures import Constraint, Measure, Rates, RatesInterval, get_measure
 from .base import Scores
 from .calibrate import Calibration, calibrated
-from .constraints import constraint_slack
-from .threshold import Cuts, Points, best_threshold, effective_points, rates_at
+from .threshold import Cuts, Points, best_threshold, constraint_slack, effective_points, rates_at
 
 # A precision is tested at numbers of calls that grow by this factor. The first of them lies this share of the way,
 # on a log scale, from the fewest calls that could prove it to the most that could have it: with fewer calls a test
@@ -134,11 +133,13 @@ def certify(
     (True, True)
     """
     measure = get_measure(measure)
-    values, signed_weights = _checked(scores, y, sample_weight, pos_label)
+    values, signed = labelled_scores(scores, y, sample_weight, pos_label)
     numbers = None if groups is None else _group_numbers(groups, values.size)
-    points = effective_points(signed_weights) if numbers is None else points_of_groups(signed_weights, numbers)
-    threshold = best_threshold(values, signed_weights, measure, points=points).threshold
-    found = decide(Scores(values, signed_weights), measure, threshold, points, spent=1.0)
+    counted = signed != 0
+    values, signed = values[counted], signed[counted]
+    points = effective_points(signed) if numbers is None else points_of_groups(signed, numbers[counted])
+    threshold = best_threshold(values, signed, measure, points=points).threshold
+    found = decide(Scores(values, signed), measure, threshold, points, spent=1.0)
     return Certificate(found.threshold, found.rates, found.interval, found.message is None, found.message)
 
 
@@ -365,30 +366,49 @@ def points_of_groups(signed_weights: NDArray[Any], groups: NDArray[np.intp]) -> 
     return found[0], found[1]
 
 
-def _checked(
-    scores: ArrayLike, y: ArrayLike, sample_weight: Any, pos_label: Any
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    values, labels = np.asarray(scores, dtype=np.float64), np.asarray(y)
-    if values.ndim != 1 or labels.shape != values.shape:
+class LabelledScores(NamedTuple):
+    """Scores of the positive class; signed weights are negative for rows of the negative class."""
+
+    scores: NDArray[np.float64]
+    signed_weights: NDArray[np.float64]
+
+
+def labelled_scores(scores: Any, y: Any, sample_weight: Any = None, pos_label: Any = None) -> LabelledScores:
+    """Return scores, labels of two classes and weights as a user gives them, checked."""
+    values = np.asarray(scores)
+    if values.ndim != 1:
         raise ValueError(
-            f"scores and y must be one-dimensional and equally long; got shapes {values.shape} and "
-            f"{labels.shape}. Of predict_proba take the column of the positive class."
+            f"scores must have one number per row; got shape {values.shape}. Of predict_proba, take the column of "
+            "the positive class."
         )
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"scores must be numbers; got {values.dtype}.")
+    values = np.ascontiguousarray(values, dtype=np.float64)  # other layouts would be compiled again
     if not np.isfinite(values).all():
-        raise ValueError("scores must be finite numbers; some are NaN or infinite.")
+        raise ValueError(f"scores contain {int((~np.isfinite(values)).sum())} value(s) that are not finite.")
+    return LabelledScores(values, _signed_weights(y, values.size, sample_weight, pos_label))
+
+
+def _signed_weights(y: Any, n_rows: int, sample_weight: Any, pos_label: Any) -> NDArray[np.float64]:
+    """Return the sample weight of each row, negative for the negative class; both classes must occur."""
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise ValueError(f"y must have one label per row: there are {n_rows} rows, and y has {labels.shape}.")
     classes = np.unique(labels)
     if classes.size != 2:
-        raise ValueError(f"y must hold two classes; it holds {classes.size}: {classes[:5].tolist()}.")
+        shown = ", ".join(map(repr, classes[:5].tolist())) + (", ..." if classes.size > 5 else "")
+        raise ValueError(f"y must hold two classes, both of them; it holds {classes.size} ({shown}).")
     if pos_label is not None and pos_label not in classes:
-        raise ValueError(f"pos_label={pos_label!r} is not among the labels {classes.tolist()}.")
-    weights = np.ones(values.size) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != values.shape or not np.isfinite(weights).all() or weights.min() < 0:
-        raise ValueError("sample_weight must hold a finite number of 0 or more per row.")
-    signed = np.where(labels == (classes[1] if pos_label is None else pos_label), weights, -weights)
-    kept = weights > 0
-    if not (signed > 0).any() or not (signed < 0).any():
-        raise ValueError("All rows of one class have sample_weight 0: rows of both classes are needed.")
-    return values[kept], signed[kept]
+        raise ValueError(f"pos_label={pos_label!r} is not among the labels {classes.tolist()} of y.")
+    weights = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, but there are {n_rows} rows.")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("sample_weight must be finite numbers of 0 or more.")
+    positive = labels == (classes[1] if pos_label is None else pos_label)
+    if not (weights[positive].any() and weights[~positive].any()):
+        raise ValueError("All rows of one class have sample_weight 0: its rate is not defined.")
+    return np.where(positive, weights, -weights)
 
 
 def _group_numbers(groups: ArrayLike, n_rows: int) -> NDArray[np.intp]:

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from .. import kernels
-from ..kernels import STATE, Steps
+from ..kernels import STATE, Steps, weight_moments
 from ..measures import ConcaveMeasure, Rates
 from ..rewards import Reward
 
@@ -55,6 +56,11 @@ class Chunk(NamedTuple):
     stops: NDArray[np.int64]
 
 
+def kernel_rows(X: Any) -> DenseRows | CSRRows:
+    """Return the rows of a matrix in the form kernels take."""
+    return (X.data, X.indices, X.indptr) if sparse.issparse(X) else X
+
+
 class Summary(NamedTuple):
     """The few numbers that set step sizes and class weights; two of them add up.
 
@@ -95,6 +101,23 @@ class Summary(NamedTuple):
             self.squared_rows + other.squared_rows,
             (self.points * self.entry_square + other.points * other.entry_square) / max(points, 1),
         )
+
+
+def class_totals(signed_weights: NDArray[Any]) -> tuple[float, float]:
+    """Return the weight of all positives and of all negatives."""
+    positive, negative, _, _ = weight_moments(signed_weights)
+    return positive, negative
+
+
+def sum_of_squares(X: Any) -> float:
+    """Return the squared lengths of all rows together."""
+    values = X.data if sparse.issparse(X) else X.reshape(-1)
+    return float(np.dot(values, values))
+
+
+def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
+    """Count points, class weights and squared row lengths."""
+    return Summary(int(X.shape[0]), *class_totals(signed_weights), sum_of_squares(X))
 
 
 NOTHING_SEEN = Summary(0, 0.0, 0.0, 0.0)

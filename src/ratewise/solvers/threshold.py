@@ -1,8 +1,9 @@
-"""Rates at a threshold, and the threshold with the best measure."""
+"""Rates at a threshold, which thresholds keep a measure's constraints, and the one with the best measure."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..kernels import count_called, weight_moments
-from ..measures import Measure, Rates
-from .constraints import constrained_ranks
+from ..measures import Constraint, Measure, Rates
 
 _BINS, _REACH = 8192, 6.0  # bins, and how many standard deviations they reach from the mean
 _MANY_SCORES = 4 * _BINS
 _TIE = 1e-12
 _NEAR = 0.02  # in spreads of the scores; the next cut on each side is near, however far
+_LARGEST_COST = 0.1  # of the measure's scale: what the margin of a constraint may cost before it is given up
+_DOUBT = 1.0  # standard errors by which a constraint may then be missed
 
 
 Points = tuple[float, float]
@@ -382,3 +384,75 @@ def _finite_values(
     values = np.array(measure.value(tpr, tnr, prevalence), dtype=np.float64)
     values[~np.isfinite(values)] = -np.inf
     return values
+
+
+def constraint_slack(
+    bounds: Iterable[Constraint],
+    tpr: Any,
+    tnr: Any,
+    points: tuple[float, float],
+    caution: float = 1.0,
+    *,
+    in_doubt: bool = False,
+) -> NDArray[np.float64]:
+    """How far the rates keep the tightest bound beyond its margin, in standard errors.
+
+    Infinity if there are no bounds. The standard error is that of the constraint's line in two binomial
+    rates, each half a point away from 0 and 1, so that no rate is ever taken for certain. Rates at which no
+    positive is found keep no constraint: there, any precision could be claimed. ``points`` are the positives and
+    the negatives that the rates were seen on; ``caution`` multiplies the margins.
+    """
+    tpr, tnr = np.asarray(tpr, dtype=np.float64), np.asarray(tnr, dtype=np.float64)
+    tpr_variance, tnr_variance = _rate_variance(tpr, points[0]), _rate_variance(tnr, points[1])
+    slack = np.full(np.broadcast_shapes(tpr.shape, tnr.shape), np.inf)
+    for constraint in bounds:
+        error = np.sqrt(constraint.on_tpr**2 * tpr_variance + constraint.on_tnr**2 * tnr_variance)
+        rounding = 1e-12 * (abs(constraint.constant) + abs(constraint.on_tpr) + abs(constraint.on_tnr))
+        excess = constraint.excess(tpr, tnr) + rounding
+        margin = -_DOUBT if in_doubt else constraint.margin
+        slack = np.minimum(slack, excess / error - caution * margin)
+    return np.where((tpr > 0) | np.isinf(slack), slack, -np.inf)
+
+
+def constrained_ranks(
+    values: NDArray[np.float64],
+    measure: Measure,
+    tpr: NDArray[np.float64],
+    tnr: NDArray[np.float64],
+    prevalence: float,
+    points: tuple[float, float],
+    caution: float | None = 1.0,
+) -> NDArray[np.float64]:
+    """The values of the cuts that may be chosen, -inf for others; all of them for a measure without constraints.
+
+    Those that keep the constraints by their margins may, as a rule. Where that would cost more than a tenth of the
+    measure's scale, penalties included, they get the benefit of the doubt: cuts that miss the constraints by no
+    more than one standard error may too. If there are none of either, all may, and the rank is how nearly they
+    keep them.
+
+    ``caution`` multiplies the margins; None leaves the constraints out of it.
+    """
+    bounds = measure.constraints(prevalence)
+    if caution is None or not bounds:
+        return values
+    possible = values > -np.inf
+
+    def best_of(kept: NDArray[np.bool_]) -> float:
+        return float(values[kept].max()) if kept.any() else -np.inf
+
+    slack = constraint_slack(bounds, tpr, tnr, points, caution)
+    for_sure = possible & (slack >= 0)
+    doubtful = constraint_slack(bounds, tpr, tnr, points, caution, in_doubt=True)
+    perhaps = possible & (doubtful >= 0)
+    useless, perfect = measure.scale(prevalence)
+    if for_sure.any() and best_of(for_sure) >= best_of(perhaps) - _LARGEST_COST * (perfect - useless):
+        return np.where(for_sure, values, -np.inf)
+    if perhaps.any():
+        return np.where(perhaps, values, -np.inf)
+    near = np.where(possible, slack, -np.inf)
+    return near if np.isfinite(near).any() else values
+
+
+def _rate_variance(rate: NDArray[np.float64], points: float) -> NDArray[np.float64]:
+    share = (points * rate + 0.5) / (points + 1.0)
+    return share * (1.0 - share) / (points + 1.0)

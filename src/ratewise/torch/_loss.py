@@ -9,6 +9,7 @@ from ..solvers.base import Scores, require_number
 from ..solvers.sharpen import Evaluated, Evaluation
 from ..solvers.threshold import BestThreshold, ScoreBins
 from ..solvers.threshold import best_threshold as best_cut
+from ..training.selection import natural_exponent
 
 try:
     import torch
@@ -31,11 +32,11 @@ class MeasureLoss(nn.Module):
     """Train a network for the measure you report, in place of ``BCEWithLogitsLoss``.
 
     In training mode the module counts the logits of the rows that pass through it, by class, and forgets old rows
-    little by little. Every ``refresh`` steps it takes from these counts the best threshold, the two rates at it,
-    and the measure's slopes at these rates, the class weights of the next steps. The first
-    ``sharpen_after`` steps have weighted cross-entropy. Later ones have a sigmoid reward around the threshold,
-    bounded as the measure is: rows that the network cannot classify no longer dominate the gradient. A network that
-    classifies nearly all of its training rows has no such rows, and keeps cross-entropy, which widens its margins.
+    little by little. The first ``sharpen_after`` steps have cross-entropy with class weights that suit the measure
+    at the rates of a fair model. Later steps have a sigmoid reward around the best threshold of the counts,
+    weighted by the measure's slopes at the two rates there, taken anew every ``refresh`` steps. It is bounded as
+    the measure is: rows that the network cannot classify no longer dominate the gradient. A network that
+    classifies nearly all of its training rows has no such rows: it keeps cross-entropy, and margins grow.
 
     Choose the threshold on validation rows at the end: :func:`best_threshold`.
 
@@ -203,9 +204,11 @@ class MeasureLoss(nn.Module):
             if totals.min() < _ENOUGH_POINTS:
                 continue
             evaluation, evaluated = self._evaluated(counts, totals)
-            width = evaluation.sigmoid_width(evaluated)
-            on_positive, on_negative = evaluation.class_weights(evaluated, width)
-            share = evaluated.best.rates.prevalence
+            width, share = evaluation.sigmoid_width(evaluated), evaluated.best.rates.prevalence
+            if sharpening:
+                on_positive, on_negative = evaluation.class_weights(evaluated, width)
+            else:  # slopes at the poor rates of the first steps would outweigh all negatives
+                on_positive, on_negative = ((1.0 - share) / share) ** natural_exponent(self.measure, share), 1.0
             mean = share * on_positive + (1.0 - share) * on_negative
             asked = torch.tensor([on_negative / mean, on_positive / mean])
             before = self.class_weights[label].cpu()

@@ -22,14 +22,14 @@ from scipy import sparse
 from .. import kernels
 from ..measures import Measure, Rates
 from ..solvers.base import Scores
-from ..solvers.state import LinearModel, Summary
+from ..solvers.state import LinearModel, Summary, class_totals
 from ..solvers.threshold import ScoreBins
 from ..streams import Stream, Survey, Window
 from ..transforms import Standardizer, Transform, Whitener, sample_size, standardized_products
 from . import config
 from .checkpoint import Checkpoint
 from .reservoir import Reservoir
-from .rows import ArrayRows, class_totals
+from .rows import ArrayRows
 from .source import Progress, R, Runner, Statistics
 
 # To transform the rows of a window. One thread reads meanwhile: on two cores, more threads leave neither idle.

@@ -12,8 +12,10 @@ from scipy import sparse
 
 from ..kernels import evenly_mixed_classes
 from ..solvers.multiclass import sums_by_class
+from ..solvers.state import sum_of_squares
 from ..transforms import Transform
-from .rows import ArrayRows, MaterializedRows, StoredRows, equal_ranges, order_by_group, store, sum_of_squares
+from .memory import equal_ranges, order_by_group
+from .rows import ArrayRows, MaterializedRows, StoredRows, store
 
 # Up to so many numbers, what a batch of a sparse matrix costs to take out is more than what its zeros cost.
 _SMALL = 1 << 22

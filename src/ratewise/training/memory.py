@@ -1,24 +1,29 @@
-"""Rows in memory as a source."""
+"""Rows in memory as a source, and the folds they are split into."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..kernels import evenly_mixed_order, hash_rows
 from ..measures import Measure
 from ..solvers.base import Scores
 from ..solvers.certify import points_of_groups
 from ..solvers.sharpen import BatchRun
-from ..solvers.state import LinearModel, Summary
+from ..solvers.state import LinearModel, Summary, class_totals
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer, Transform, Whitener
-from .rows import ArrayRows, GivenFolds, class_totals, folds_of_rows
+from .rows import ArrayRows, Ranges, order_by_fold
 from .source import ALL_ROWS, Progress, R, Runner, Statistics
+
+_LARGE_GROUPS = 1000  # that are placed one by one; smaller ones are dealt out in turn
+_COMMON_SHARE = 0.01  # of all rows: copies of a row that are as many are spread over the folds
 
 _T = TypeVar("_T")
 _S = TypeVar("_S")
@@ -135,7 +140,7 @@ class ArrayTrainingRows:
             self._training = self._validation = [rows]
             return
         for repeat in range(repeats):
-            split, ranges = (rows if repeat == 0 else rows.reshuffled(rng)).in_folds(folds, rng)
+            split, ranges = in_folds(rows if repeat == 0 else rows.reshuffled(rng), folds, rng)
             for begin, end in ranges:
                 self._training.append(_with_both_classes(split.part((0, begin), (end, rows.n_points))))
                 self._validation.append(split.part((begin, end)))
@@ -192,6 +197,94 @@ def _with_both_classes(rows: ArrayRows) -> ArrayRows:
             "has any. Give finer groups, or none."
         )
     return rows
+
+
+class GivenFolds(NamedTuple):
+    """Which rows must share a fold."""
+
+    groups: NDArray[np.intp] | None = None
+    fold_of_row: NDArray[np.intp] | None = None
+    """None if any row may lie anywhere."""
+    common: NDArray[np.intp] | None = None
+    """One of each of the rows that come often, the most frequent first."""
+
+
+def folds_of_rows(
+    X: Any, groups: NDArray[np.intp] | None, codes: NDArray[Any], folds: int, rng: np.random.Generator
+) -> GivenFolds:
+    """Return a fold for each row that keeps groups together; without groups, equal rows.
+
+    A model that has met a row would flatter itself on its duplicate. Rows that are a hundredth of all or more are
+    spread over the folds all the same: they will come again, and a model that has met none of them would be
+    another one. All rows may lie anywhere if else a class would be in one fold alone.
+    """
+    if groups is not None:
+        return GivenFolds(groups, _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups])
+    keys, first, numbers, counts = np.unique(
+        hash_rows(X), return_index=True, return_inverse=True, return_counts=True
+    )
+    if keys.size == codes.size:
+        return GivenFolds()
+    often = np.flatnonzero(counts >= _COMMON_SHARE * codes.size + 1)
+    common = first[often[np.argsort(-counts[often], kind="stable")]]
+    spread = np.flatnonzero(counts[numbers] >= _COMMON_SHARE * codes.size + 1)
+    numbers[spread] = keys.size + np.arange(spread.size)
+    numbers = np.unique(numbers, return_inverse=True)[1]
+    found = _folds_of_groups(numbers, codes.astype(np.intp), folds, rng)[numbers]
+    if min(np.unique(found[codes == code]).size for code in np.unique(codes)) < 2:
+        return GivenFolds(common=common)
+    return GivenFolds(numbers, found, common)
+
+
+def in_folds(rows: ArrayRows, folds: int, rng: np.random.Generator) -> tuple[ArrayRows, Ranges]:
+    """Return a range of rows per fold; if there are groups, of a copy in an order that keeps them together."""
+    if rows.groups is None:
+        return rows, equal_ranges(rows.n_points, folds)
+    if len(rows.fold_ranges) == folds:
+        return rows, rows.fold_ranges
+    order, ranges = order_by_group(rows.groups, rows.signed_weights > 0, folds, rng, evenly_mixed_order)
+    return rows.reordered(order, rng), ranges
+
+
+def equal_ranges(n_rows: int, folds: int) -> list[tuple[int, int]]:
+    """A range of rows for each fold."""
+    return list(pairwise(n_rows * fold // folds for fold in range(folds + 1)))
+
+
+def order_by_group(
+    groups: NDArray[np.intp], codes: NDArray[Any], folds: int, rng: np.random.Generator, mixed: Callable[..., Any]
+) -> tuple[NDArray[np.intp], list[tuple[int, int]]]:
+    """Return an order of rows and the range of each fold in it, no group in two of them.
+
+    ``codes`` are the classes of the rows, and ``mixed`` gives the order within a fold.
+    """
+    fold_of_row = _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups]
+    return order_by_fold(fold_of_row, codes, folds, rng, mixed)
+
+
+def _folds_of_groups(
+    groups: NDArray[np.intp], codes: NDArray[np.intp], folds: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """A fold for every group, each with about its share of every class.
+
+    The groups that hold most of some class come first; each goes where it makes the folds least uneven.
+    """
+    n_groups, n_classes = int(groups.max()) + 1, int(codes.max()) + 1
+    counts = np.bincount(groups * n_classes + codes, minlength=n_groups * n_classes).reshape(n_groups, n_classes)
+    shares = counts / np.maximum(counts.sum(axis=0), 1)
+    loads = np.zeros((folds, n_classes))
+    found = np.empty(n_groups, dtype=np.intp)
+    shuffled = rng.permutation(n_groups)
+    by_size = shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]
+    for group in by_size[:_LARGE_GROUPS]:
+        unevenness = (loads * shares[group]).sum(axis=1)
+        found[group] = np.argmin(unevenness)
+        loads[found[group]] += shares[group]
+    # Of the many others, each class's in turn, the larger ones first.
+    others = by_size[_LARGE_GROUPS:]
+    others = others[np.argsort(counts[others].argmax(axis=1), kind="stable")]
+    found[others] = np.arange(others.size) % folds
+    return found
 
 
 def in_threads(work: Callable[[_S], _T], jobs: Sequence[_S], threads: int) -> list[_T]:

@@ -10,13 +10,13 @@ from scipy import sparse
 
 from ..solvers.base import History, Scores, Task
 from ..solvers.certify import decide
-from ..solvers.state import NOTHING_SEEN, LinearModel, Summary
+from ..solvers.state import NOTHING_SEEN, LinearModel, Summary, summarize
 from ..solvers.threshold import best_threshold, effective_points
 from ..transforms import Standardizer
 from . import config
 from .config import FitConfig
 from .reservoir import Reservoir
-from .rows import ArrayRows, summarize
+from .rows import ArrayRows
 from .source import FitResult, Runner
 
 

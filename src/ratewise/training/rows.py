@@ -6,14 +6,14 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels import evenly_mixed_order, gather_weights, hash_rows, square_rows, weight_moments
-from ..solvers.state import Chunk, CSRRows, DenseRows, Summary
+from ..kernels import evenly_mixed_order, gather_weights, square_rows
+from ..solvers.state import Chunk, Summary, class_totals, kernel_rows, sum_of_squares
 from ..transforms import Standardizer, Transform
 
 # A kernel call sums models in the width of the data; learners fold that into float64 between calls.
@@ -22,8 +22,6 @@ _SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
 _BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
 _CACHED_BYTES = 1 << 20
 _FEW_COLUMNS = 128
-_LARGE_GROUPS = 1000
-_COMMON_SHARE = 0.01
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -43,6 +41,11 @@ class StoredRows:
     def n_values(self) -> int:
         """Numbers a pass over all rows reads."""
         return self._stored.n_values
+
+    @property
+    def groups(self) -> NDArray[np.intp] | None:
+        """The group of each row, as a number; None if every row is on its own."""
+        return self._groups
 
     @property
     def n_groups(self) -> int | None:
@@ -181,18 +184,10 @@ class ArrayRows(StoredRows):
 
     def reshuffled(self, rng: np.random.Generator) -> ArrayRows:
         """Return a copy in another random order."""
-        return self._reordered(evenly_mixed_order(self._weights > 0, rng), rng)
+        return self.reordered(evenly_mixed_order(self._weights > 0, rng), rng)
 
-    def in_folds(self, folds: int, rng: np.random.Generator) -> tuple[ArrayRows, Ranges]:
-        """Return a range of rows per fold; if there are groups, of a copy in an order that keeps them together."""
-        if self._groups is None:
-            return self, equal_ranges(self.n_points, folds)
-        if len(self.fold_ranges) == folds:
-            return self, self.fold_ranges
-        order, ranges = order_by_group(self._groups, self._weights > 0, folds, rng, evenly_mixed_order)
-        return self._reordered(order, rng), ranges
-
-    def _reordered(self, order: NDArray[np.signedinteger[Any]], rng: np.random.Generator) -> ArrayRows:
+    def reordered(self, order: NDArray[np.signedinteger[Any]], rng: np.random.Generator) -> ArrayRows:
+        """Return a copy in this order."""
         self._usual_row()  # the same whatever the order
         other = copy.copy(self)
         other._stored, other._weights, other._pulls = (
@@ -474,27 +469,6 @@ class ShuffledBlocks:
         return taken
 
 
-def kernel_rows(X: Any) -> DenseRows | CSRRows:
-    """Return the rows of a matrix in the form kernels take."""
-    return (X.data, X.indices, X.indptr) if sparse.issparse(X) else X
-
-
-def equal_ranges(n_rows: int, folds: int) -> list[tuple[int, int]]:
-    """A range of rows for each fold."""
-    return list(pairwise(n_rows * fold // folds for fold in range(folds + 1)))
-
-
-def order_by_group(
-    groups: NDArray[np.intp], codes: NDArray[Any], folds: int, rng: np.random.Generator, mixed: Callable[..., Any]
-) -> tuple[NDArray[np.intp], list[tuple[int, int]]]:
-    """Return an order of rows and the range of each fold in it, no group in two of them.
-
-    ``codes`` are the classes of the rows, and ``mixed`` gives the order within a fold.
-    """
-    fold_of_row = _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups]
-    return order_by_fold(fold_of_row, codes, folds, rng, mixed)
-
-
 def order_by_fold(
     fold_of_row: NDArray[Any], codes: NDArray[Any], folds: int, rng: np.random.Generator, mixed: Callable[..., Any]
 ) -> tuple[NDArray[np.intp], list[tuple[int, int]]]:
@@ -505,85 +479,6 @@ def order_by_fold(
         parts.append(mine[mixed(codes[mine], rng)])
     edges = np.cumsum([0, *(part.size for part in parts)]).tolist()
     return np.concatenate(parts), list(pairwise(edges))
-
-
-def _folds_of_groups(
-    groups: NDArray[np.intp], codes: NDArray[np.intp], folds: int, rng: np.random.Generator
-) -> NDArray[np.intp]:
-    """A fold for every group, each with about its share of every class.
-
-    The groups that hold most of some class come first; each goes where it makes the folds least uneven.
-    """
-    n_groups, n_classes = int(groups.max()) + 1, int(codes.max()) + 1
-    counts = np.bincount(groups * n_classes + codes, minlength=n_groups * n_classes).reshape(n_groups, n_classes)
-    shares = counts / np.maximum(counts.sum(axis=0), 1)
-    loads = np.zeros((folds, n_classes))
-    found = np.empty(n_groups, dtype=np.intp)
-    shuffled = rng.permutation(n_groups)
-    by_size = shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]
-    for group in by_size[:_LARGE_GROUPS]:
-        unevenness = (loads * shares[group]).sum(axis=1)
-        found[group] = np.argmin(unevenness)
-        loads[found[group]] += shares[group]
-    # Of the many others, each class's in turn, the larger ones first.
-    others = by_size[_LARGE_GROUPS:]
-    others = others[np.argsort(counts[others].argmax(axis=1), kind="stable")]
-    found[others] = np.arange(others.size) % folds
-    return found
-
-
-class GivenFolds(NamedTuple):
-    """Which rows must share a fold."""
-
-    groups: NDArray[np.intp] | None = None
-    fold_of_row: NDArray[np.intp] | None = None
-    """None if any row may lie anywhere."""
-    common: NDArray[np.intp] | None = None
-    """One of each of the rows that come often, the most frequent first."""
-
-
-def folds_of_rows(
-    X: Any, groups: NDArray[np.intp] | None, codes: NDArray[Any], folds: int, rng: np.random.Generator
-) -> GivenFolds:
-    """Return a fold for each row that keeps groups together; without groups, equal rows.
-
-    A model that has met a row would flatter itself on its duplicate. Rows that are a hundredth of all or more are
-    spread over the folds all the same: they will come again, and a model that has met none of them would be
-    another one. All rows may lie anywhere if else a class would be in one fold alone.
-    """
-    if groups is not None:
-        return GivenFolds(groups, _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups])
-    keys, first, numbers, counts = np.unique(
-        hash_rows(X), return_index=True, return_inverse=True, return_counts=True
-    )
-    if keys.size == codes.size:
-        return GivenFolds()
-    often = np.flatnonzero(counts >= _COMMON_SHARE * codes.size + 1)
-    common = first[often[np.argsort(-counts[often], kind="stable")]]
-    spread = np.flatnonzero(counts[numbers] >= _COMMON_SHARE * codes.size + 1)
-    numbers[spread] = keys.size + np.arange(spread.size)
-    numbers = np.unique(numbers, return_inverse=True)[1]
-    found = _folds_of_groups(numbers, codes.astype(np.intp), folds, rng)[numbers]
-    if min(np.unique(found[codes == code]).size for code in np.unique(codes)) < 2:
-        return GivenFolds(common=common)
-    return GivenFolds(numbers, found, common)
-
-
-def class_totals(signed_weights: NDArray[Any]) -> tuple[float, float]:
-    """Return the weight of all positives and of all negatives."""
-    positive, negative, _, _ = weight_moments(signed_weights)
-    return positive, negative
-
-
-def sum_of_squares(X: Any) -> float:
-    """Return the squared lengths of all rows together."""
-    values = X.data if sparse.issparse(X) else X.reshape(-1)
-    return float(np.dot(values, values))
-
-
-def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
-    """Count points, class weights and squared row lengths."""
-    return Summary(int(X.shape[0]), *class_totals(signed_weights), sum_of_squares(X))
 
 
 def _joined(pieces: list[NDArray[Any]]) -> NDArray[Any]:

@@ -55,19 +55,25 @@ class SelectionPlan(NamedTuple):
     ) -> SelectionPlan:
         """Return the plan; ``own_choice`` is whether starts and passes are the library's to choose."""
         rarer = statistics.rarer_rows
-        plenty = rarer >= config.PLENTY_PER_COLUMN * (statistics.n_features + 1)
+        asked = config.PLENTY_PER_COLUMN * (statistics.n_features + 1)
+        plenty = rarer >= asked
         constrained = bool(measure.constraints(0.5))
         # A bound is a matter of level, so the folds' models must be about as good as the whole; and it can be
         # certified by out-of-fold scores only.
-        few = config.FOLDS if constrained else 2
+        size = max(statistics.rows, statistics.n_values / config.VALUES_PER_ROW)
+        many = size > config.MANY_ROWS
+        few = config.FOLDS if constrained else 2 if many else config.LEAST_FOLDS
         enough = 2 if certifies(measure) else 1
-        least = (enough if plenty else few, 3 if constrained else 1)
-        folds, starts = _within_budget(_effort(statistics, plenty), *least)
+        plainest = 3 if constrained else 1
+        # Points only just in plenty keep a second start: three folds give way to one.
+        second = plenty and rarer < 2 * asked and not many
+        least = (enough if plenty else few, max(plainest, 1 + second))
+        folds, starts = _within_budget(_effort(size, plenty), *least)
         # A model of all rows has no out-of-fold scores: under a bound it is the mean of the folds' models.
-        batch = own_choice and not certifies(measure) and _few_enough_for_batches(statistics)
+        batch = own_choice and _few_enough_for_batches(statistics)
         if batch:
             folds = _folds_of_batches(statistics.rows) if plenty else config.FOLDS
-        small = starts > least[1]
+        small = starts > plainest
         if validation_fraction is not None:
             folds = round(1.0 / validation_fraction)
         if statistics.n_groups is not None:
@@ -101,27 +107,27 @@ def batch_starts(measure: Measure, prevalence: float) -> list[PenalizedLogistic]
     return [PenalizedLogistic(exponent, C) for exponent in by_distance for C in config.BATCH_C]
 
 
-def _effort(statistics: Statistics, plenty: bool) -> float:
+def _effort(size: float, plenty: bool) -> float:
     """Return how much of the whole choice is made: 1 up to few rows, 0 from many on."""
-    size = max(statistics.rows, statistics.n_values / config.VALUES_PER_ROW)
-    few = min(config.FEW_ROWS if plenty else config.FEW_ROWS_OF_SCARCE_POINTS, config.MANY_ROWS / 2)
-    left = math.log(config.MANY_ROWS / size) / math.log(config.MANY_ROWS / few)
-    return min(max(left, 0.0), 1.0)
+    many = config.MANY_ROWS * (config.MANY_ROWS_OF_PLENTY if plenty else 1.0)
+    few = min(config.FEW_ROWS if plenty else config.FEW_ROWS_OF_SCARCE_POINTS, many / 2)
+    return min(max(math.log(many / size) / math.log(many / few), 0.0), 1.0)
 
 
-# Folds and starts to choose from, the dearest first: no two neighbours differ by more than a factor of two.
+# Folds and starts to choose from, the dearest first: no two neighbours differ by more than a factor of two. One
+# fold is for plenty of points only. Two are no step: models of half the rows are worse than one of all.
 _LADDER = (
     *((config.FOLDS, starts) for starts in (7, 6, 5, 4, 3)),
-    *((4, 3), (3, 3), (2, 3), (3, 2), (2, 2), (3, 1), (2, 1), (1, 1)),
+    *((4, 3), (3, 3), (3, 2), (1, 3), (3, 1), (1, 2), (1, 1)),
 )
-_STOCHASTIC_STARTS = (0, 1, 2, 2, 3, 3, 3, 3)  # among so many starts; the others are penalized
+_STOCHASTIC_STARTS = (0, 1, 2, 2, 3, 3, 3, 3)  # among so many starts, on folds; the others are penalized
 
 
 def _within_budget(effort: float, least_folds: int, least_starts: int) -> tuple[int, int]:
     """Return folds and starts whose cost falls from all to the least in proportion, on a log scale."""
 
     def cost(folds: int, starts: int) -> float:
-        stochastic = _STOCHASTIC_STARTS[starts]
+        stochastic = _STOCHASTIC_STARTS[starts] if folds > 1 else starts
         return folds * (stochastic + config.PENALIZED_COST * (starts - stochastic))
 
     least, most = cost(least_folds, least_starts), cost(*_LADDER[0])
@@ -153,6 +159,8 @@ def starts_for(
     near = sorted(stochastic, key=lambda start: abs(start.exponent - natural))
     similar = sorted(penalized, key=lambda start: (abs(start.exponent - natural), -start.C))
     by_worth = [near[0], near[1], similar[0], near[2], *similar[1:]]
+    if plan.folds == 1:  # rows that both train and choose cannot tell what a penalty is worth
+        by_worth = [*near]
     if measure.constraints(0.5):
         by_worth = [*stochastic, *similar]
     return list(by_worth[: plan.starts])

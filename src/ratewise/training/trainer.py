@@ -148,8 +148,11 @@ class Trainer:
             self._history.record(
                 passes=number, points=number * statistics.rows, tpr=tpr, tnr=tnr, value=found.value, run=0
             )
-        (whole,) = rows.train([run_of(ALL_ROWS, selected.stages)])
-        model = mean_model([one.normalized().divided(spreads[one.stage]) for one in whole.candidates])
+        if certifies(measure):  # by the scores of the folds' models, so that their mean is returned
+            model = mean_model(selected.models)
+        else:
+            (whole,) = rows.train([run_of(ALL_ROWS, selected.stages)])
+            model = mean_model([one.normalized().divided(spreads[one.stage]) for one in whole.candidates])
         decision = self._cut(model, scored, selected.tolerance, rows, plan, statistics.points)
         maker = next(start for start in starts if selected.best.startswith(start.label))
         return FitResult.of_model(transform, model, decision, maker, selected.stages)
@@ -179,10 +182,15 @@ class Trainer:
     def _select(
         self, validated: list[Validated], rows: TrainingRows, plan: SelectionPlan
     ) -> tuple[Selected, list[LinearModel]]:
-        """Choose the stages; and the models whose scores cut: under a bound, chosen by others than they score."""
+        """Choose the stages; and the models whose scores cut: under a bound, chosen by others than they score.
+
+        Batches have few stages, of unlike scores: choosing them by all rows flatters less than mixing them would.
+        """
         measure, repeats = self._config.measure, plan.repeats_of(rows)
         selected = select(validated, measure, repeats=repeats)
-        apart = select_apart(validated, measure, repeats=repeats) if certifies(measure) else None
+        apart = None
+        if certifies(measure) and not plan.batch:
+            apart = select_apart(validated, measure, repeats=repeats)
         return selected, selected.models if apart is None else apart
 
     def _cut(

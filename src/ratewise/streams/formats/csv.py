@@ -178,7 +178,7 @@ class CsvReader(TextReader, TableReader):
     def _options(
         self, columns: list[str] | None = None, types: Schema | None = None, block_bytes: int | None = None
     ) -> dict[str, Any]:
-        """Return what Arrow is told. One block is read without threads, which might still start as we end."""
+        """Return the options for Arrow. One block is read without threads, which might still start as we end."""
         return {
             "read_options": arrow_csv.ReadOptions(
                 column_names=list(self.schema),

@@ -1,0 +1,246 @@
+"""Rows of a user, checked whole before anything is changed: arrays, sparse matrices and tables."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import (
+    validate_data,
+)
+
+from .._foreign import canonical_csr, plain_matrix
+from ..streams.encode import Encoder, learn_encoder
+from ..streams.formats.batches import is_table
+from ..training.source import occupied_columns
+from ..transforms import Standardizer
+
+
+class Columns(NamedTuple):
+    """What a fit remembers of the columns."""
+
+    number: int
+    names: NDArray[Any] | None
+    encoder: Encoder | None = None
+    """How a table becomes a matrix, if it was one."""
+
+    @classmethod
+    def of(cls, X: Any, estimator: BaseEstimator, *, occupied_only: bool = False) -> tuple[CheckedRows, Columns]:
+        """Check X as a fit does, without touching the estimator: a refused fit must leave it as it was.
+
+        ``occupied_only`` leaves out columns of sparse rows that have no entry, where there are many.
+        """
+        if getattr(estimator, "encode", None) is not None:
+            matrix, columns = cls._encoded(X, estimator)
+        else:
+            probe = copy.copy(estimator)
+            matrix = _as_rows(probe, X, reset=True)
+            columns = cls(probe.n_features_in_, getattr(probe, "feature_names_in_", None))
+        kept, occupied = occupied_columns(matrix) if occupied_only else (matrix, None)
+        # One reading of the rows tells their statistics, and whether there is a NaN among them.
+        with np.errstate(all="ignore"):
+            statistics = Standardizer(kept.shape[1]).update(kept)
+        if not np.isfinite(statistics.squares).all():
+            _require_finite(matrix, columns.names, estimator)
+            _refuse_huge(matrix, columns.names)
+        return CheckedRows(kept, statistics, occupied), columns
+
+    @property
+    def width(self) -> int:
+        """The number of columns of the matrix."""
+        return self.number if self.encoder is None else self.encoder.n_features
+
+    @classmethod
+    def _encoded(cls, X: Any, estimator: BaseEstimator) -> tuple[Any, Columns]:
+        if is_table(X):
+            encoder = learn_encoder(X, "X")
+            named = all(isinstance(name, str) for name in _column_names(X))
+            names = np.array(encoder.columns, dtype=object) if named else None
+            return encoder.transform(X, "X"), cls(encoder.n_columns, names, encoder)
+        probe = copy.copy(estimator)
+        matrix = _as_rows(probe, _with_nan(X), reset=True)
+        if sparse.issparse(matrix):
+            return matrix, cls(probe.n_features_in_, None)
+        encoder = Encoder(matrix.shape[1])
+        missing = np.isnan(matrix)
+        if missing.any():
+            with np.errstate(all="ignore"):
+                sums = np.where(missing, 0.0, matrix).sum(axis=0, dtype=np.float64)
+            encoder.means = sums / np.maximum(matrix.shape[0] - missing.sum(axis=0), 1)
+        encoder.fitted = True
+        return _filled(matrix, encoder), cls(probe.n_features_in_, None, encoder)
+
+    def store_on(self, estimator: Any) -> None:
+        estimator.n_features_in_ = self.number
+        if self.encoder is not None:
+            estimator.encoder_ = self.encoder
+        if self.names is not None:
+            estimator.feature_names_in_ = self.names
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+
+
+class CheckedRows(NamedTuple):
+    """Rows that a fit may learn from, and the statistics of their columns."""
+
+    X: Any
+    statistics: Standardizer | None
+    occupied: NDArray[np.integer[Any]] | None = None
+    """The columns of the user's that X has; None for all."""
+
+    @property
+    def number(self) -> int:
+        return int(self.X.shape[0])
+
+    def where(self, kept: NDArray[np.bool_]) -> CheckedRows:
+        """Some of them."""
+        return CheckedRows(self.X[kept], None, self.occupied)
+
+    def standardizer(self, *, active: bool = True) -> Standardizer:
+        """Return the standardisation of these rows; none if it is not active."""
+        if active and self.statistics is not None:
+            return self.statistics
+        return Standardizer(self.X.shape[1], active=active).update(self.X)
+
+
+def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    """X as a C-contiguous float array or CSR matrix of finite numbers, with the columns of the fit.
+
+    A table becomes a matrix by the encoder of the model, if it has one and the table is not encoded already.
+    """
+    X = _encoded_rows(estimator, X, reset=reset)
+    _require_finite(X, getattr(estimator, "feature_names_in_", None), estimator)
+    return X
+
+
+def _encoded_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool = True) -> Any:
+    encoder = getattr(estimator, "encoder_", None)
+    if encoder is not None and encoder.named and is_table(X) and not _is_encoded(X, encoder):
+        return encoder.transform(X, "X")
+    X = _as_rows(estimator, X, reset=reset, canonical=canonical)
+    if encoder is not None and getattr(estimator, "encode", None) is not None:
+        if X.shape[1] != encoder.n_features:
+            raise ValueError(
+                f"The model was fitted on a table, of which {', '.join(map(repr, encoder.categories[:5]))} became "
+                f"several columns each: give a table, with the columns {', '.join(encoder.columns[:5])} ..."
+            )
+        X = X if sparse.issparse(X) else _filled(X, encoder)
+    return X
+
+
+def scores_of_rows(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    """Return what ``score`` returns for X as by :func:`validate_rows`, which is not read again to be checked.
+
+    A product with a model adds up entries that are stored twice. It is finite only if all numbers are.
+    """
+    X = _encoded_rows(estimator, X, reset=False, canonical=False)
+    with np.errstate(all="ignore"):
+        scores = score(X)
+        is_finite = bool(np.isfinite(scores.sum()))
+    if not is_finite:
+        _require_finite(X, getattr(estimator, "feature_names_in_", None), estimator)
+    return scores
+
+
+def _is_encoded(X: Any, encoder: Encoder) -> bool:
+    """Return whether a table holds the columns that an encoder gives, not those it takes."""
+    return bool(encoder.kinds) and _column_names(X) == list(encoder.feature_names)
+
+
+def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool = True) -> Any:
+    X = plain_matrix(X)
+    try:
+        checked = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+        )
+    except (TypeError, ValueError) as error:
+        message = _not_numbers(X)
+        if message is None:
+            raise
+        can_encode = hasattr(estimator, "encode") and is_table(X)
+        hint = " Or let MeasureClassifier(encode='auto') encode the table." if can_encode else ""
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{message}{hint} ({error})") from error
+    return canonical_csr(checked) if canonical and sparse.issparse(checked) else checked
+
+
+def _not_numbers(X: Any) -> str | None:
+    """Return one sentence on the first column that cannot be read as numbers, if that is what is wrong."""
+    names = _column_names(X)
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+        names = list(range(X.shape[1]))
+    for name in names:
+        column = np.asarray(X[:, name] if isinstance(X, np.ndarray) else X[name])
+        if not _is_numeric(column):
+            shown = next((repr(value) for value in column.tolist() if value is not None), "nothing")
+            return (
+                f"X: column {name!r} holds {shown[:40]}, which is no number. Make numbers of it, for instance "
+                "with sklearn.preprocessing.OneHotEncoder, or leave it out."
+            )
+    return None
+
+
+def _column_names(X: Any) -> list[Any]:
+    """Return the names of a table's columns: of Arrow, or of pandas and polars."""
+    return list(getattr(X, "column_names", getattr(X, "columns", ())))
+
+
+def _is_numeric(column: NDArray[Any]) -> bool:
+    try:
+        column.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return column.dtype.kind not in "Mm"
+
+
+def _with_nan(X: Any) -> Any:
+    """Return an array with NaN for values that are masked."""
+    masked = isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X)
+    return np.ma.filled(X.astype(np.float64), np.nan) if masked else X
+
+
+def _filled(X: NDArray[Any], encoder: Encoder) -> NDArray[Any]:
+    """Put the mean of a column where a number is missing."""
+    missing = np.isnan(X)
+    return np.where(missing, encoder.means, X).astype(X.dtype, copy=False) if missing.any() else X
+
+
+def _refuse_huge(X: Any, names: NDArray[Any] | None) -> None:
+    values = X.data if sparse.issparse(X) else X
+    largest = int(np.argmax(np.abs(values)))
+    column = int(X.indices[largest]) if sparse.issparse(X) else largest % X.shape[1]
+    shown = f"{column} ({names[column]!r})" if names is not None and len(names) == X.shape[1] else str(column)
+    raise ValueError(
+        f"X contains {values.reshape(-1)[largest]:.3g} in column {shown}, whose square is beyond all numbers. "
+        "Bring the column to another scale."
+    )
+
+
+def _require_finite(X: Any, names: NDArray[Any] | None, estimator: Any = None) -> None:
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    bad = ~np.isfinite(values)
+    if not bad.any():
+        return  # a sum beyond the largest number of the rows' width
+    columns = np.unique(X.indices[bad]) if sparse.issparse(X) else np.flatnonzero(bad.any(axis=0))
+    kind = "NaN" if np.isnan(values).any() else "infinity"
+    shown = [f"{column} ({names[column]!r})" if names is not None else str(column) for column in columns[:5]]
+    more = f" and {columns.size - 5} more" if columns.size > 5 else ""
+    plural = "s" if columns.size > 1 else ""
+    advice = "Impute it first, for instance with sklearn.impute.SimpleImputer in a pipeline"
+    if kind == "NaN" and hasattr(estimator, "encode"):
+        advice += ", or let MeasureClassifier(encode='auto') put the mean of the column there"
+    raise ValueError(f"X contains {kind} in column{plural} {', '.join(shown)}{more}. {advice}.")
