@@ -265,7 +265,8 @@ def _step_within(
     stopped = (least >= 0.0) & (gradient <= 0.0)
     while True:
         forced = np.where(stopped, least, 0.0)
-        step = np.linalg.solve(_only(~stopped, curvature), np.where(stopped, least, gradient - curvature @ forced))
+        wanted = np.where(stopped, least, gradient - curvature @ forced)
+        step = np.asarray(np.linalg.solve(_only(~stopped, curvature), wanted), dtype=np.float64)
         beyond = ~stopped & (step < least)
         if not beyond.any():
             return np.asarray(step, dtype=np.float64)
