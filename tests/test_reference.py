@@ -21,8 +21,14 @@ SLOW = {"ratewise.distributed", "ratewise.estimators", "ratewise.reports", "rate
 SLOW |= {"ratewise.onnx", "ratewise.persistence", "ratewise.plots", "ratewise.torch", "ratewise.boosting"}
 
 
+def imported(package):
+    if package == "ratewise.torch":
+        pytest.importorskip("torch")
+    return importlib.import_module(package)
+
+
 def public_names(package):
-    module = importlib.import_module(package)
+    module = imported(package)
     return {name: getattr(module, name) for name in getattr(module, "__all__", ()) if not name.startswith("_")}
 
 
@@ -46,7 +52,7 @@ def test_every_public_name_stands_in_the_reference(package):
 
 
 def modules_of(package):
-    module = importlib.import_module(package)
+    module = imported(package)
     inner = pkgutil.walk_packages(module.__path__, f"{package}.") if hasattr(module, "__path__") else ()
     return [module, *(importlib.import_module(one.name) for one in inner)]
 
