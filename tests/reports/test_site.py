@@ -26,26 +26,11 @@ def page(browser, request):
     assert browser.errors() == []
 
 
-def media(browser, **features):
-    wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
-    browser._call(
-        "POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": wanted}}
-    )
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["default", "slate"])  # light and dark
 def test_text_stands_out(page, scheme):
-    media(page, prefers_color_scheme=scheme)
-    page.run("localStorage.clear(); location.reload()")  # the theme remembers the scheme of the last visit
-    wanted = {"light": "default", "dark": "slate"}[scheme]
-    for _ in range(40):
-        time.sleep(0.25)
-        if page.run("return document.body?.dataset.mdColorScheme") == wanted:
-            break
-    assert page.run("return document.body.dataset.mdColorScheme") == wanted
+    page.run(f"document.body.dataset.mdColorScheme = '{scheme}'")
     time.sleep(0.4)  # colours fade from one scheme to the other
     lowest = page.run(CONTRAST)
-    media(page)
     assert lowest["ratio"] >= 4.5, lowest
 
 
