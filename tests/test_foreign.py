@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ratewise import MeasureClassifier, open_stream
-from ratewise._foreign import trusted_csr
+from ratewise._foreign import is_text, trusted_csr
 from ratewise.distributed.inputs import ArrayShard
 from ratewise.streams import DataError
 
@@ -152,3 +152,13 @@ def test_columns_without_an_entry_change_nothing_and_cost_nothing():
     streamed = MeasureClassifier(random_state=0).fit_stream(open_stream([(wide, Y)]))
     assert streamed.coef_.shape == (1, 1_000_000)
     assert set(np.flatnonzero(streamed.coef_[0])) <= set(places)
+
+
+@pytest.mark.parametrize("byte_order", ["<", ">"])
+def test_texts_are_made_of_characters(byte_order):
+    texts = np.array(["ape", "\U0010ffff", ""]).astype(f"{byte_order}U3")
+    assert is_text(texts)
+    assert is_text(texts[:0])
+    damaged = texts.copy()
+    damaged.view(f"{byte_order}u4")[2] = 0x110000
+    assert not is_text(damaged)

@@ -6,6 +6,7 @@ every index of a sparse matrix lies inside of its shape, every offset of an Arro
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,12 @@ def plain_matrix(X: Any, what: str = "X") -> Any:
             f"Complex data not supported: {what} has the type {X.dtype}. Give real and imaginary parts."
         )
     return _checked_sparse(X, what) if sparse.issparse(X) else X
+
+
+def is_text(array: Any) -> bool:
+    """Whether the numbers that an array of texts holds are all those of characters."""
+    numbers = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))).view(np.uint32)
+    return bool(numbers.size == 0 or numbers.max() <= sys.maxunicode)
 
 
 def trusted_csr(X: Any, what: str = "X") -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._foreign import is_text
 from .errors import ARROW_ERRORS, DataError, Place, not_whole, shortened
 from .formats import Reader, Request, Rows
 
@@ -171,6 +172,8 @@ def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
             row = int(np.argmax(large))
             problem = f"labels as large as {found[row]:.0f} cannot be told apart as numbers; make them text."
             raise place.error(problem, row, name)
+    elif found.dtype.kind == "U" and not is_text(found):
+        raise place.error("the target holds numbers that are no characters. Write the file anew.", column=name)
     elif found.dtype.kind == "O":
         _check_not_missing(np.array([value is None or value != value for value in found], bool), name, place)
     return found

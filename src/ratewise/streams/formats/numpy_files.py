@@ -19,7 +19,7 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..._foreign import LARGEST_UNPACKED, trusted_csr
+from ..._foreign import LARGEST_UNPACKED, is_text, trusted_csr
 from ..errors import DataError, Place, first_line
 from . import (
     MOST_COLUMNS,
@@ -116,7 +116,10 @@ def _open_npz(path: str, request: Request, keep_open: bool) -> MappedReader | Co
     plan = replace(plan_matrix(shape[1], path, None, request.features, None), is_sparse=is_sparse)
     names = file.headers.get("feature_names")
     if names is not None and names.shape == shape[1:] and names.dtype.kind == "U":
-        plan = replace(plan, names=file.load("feature_names")[plan.features].tolist())
+        texts = file.load("feature_names")
+        if not is_text(texts):
+            raise DataError(f"{path}: feature_names hold numbers that are no characters. Write the file anew.")
+        plan = replace(plan, names=texts[plan.features].tolist())
     by_column = not is_sparse and file.headers["X"].fortran
     if file.can_be_mapped(roles) or by_column:
         return MappedReader(path, lambda: file.arrays(roles, shape[1]), plan, keep_open or by_column)
