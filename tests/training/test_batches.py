@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from ratewise import MeasureClassifier
 from ratewise.measures import FBeta, GMean
 from ratewise.solvers import LinearModel, Task
+from ratewise.solvers.batch import BatchRun
 from ratewise.solvers.logistic import PenalizedLogistic
-from ratewise.solvers.sharpen import BatchRun
 from ratewise.training.memory import ArraySource, folds_of_rows
 from ratewise.training.selection import SelectionPlan, batch_starts
 from ratewise.training.source import ALL_ROWS, Statistics

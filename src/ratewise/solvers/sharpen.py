@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +15,6 @@ from .base import (
     Evaluate,
     History,
     Learn,
-    Maximize,
     Request,
     Run,
     Scores,
@@ -32,10 +29,9 @@ from .threshold import BestThreshold, quick_threshold
 _ENOUGH_POINTS = 300_000
 _MANY_POINTS = 420_000
 _SAMPLE_OF_A_CLASS = 20_000
-_BATCH_STEPS = 8
 # The penalty on a constraint missed would make the sigmoid far too narrow: soft rates may miss it by far.
 _SOFTER = 40.0
-_REWARD = Sigmoid(1.0)
+SIGMOID = Sigmoid(1.0)
 
 
 @dataclass(frozen=True)
@@ -250,146 +246,6 @@ class SharpenedRun(Run):
         return self._run.rates_met() if self._sharpening is None else self._sharpening.learner.rates_met()
 
 
-class BatchRun(Run):
-    """Penalized logistic regressions one after another, then sharpening, all of it on all rows at once.
-
-    For rows that are few: a step on all of them costs no more than a few calls. Each start begins from the model
-    of the one before, and sharpening from the last. A round of sharpening is a few steps of L-BFGS up the sigmoid
-    reward, with class weights from the measure's slopes at the best cut of the model before; few steps keep the
-    model near its start, as few passes do.
-
-    Parameters
-    ----------
-    starts : list of Solver
-        In the order in which they are solved.
-    task : Task
-    softness : float
-        Of :class:`Sharpen`.
-    rounds : int
-        Of sharpening.
-    number : int
-        Tells this run's rows in the history from those of others.
-    wanted : collection of str, optional
-        The stages to make; all unless given.
-    """
-
-    def __init__(
-        self,
-        starts: Sequence[Solver],
-        task: Task,
-        softness: float,
-        *,
-        rounds: int,
-        number: int = 0,
-        wanted: Collection[str] | None = None,
-    ):
-        self._task, self._softness, self._number, self._wanted = task, softness, number, wanted
-        self._stages = [start.label for start in starts]
-        self._stages += [f"{starts[-1].label}, sharpened {k + 1}" for k in range(rounds)]
-        last = max((k for k, stage in enumerate(self._stages) if self._wants(stage)), default=-1)
-        self._n_starts = len(starts)
-        # Sharpening needs the start before it.
-        self._todo = [
-            k
-            for k in range(last + 1)
-            if self._wants(self._stages[k]) or (last >= self._n_starts and k >= self._n_starts - 1)
-        ]
-        self._starts = list(starts)
-        self._model = task.initial
-        self._solve: Run | None = None
-        self._evaluated: Evaluated | None = None
-        self._weights = (0.0, 0.0)
-        self._to_evaluate = False
-        self.candidates: list[Candidate] = []
-        self.finished = not self._todo
-
-    def _wants(self, stage: str) -> bool:
-        return self._wanted is None or stage in self._wanted
-
-    def request(self, seen: Summary) -> Request:
-        self._seen = seen
-        if self._to_evaluate:
-            assert self._model is not None
-            return Evaluate(self._model)
-        k = self._todo[0]
-        if k < self._n_starts:
-            if self._solve is None:
-                self._solve = self._starts[k].start(dataclasses.replace(self._task, initial=self._model))
-            return self._solve.request(seen)
-        return self._sharpen()
-
-    def _sharpen(self) -> Maximize:
-        """Return a round: up the sigmoid reward from the last model, divided by the sigmoid's width."""
-        evaluated = self._evaluated
-        assert evaluated is not None
-        p = self._seen.prevalence
-        on_positives, on_negatives = self._weights
-        return Maximize(
-            _REWARD,
-            (on_positives * p, on_negatives * (1.0 - p)),
-            evaluated.model,
-            self._task.l2,
-            tolerance=1e-6,
-            iterations=_BATCH_STEPS,
-            few_rows=True,
-        )
-
-    def receive(self, answer: Any) -> None:
-        if self._to_evaluate:
-            self._to_evaluate = False
-            self._take_scores(answer)
-            return
-        self._model, self._solve = answer, None
-        if not math.isfinite(answer.intercept + answer.weights.sum()):
-            self.finished = True
-            return
-        goes_on = len(self._todo) > 1 and self._todo[1] >= self._n_starts
-        self._to_evaluate = self._todo[0] >= self._n_starts or goes_on
-        if not self._to_evaluate:
-            self._add(0.0)  # log odds are on one scale in all folds
-
-    def _take_scores(self, scores: Scores) -> None:
-        """Sharpened scores are on one scale too, seen from the cut that is best for the training rows."""
-        assert self._model is not None
-        evaluation = Evaluation(self._task.measure, self._seen.prevalence, self._softness)
-        evaluated = evaluation.of(self._model, scores)
-        first = self._todo[0] < self._n_starts
-        if not scores.finite:
-            self.finished = True
-            return
-        self._add(0.0 if first else evaluated.best.threshold)
-        if not self.finished:
-            self._prepare_sharpening(evaluation, evaluated, first=first)
-
-    def _add(self, origin: float) -> None:
-        assert self._model is not None
-        stage = self._stages[self._todo.pop(0)]
-        if self._wants(stage):
-            self.candidates.append(Candidate(stage, self._model, math.nan, origin, 1.0))
-        self.finished = not self._todo
-
-    def _prepare_sharpening(self, evaluation: Evaluation, evaluated: Evaluated, *, first: bool) -> None:
-        """Move the model to its best cut, in units of the sigmoid, and take the class weights there."""
-        width = evaluation.sigmoid_width(evaluated) if first else 1.0
-        asked, before = evaluation.class_weights(evaluated, width), self._weights
-        if not first and not self._task.measure.smooth:  # else the weights swing from side to side of the corner
-            asked = (math.sqrt(asked[0] * before[0]), math.sqrt(asked[1] * before[1]))
-        self._weights = asked
-        self._evaluated = evaluated._replace(model=evaluated.model.divided(width, evaluated.best.threshold))
-
-    @property
-    def history(self) -> History:
-        return self._task.history or History()
-
-    def model(self) -> LinearModel:
-        return self.candidates[-1].model
-
-    def change_transform(self, change: Callable[[Any, float], Any]) -> None:
-        if self._model is not None:
-            self._model = LinearModel(*change(*self._model))
-        self.candidates = [one._replace(model=LinearModel(*change(*one.model))) for one in self.candidates]
-
-
 class Sharpening:
     """The bounded-reward stage: a learner, and the rule that sets its class weights and step after every pass."""
 
@@ -414,7 +270,7 @@ class Sharpening:
 
     def request(self, seen: Summary) -> Learn:
         settings = leverage_settings(seen, self._n_features, step=self._step, leverage=self._leverage, l2=self._l2)
-        return Learn(self.learner, settings, _REWARD, passes=1, restart_mean=True)
+        return Learn(self.learner, settings, SIGMOID, passes=1, restart_mean=True)
 
     def take(self, evaluated: Evaluated, evaluation: Evaluation) -> bool:
         """Set the next pass by the mean model of the last; False if its steps were so long that it diverged."""
@@ -483,7 +339,7 @@ class Evaluation:
         slopes; they are taken through the sigmoid's own window.
         """
         scores, weights = _thinned_out(evaluated.scores)
-        window = _REWARD.slope((scores - evaluated.best.threshold) / width)
+        window = SIGMOID.slope((scores - evaluated.best.threshold) / width)
         on_positives, on_negatives = (_class_shares(weights) @ window).tolist()
         # A constraint may ask for a cut where hardly a negative is left and TNR is dear; a corner of Min does not.
         least = 0.1 * min(self._prevalence, 1.0 - self._prevalence) if self._constrained else 0.05
@@ -500,7 +356,7 @@ class Evaluation:
         softness = self._softness * (_SOFTER if self._constrained else 1.0)
         shares = _class_shares(weights)
         for _ in range(24):
-            tpr, tnr = (shares @ _REWARD.value(margins / width)).tolist()
+            tpr, tnr = (shares @ SIGMOID.value(margins / width)).tolist()
             soft = float(self._measure.value(tpr, tnr, evaluated.best.rates.prevalence))
             if soft >= evaluated.value - softness * abs(evaluated.value - self.useless):
                 break

@@ -14,8 +14,8 @@ from scipy import sparse
 from ..kernels import evenly_mixed_order, hash_rows
 from ..measures import Measure
 from ..solvers.base import Scores
+from ..solvers.batch import BatchRun
 from ..solvers.certify import points_of_groups
-from ..solvers.sharpen import BatchRun
 from ..solvers.state import LinearModel, Summary, class_totals
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer, Transform, Whitener

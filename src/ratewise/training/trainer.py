@@ -11,8 +11,9 @@ import numpy as np
 
 from ..measures import Measure
 from ..solvers.base import History, Run, Scores, Solver, Task
+from ..solvers.batch import BatchRun
 from ..solvers.certify import Decision, certifies, decide
-from ..solvers.sharpen import BatchRun, Sharpen, SharpenedRun
+from ..solvers.sharpen import Sharpen, SharpenedRun
 from ..solvers.state import LinearModel, mean_model
 from ..solvers.threshold import Points, beside_tied_rows, best_threshold, smoothed_threshold
 from ..transforms import Transform
