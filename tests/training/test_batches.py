@@ -28,7 +28,7 @@ def a_problem(n=600, d=5, seed=0):
     return X, X[:, 0] - X[:, 1] + rng.standard_normal(n) > 1.5
 
 
-def trained(starts, X, positive, *, wanted=None, rounds=2):
+def trained(starts, X, positive, *, wanted=None, rounds=(1, 2)):
     source = ArraySource(X, np.where(positive, 1.0, -1.0), np.random.default_rng(0))
     transform = source.transform(standardize=True, whiten=False)
     rows = source.transformed(transform, 5)
@@ -42,7 +42,7 @@ def test_a_penalized_start_is_scikit_learns_solution(of, C):
     X, positive = a_problem()
     X /= X.std(axis=0) if of is np.asarray else np.sqrt((X * X).mean(axis=0))
     X -= X.mean(axis=0) if of is np.asarray else 0.0
-    (candidate,) = trained([PenalizedLogistic(0.0, C)], of(X), positive, rounds=0).candidates
+    (candidate,) = trained([PenalizedLogistic(0.0, C)], of(X), positive, rounds=()).candidates
     theirs = LogisticRegression(C=C, tol=1e-8).fit(X, positive)
     assert candidate.model.weights == pytest.approx(theirs.coef_[0], abs=0.02)
     assert candidate.model.intercept == pytest.approx(theirs.intercept_[0], abs=0.02)

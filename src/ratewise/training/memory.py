@@ -267,7 +267,8 @@ def _folds_of_groups(
 ) -> NDArray[np.intp]:
     """A fold for every group, each with about its share of every class.
 
-    The groups that hold most of some class come first; each goes where it makes the folds least uneven.
+    Groups of several rows come first, those that hold most of some class before others; each goes where it makes
+    the folds least uneven.
     """
     n_groups, n_classes = int(groups.max()) + 1, int(codes.max()) + 1
     counts = np.bincount(groups * n_classes + codes, minlength=n_groups * n_classes).reshape(n_groups, n_classes)
@@ -276,14 +277,18 @@ def _folds_of_groups(
     found = np.empty(n_groups, dtype=np.intp)
     shuffled = rng.permutation(n_groups)
     by_size = shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]
-    for group in by_size[:_LARGE_GROUPS]:
+    several = counts[by_size].sum(axis=1) > 1
+    for group in by_size[several][:_LARGE_GROUPS]:
         unevenness = (loads * shares[group]).sum(axis=1)
         found[group] = np.argmin(unevenness)
         loads[found[group]] += shares[group]
-    # Of the many others, each class's in turn, the larger ones first.
-    others = by_size[_LARGE_GROUPS:]
-    others = others[np.argsort(counts[others].argmax(axis=1), kind="stable")]
-    found[others] = np.arange(others.size) % folds
+    # The many others, of one row as a rule, fill up the folds that have least of their class.
+    others = np.concatenate([by_size[several][_LARGE_GROUPS:], by_size[~several]])
+    classes = counts[others].argmax(axis=1)
+    for code in np.unique(classes):
+        mine = others[classes == code]
+        filled = loads[:, code, np.newaxis] + shares[mine].mean(axis=0)[code] * np.arange(mine.size)
+        found[mine] = np.argsort(filled, axis=None, kind="stable")[: mine.size] // mine.size
     return found
 
 

@@ -139,6 +139,7 @@ class ArrayRows(StoredRows):
         self._summary: Summary | None = None
         self._blocks: ShuffledBlocks | None = None
         self._shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._with_ones: tuple[Any, Any] | None = None
 
     @property
     def summary(self) -> Summary:
@@ -222,10 +223,7 @@ class ArrayRows(StoredRows):
     @property
     def X(self) -> Any:
         """All rows, transformed, in their order here."""
-        pieces = list(self._stored.pieces([(0, self._stored.shape[0])]))
-        if len(pieces) > 1 and sparse.issparse(pieces[0]):
-            return sparse.vstack(pieces, format="csr")
-        return _joined(pieces)
+        return _joined(list(self._stored.pieces([(0, self._stored.shape[0])])))
 
     @property
     def rng(self) -> np.random.Generator:
@@ -268,24 +266,18 @@ class ArrayRows(StoredRows):
         """Whether a product of the rows by themselves costs about as much as a few passes over them."""
         return not self._stored.sparse and self.n_features <= _FEW_COLUMNS
 
-    def weighted_products(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the sum of the rows' products by themselves, an entry of 1 added to each, times its value."""
-        d, done = self.n_features, 0
-        total = np.zeros((d + 1, d + 1))
-        for piece in self._stored.pieces(self._ranges):
-            mine = np.asarray(values[done : done + piece.shape[0]], dtype=self.dtype)
-            weighted = piece * mine[:, np.newaxis]
-            total[:d, :d] += piece.T @ weighted
-            total[d, :d] += weighted.sum(axis=0)
-            total[d, d] += mine.sum()
-            done += piece.shape[0]
-        total[:d, d] = total[d, :d]
-        return total
+    @property
+    def with_ones(self) -> tuple[Any, Any]:
+        """All rows in one matrix, an entry of 1 added to each, and its transpose: for rows that are few."""
+        if self._with_ones is None:
+            rows, ones = _joined(list(self._stored.pieces(self._ranges))), np.ones((self.n_points, 1), self.dtype)
+            matrix = sparse.hstack([rows, ones], format="csr") if self._stored.sparse else np.hstack([rows, ones])
+            self._with_ones = matrix, matrix.T
+        return self._with_ones
 
     def standardized_apart(self) -> tuple[ArrayRows, Standardizer]:
         """Return a copy of these rows, standardised without any others, and what was done to them."""
-        pieces = list(self._stored.pieces(self._ranges))
-        joined = sparse.vstack(pieces, format="csr") if self._stored.sparse else _joined(pieces)
+        joined = _joined(list(self._stored.pieces(self._ranges)))
         own = Standardizer(self.n_features, active=self._unit_scale).update(joined)
         if own.active:
             joined = own.transform(joined, np.arange(self.n_points), self.dtype)
@@ -419,6 +411,8 @@ def _groups(ranges: Iterable[tuple[int, int]], rows: int) -> Iterator[list[tuple
 
 def _row_range(X: Any, start: int, stop: int) -> Any:
     """Rows start to stop, not copied; slicing a CSR matrix would copy them."""
+    if stop - start == X.shape[0]:
+        return X
     if not sparse.issparse(X):
         return X[start:stop]
     first, last = X.indptr[start], X.indptr[stop]
@@ -481,5 +475,7 @@ def order_by_fold(
     return np.concatenate(parts), list(pairwise(edges))
 
 
-def _joined(pieces: list[NDArray[Any]]) -> NDArray[Any]:
-    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+def _joined(pieces: list[Any]) -> Any:
+    if len(pieces) == 1:
+        return pieces[0]
+    return sparse.vstack(pieces, format="csr") if sparse.issparse(pieces[0]) else np.concatenate(pieces)

@@ -154,7 +154,8 @@ class Trainer:
         else:
             (whole,) = rows.train([run_of(ALL_ROWS, selected.stages)])
             model = mean_model([one.normalized().divided(spreads[one.stage]) for one in whole.candidates])
-        decision = self._cut(model, scored, selected.tolerance, rows, plan, statistics.points)
+        near = config.BATCH_SMOOTHING * selected.tolerance
+        decision = self._cut(model, scored, near, rows, plan, statistics.points)
         maker = next(start for start in starts if selected.best.startswith(start.label))
         return FitResult.of_model(transform, model, decision, maker, selected.stages)
 
