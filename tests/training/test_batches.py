@@ -18,7 +18,7 @@ from ratewise.solvers.batch import BatchRun
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.training.memory import ArraySource, folds_of_rows
 from ratewise.training.selection import SelectionPlan, batch_starts
-from ratewise.training.source import ALL_ROWS, Statistics
+from ratewise.training.source import ALL_ROWS, Statistics, Statistics
 from ratewise.training.trainer import _beside_common_rows
 
 
@@ -61,8 +61,13 @@ def test_only_the_wanted_stages_are_made_and_as_they_would_be_among_all():
 
 
 def test_the_start_to_sharpen_from_suits_the_measure():
-    assert batch_starts(FBeta(), 0.1)[-1] == PenalizedLogistic(0.0, 3.0)
-    assert batch_starts(GMean(), 0.1)[-1] == PenalizedLogistic(1.0, 3.0)
+    scarce, plenty = (
+        Statistics(n, n // 10, n / 10, 0.9 * n, (n / 10, 0.9 * n), 9, 9 * n, False) for n in (900, 9000)
+    )
+    assert batch_starts(FBeta(), scarce)[-1] == PenalizedLogistic(0.0, 3.0)
+    assert batch_starts(GMean(), scarce)[-1] == PenalizedLogistic(1.0, 3.0)
+    assert {start.C for start in batch_starts(GMean(), scarce)} == {0.003, 3.0}
+    assert {start.C for start in batch_starts(GMean(), plenty)} == {3.0}
 
 
 def statistics_of(rows, columns=5, share=0.1, *, in_memory=True):

@@ -133,7 +133,7 @@ class Trainer:
         measure = self._config.measure
         transform = source.transform(standardize=self._config.standardize, whiten=False)
         rows = source.transformed(transform, plan.folds, plan.repeats)
-        starts = batch_starts(measure, statistics.prevalence)
+        starts = batch_starts(measure, statistics)
 
         def run_of(fold: int, wanted: tuple[str, ...] | None = None) -> tuple[int, BatchRun]:
             task = self._task(source, statistics, transform)
