@@ -18,7 +18,7 @@ from ratewise.solvers.batch import BatchRun
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.training.memory import ArraySource, folds_of_rows
 from ratewise.training.selection import SelectionPlan, batch_starts
-from ratewise.training.source import ALL_ROWS, Statistics, Statistics
+from ratewise.training.source import ALL_ROWS, Statistics
 from ratewise.training.trainer import _beside_common_rows
 
 
@@ -60,20 +60,21 @@ def test_only_the_wanted_stages_are_made_and_as_they_would_be_among_all():
     assert trained(starts, X, positive, wanted=()).finished
 
 
-def test_the_start_to_sharpen_from_suits_the_measure():
-    scarce, plenty = (
-        Statistics(n, n // 10, n / 10, 0.9 * n, (n / 10, 0.9 * n), 9, 9 * n, False) for n in (900, 9000)
-    )
-    assert batch_starts(FBeta(), scarce)[-1] == PenalizedLogistic(0.0, 3.0)
-    assert batch_starts(GMean(), scarce)[-1] == PenalizedLogistic(1.0, 3.0)
-    assert {start.C for start in batch_starts(GMean(), scarce)} == {0.003, 3.0}
-    assert {start.C for start in batch_starts(GMean(), plenty)} == {3.0}
-
-
 def statistics_of(rows, columns=5, share=0.1, *, in_memory=True):
     positive = round(share * rows)
     weights = float(positive), float(rows - positive)
     return Statistics(rows, positive, *weights, weights, columns, rows * columns, False, None, in_memory)
+
+
+def test_the_start_to_sharpen_from_suits_the_measure():
+    few = statistics_of(900)
+    assert batch_starts(FBeta(), few)[-1] == PenalizedLogistic(0.0, 3.0)
+    assert batch_starts(GMean(), few)[-1] == PenalizedLogistic(1.0, 3.0)
+
+
+def test_only_scarce_points_are_penalized_strongly():
+    assert {start.C for start in batch_starts(GMean(), statistics_of(900))} == {0.003, 3.0}
+    assert {start.C for start in batch_starts(GMean(), statistics_of(9000))} == {3.0}
 
 
 @pytest.mark.parametrize(

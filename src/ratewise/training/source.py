@@ -306,7 +306,7 @@ class WeightedReward:
         return loss, (self._transpose @ pull.astype(self._rows.dtype)).astype(np.float64)
 
     def curvature(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives of the logistic reward, of few rows; of the sigmoid, as if it were that."""
+        """Return the second derivatives of the logistic reward, of few rows; of the sigmoid as if it were that."""
         pull = self._weights * _WINDOW.slope(self._margins(model))
         if self._reward.concave:
             pull /= math.log(2.0)
