@@ -21,7 +21,6 @@ _LARGEST_CHUNK = 1 << 18
 _SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
 _BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
 _CACHED_BYTES = 1 << 20
-_FEW_COLUMNS = 128
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -41,6 +40,10 @@ class StoredRows:
     def n_values(self) -> int:
         """Numbers a pass over all rows reads."""
         return self._stored.n_values
+
+    @property
+    def sparse(self) -> bool:
+        return self._stored.sparse
 
     @property
     def groups(self) -> NDArray[np.intp] | None:
@@ -260,11 +263,6 @@ class ArrayRows(StoredRows):
             per_weight = np.where(signs > 0, 1.0 / max(positive, 1e-300), 1.0 / max(negative, 1e-300))
             self._shares = signs, np.abs(self.signed_weights) * per_weight
         return self._shares
-
-    @property
-    def curvature_is_cheap(self) -> bool:
-        """Whether a product of the rows by themselves costs about as much as a few passes over them."""
-        return not self._stored.sparse and self.n_features <= _FEW_COLUMNS
 
     @property
     def with_ones(self) -> tuple[Any, Any]:

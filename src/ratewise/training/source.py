@@ -25,6 +25,7 @@ from ..solvers.multiclass import MultinomialLogistic
 from ..solvers.state import Chunk, LinearModel, Summary
 from ..solvers.threshold import rates_at
 from ..transforms import Transform
+from . import config
 from .rows import ArrayRows
 
 R = TypeVar("R", bound=Run)
@@ -182,6 +183,11 @@ def occupied_columns(X: Any) -> tuple[Any, NDArray[np.integer[Any]] | None]:
     return type(X)((X.data, places, X.indptr), shape=(X.shape[0], occupied.size)), occupied
 
 
+def curvature_is_cheap(n_features: int, *, sparse: bool) -> bool:
+    """Return whether a product of the rows by themselves costs about as much as a few passes over them."""
+    return not sparse and n_features <= config.CURVATURE_COLUMNS
+
+
 def answer(rows: ArrayRows, request: Request) -> Any:
     """Answer any request but :class:`Learn` from rows in memory."""
     match request:
@@ -200,7 +206,7 @@ def answer(rows: ArrayRows, request: Request) -> Any:
             return tuple((rewards / np.maximum(weights, 1e-300)).tolist())
         case Maximize(reward, class_weights):
             objective = WeightedReward(rows, reward, class_weights, few_rows=request.few_rows)
-            by_curvature = request.few_rows and rows.curvature_is_cheap
+            by_curvature = request.few_rows and curvature_is_cheap(rows.n_features, sparse=rows.sparse)
             return maximize(objective, request, objective.curvature if by_curvature else None)
     raise TypeError(f"{type(request).__name__} is no request that rows in memory can answer.")
 
@@ -294,7 +300,10 @@ class WeightedReward:
         self._signed_weights = self._signs * self._weights
         self._rows = rows
         self._reward = reward
-        self._matrix, self._transpose = rows.with_ones if few_rows else (None, None)
+        self._matrix: Any = None
+        self._transpose: Any = None
+        if few_rows:
+            self._matrix, self._transpose = rows.with_ones
         self._last: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def __call__(self, model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

@@ -29,7 +29,7 @@ from .selection import (
     select_apart,
     starts_for,
 )
-from .source import ALL_ROWS, FitResult, RowSource, Statistics, TrainingRows
+from .source import ALL_ROWS, FitResult, RowSource, Statistics, TrainingRows, curvature_is_cheap
 
 _DIVERGED_TRIES = 5
 _BESIDE = 1e-3  # of the deviation of scores: more than rounding
@@ -134,10 +134,12 @@ class Trainer:
         transform = source.transform(standardize=self._config.standardize, whiten=False)
         rows = source.transformed(transform, plan.folds, plan.repeats)
         starts = batch_starts(measure, statistics)
+        cheap = curvature_is_cheap(statistics.n_features, sparse=statistics.sparse)
+        rounds = config.BATCH_ROUNDS if cheap else config.BATCH_ROUNDS[:1]
 
         def run_of(fold: int, wanted: tuple[str, ...] | None = None) -> tuple[int, BatchRun]:
             task = self._task(source, statistics, transform)
-            return fold, BatchRun(starts, task, sharpen.softness, rounds=config.BATCH_ROUNDS, wanted=wanted)
+            return fold, BatchRun(starts, task, sharpen.softness, rounds=rounds, wanted=wanted)
 
         trained = rows.train([run_of(fold) for fold in range(rows.n_folds)])
         # All stages are to count alike in their mean, in folds and on all rows.
