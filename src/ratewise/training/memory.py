@@ -299,7 +299,7 @@ def _fold_of_each_row(
 def _folds_of_groups(
     shares: NDArray[np.float64], loads: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """A fold for every group, given the share of every class that it holds; adds them to the loads of the folds."""
+    """A fold for every group, given its share of every class; adds the shares to the loads of the folds."""
     found = np.empty(shares.shape[0], dtype=np.intp)
     shuffled = rng.permutation(shares.shape[0])
     by_size = shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]
