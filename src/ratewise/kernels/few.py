@@ -86,7 +86,7 @@ def bin_scores(
     scores: NDArray[Any], signed_weights: NDArray[Any], low: float, width: float, weights: NDArray[np.float64]
 ) -> None:
     """Add each point's weight to the bin of its score: ``weights[0]`` negatives, ``weights[1]`` positives."""
-    if scores.size > FEW_VALUES:
+    if scores.size > _FEW_ROWS:
         from .passes import bin_scores as compiled
 
         compiled(scores, signed_weights, low, width, weights)
