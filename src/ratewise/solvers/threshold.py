@@ -355,9 +355,10 @@ class Cuts:
             points = effective_points(signed_weights)
         self._ranks = constrained_ranks(self.values, measure, self.tpr, self.tnr, self.prevalence, points, caution)
 
-    def best(self) -> BestThreshold:
-        """The best cut; of those that do equally well, the one nearest zero."""
-        ties = np.flatnonzero(self._ranks >= self._ranks.max() - _TIE)
+    def best(self, least_tpr: float = 0.0) -> BestThreshold:
+        """The best cut with such a TPR or more; of those that do equally well, the one nearest zero."""
+        ranks = np.where(self.tpr >= least_tpr, self._ranks, -np.inf)
+        ties = np.flatnonzero(ranks >= ranks.max() - _TIE)
         thresholds = self.thresholds(ties)
         nearest = int(np.argmin(np.abs(thresholds)))
         chosen = int(ties[nearest])
