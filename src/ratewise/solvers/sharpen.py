@@ -314,8 +314,8 @@ class Evaluation:
         self._scale = perfect - self.useless
         bounds = measure.constraints(prevalence)
         self._constrained = bool(bounds)
-        # The highest scores of a start may all be of negatives. Then no cut keeps a precision, the best predicts no
-        # row positive, and there is nothing to learn there: the next passes learn at a cut that finds some.
+        # The highest scores of a start may all be of negatives. Then no cut keeps a precision, and the best one,
+        # which predicts no row positive, is no place to learn at: the next passes learn at one that finds some.
         self._may_be_out_of_reach = any(bound.on_tpr > 0 and bound.on_tnr > 0 for bound in bounds)
 
     def of(self, model: LinearModel, scores: Scores) -> Evaluated:
