@@ -1,7 +1,7 @@
 """What needs no compiled loop: the state of the learning loop, and sums and copies of few values by numpy.
 
 Importing and compiling a loop takes longer than a fit to a few thousand rows. So numpy does the work of these
-loops up to ``FEW_VALUES`` values, and numba is imported when there are more.
+loops up to ``FEW_VALUES`` values of rows, or ``FEW_SCORES`` scores, and numba is imported when there are more.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 FEW_VALUES = 1 << 21
+FEW_SCORES = 1 << 18  # numpy takes some 40 bytes per score meanwhile
 _FEW_ROWS = 50_000
 
 STATE = np.dtype(
@@ -63,18 +64,18 @@ class Steps(NamedTuple):
 @contextmanager
 def compiled_only() -> Iterator[None]:
     """Call the compiled loops however few the values are, to have them compiled."""
-    global FEW_VALUES, _FEW_ROWS
-    kept = FEW_VALUES, _FEW_ROWS
-    FEW_VALUES = _FEW_ROWS = -1
+    global FEW_VALUES, FEW_SCORES, _FEW_ROWS
+    kept = FEW_VALUES, FEW_SCORES, _FEW_ROWS
+    FEW_VALUES = FEW_SCORES = _FEW_ROWS = -1
     try:
         yield
     finally:
-        FEW_VALUES, _FEW_ROWS = kept
+        FEW_VALUES, FEW_SCORES, _FEW_ROWS = kept
 
 
 def mean_and_spread(scores: NDArray[Any]) -> tuple[float, float]:
     """Return the mean and the standard deviation."""
-    if scores.size > FEW_VALUES:
+    if scores.size > FEW_SCORES:
         from .passes import mean_and_spread as compiled
 
         return compiled(scores)  # type: ignore[no-any-return]
@@ -85,7 +86,7 @@ def bin_scores(
     scores: NDArray[Any], signed_weights: NDArray[Any], low: float, width: float, weights: NDArray[np.float64]
 ) -> None:
     """Add each point's weight to the bin of its score: ``weights[0]`` negatives, ``weights[1]`` positives."""
-    if scores.size > FEW_VALUES:
+    if scores.size > FEW_SCORES:
         from .passes import bin_scores as compiled
 
         compiled(scores, signed_weights, low, width, weights)
@@ -103,7 +104,7 @@ def bin_scores(
 
 def weight_moments(signed_weights: NDArray[Any]) -> tuple[float, float, float, float]:
     """Return the weight of all positives and of all negatives, and the squares of the weights of both."""
-    if signed_weights.size > FEW_VALUES:
+    if signed_weights.size > FEW_SCORES:
         from .passes import weight_moments as compiled
 
         return compiled(signed_weights)  # type: ignore[no-any-return]
@@ -116,7 +117,7 @@ def count_called(
     scores: NDArray[Any], signed_weights: NDArray[Any], threshold: float
 ) -> tuple[float, float, float, float]:
     """Return the weight of positives, of those above the threshold, of negatives, and of those not above it."""
-    if scores.size > FEW_VALUES:
+    if scores.size > FEW_SCORES:
         from .passes import count_called as compiled
 
         return compiled(scores, signed_weights, threshold)  # type: ignore[no-any-return]
