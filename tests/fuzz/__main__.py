@@ -27,7 +27,9 @@ def main() -> int:
     parser.add_argument("--formats", nargs="*", help="all unless given")
     parser.add_argument("--mutants", type=int, default=200, help="of each format")
     parser.add_argument("--first", type=int, default=0, help="the number of the first of them")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long, shared by formats")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="stop after so long, shared by formats"
+    )
     parser.add_argument("--log", type=Path, help="note how each one ended, and leave out what is noted there")
     parser.add_argument("--keep", type=Path, default=CORPUS, help="where to keep what ends badly")
     parser.add_argument("--replay", action="store_true", help="try what was kept, and nothing else")
