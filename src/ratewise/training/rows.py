@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..kernels import evenly_mixed_order, gather_weights, square_rows
-from ..solvers.state import Chunk, Summary, class_totals, kernel_rows, sum_of_squares
+from ..solvers.certify import ModelShift
+from ..solvers.state import Chunk, LinearModel, Summary, class_totals, kernel_rows, sum_of_squares
 from ..transforms import Standardizer, Transform
 
 # A kernel call sums models in the width of the data; learners fold that into float64 between calls.
@@ -301,6 +302,47 @@ class ArrayRows(StoredRows):
             total += np.asarray(piece.T @ mine, dtype=np.float64)
             done += piece.shape[0]
         return total
+
+
+def model_shift(
+    parts: Sequence[ArrayRows],
+    model: LinearModel,
+    of_folds: Sequence[LinearModel],
+    threshold: float,
+    folds: int,
+    points: tuple[float, float],
+) -> ModelShift:
+    """Return how a model differs from those of the folds, by the rows of each fold; of several draws of folds.
+
+    ``points`` are the effective points of both classes, which may be more than those of these rows.
+    """
+    compared: list[list[NDArray[Any]]] = [[], []]
+    for number, rows in enumerate(parts):
+        first = number - number % folds
+        models = [model, *of_folds[first : first + folds]]
+        weights = np.stack([one.weights for one in models], axis=1)
+        called = rows.scores(weights, np.array([one.intercept for one in models])) > threshold  # type: ignore[arg-type]
+        own, scored = called[:, 0], called[:, 1 + number - first]
+        learned = (called[:, 1:].sum(axis=1) - scored) / (folds - 1.0)
+        table = np.stack([np.abs(rows.signed_weights), scored, own, learned])
+        for side, mine in enumerate((rows.signed_weights > 0, rows.signed_weights < 0)):
+            compared[side].append(table[:, mine])
+    shift, of_training, variance = [], [], []
+    for side, tables in enumerate(compared):
+        weights, *right = np.concatenate(tables, axis=1)
+        scored, own, learned = right if side == 0 else (1.0 - one for one in right)
+        mean = np.average(learned, weights=weights)
+        difference = own - learned
+        shift.append(float(np.average(difference, weights=weights)))
+        of_training.append(float(mean))
+        square, product = (
+            float(np.average(difference * (one - np.average(one, weights=weights)), weights=weights))
+            for one in (difference, scored)
+        )
+        draws = len(parts) / folds
+        sampled = weights.sum() ** 2 / (weights @ weights) / draws
+        variance.append(square * max(points[side] / sampled, 1.0) + 2.0 * product)
+    return ModelShift((shift[0], shift[1]), (of_training[0], of_training[1]), (variance[0], variance[1]), folds)
 
 
 class RowStorage(ABC):
