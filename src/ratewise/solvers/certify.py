@@ -21,7 +21,7 @@ from .threshold import Cuts, Points, best_threshold, constraint_slack, effective
 # A precision is tested at numbers of calls that grow by this factor. The first of them lies this share of the way,
 # on a log scale, from the fewest calls that could prove it to the most that could have it: with fewer calls a test
 # has little power, and more may be too many.
-_CALLS_GROW, _FIRST_CALLS = 1.03, 0.4
+_CALLS_GROW, _FIRST_CALLS = 1.03, 0.5
 # Out-of-fold scores are those of the folds' models, and the model returned is their mean: for what that adds,
 # tests spend no more than this share of the error. (All of it spent, precisions are kept in 88% and 94% of the
 # simulated draws where 90% and 95% were asked for.)

@@ -24,7 +24,7 @@ from ..measures import Measure, Rates
 from ..solvers.base import Scores
 from ..solvers.certify import ModelShift
 from ..solvers.state import LinearModel, Summary, class_totals
-from ..solvers.threshold import ScoreBins
+from ..solvers.threshold import ScoreBins, effective_points
 from ..streams import Stream, Survey, Window
 from ..transforms import Standardizer, Transform, Whitener, sample_size, standardized_products
 from . import config
@@ -323,7 +323,11 @@ class WindowTrainingRows:
 
     def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
         parts = [self._sample.fold(k) for k in range(self.n_folds)]
-        return model_shift(parts, model, of_folds, threshold, self.n_folds, self._found.points)
+        sampled = effective_points(self._sample.signed_weights)
+        of_positives, of_negatives = (
+            max(one / max(mine, 1.0), 1.0) for one, mine in zip(self._found.points, sampled, strict=True)
+        )
+        return model_shift(parts, model, of_folds, threshold, self.n_folds, (of_positives, of_negatives))
 
 
 class _Training(_Job):

@@ -188,8 +188,7 @@ class ArrayTrainingRows:
         return Scores(self._rows.scores(*model), self._rows.signed_weights)
 
     def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
-        points = effective_points(self._rows.signed_weights)
-        return model_shift(self._validation, model, of_folds, threshold, self._folds, points)
+        return model_shift(self._validation, model, of_folds, threshold, self._folds)
 
 
 def _with_both_classes(rows: ArrayRows) -> ArrayRows:

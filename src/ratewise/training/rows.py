@@ -245,13 +245,16 @@ class ArrayRows(StoredRows):
             yield from self._stored.chunks(self._pulls, *self._blocks.take(now))
             points -= now
 
-    def scores(self, weights: NDArray[Any], intercept: float) -> NDArray[np.floating[Any]]:
-        """Return the scores of all rows under a model of their columns, in the width of the rows."""
+    def scores(self, weights: NDArray[Any], intercept: Any) -> NDArray[np.floating[Any]]:
+        """Return the scores of all rows under a model of their columns, in the width of the rows.
+
+        Of several models, whose weights are columns, a column each.
+        """
         narrow = np.asarray(weights, dtype=self.dtype)
         scores: NDArray[np.floating[Any]] = _joined(
             [np.asarray(piece @ narrow) for piece in self._stored.pieces(self._ranges)]
         )
-        scores += self.dtype.type(intercept)
+        scores += np.asarray(intercept, dtype=self.dtype)
         return scores
 
     @property
@@ -310,39 +313,36 @@ def model_shift(
     of_folds: Sequence[LinearModel],
     threshold: float,
     folds: int,
-    points: tuple[float, float],
+    per_point: tuple[float, float] = (1.0, 1.0),
 ) -> ModelShift:
     """Return how a model differs from those of the folds, by the rows of each fold; of several draws of folds.
 
-    ``points`` are the effective points of both classes, which may be more than those of these rows.
+    ``per_point`` are the points of both classes that one of these rows stands for.
     """
-    compared: list[list[NDArray[Any]]] = [[], []]
+    # Weights by class, by how many of the models that learned a row call it, and by whether the one that did not
+    # and the model itself do.
+    total = np.zeros((2, folds, 2, 2))
     for number, rows in enumerate(parts):
         first = number - number % folds
         models = [model, *of_folds[first : first + folds]]
-        weights = np.stack([one.weights for one in models], axis=1)
-        called = rows.scores(weights, np.array([one.intercept for one in models])) > threshold  # type: ignore[arg-type]
+        coef = np.stack([one.weights for one in models], axis=1)
+        called = rows.scores(coef, np.array([one.intercept for one in models])) > threshold
         own, scored = called[:, 0], called[:, 1 + number - first]
-        learned = (called[:, 1:].sum(axis=1) - scored) / (folds - 1.0)
-        table = np.stack([np.abs(rows.signed_weights), scored, own, learned])
-        for side, mine in enumerate((rows.signed_weights > 0, rows.signed_weights < 0)):
-            compared[side].append(table[:, mine])
-    shift, of_training, variance = [], [], []
-    for side, tables in enumerate(compared):
-        weights, *right = np.concatenate(tables, axis=1)
-        scored, own, learned = right if side == 0 else (1.0 - one for one in right)
-        mean = np.average(learned, weights=weights)
-        difference = own - learned
-        shift.append(float(np.average(difference, weights=weights)))
-        of_training.append(float(mean))
-        square, product = (
-            float(np.average(difference * (one - np.average(one, weights=weights)), weights=weights))
-            for one in (difference, scored)
-        )
-        draws = len(parts) / folds
-        sampled = weights.sum() ** 2 / (weights @ weights) / draws
-        variance.append(square * max(points[side] / sampled, 1.0) + 2.0 * product)
-    return ModelShift((shift[0], shift[1]), (of_training[0], of_training[1]), (variance[0], variance[1]), folds)
+        learned = called[:, 1:].sum(axis=1, dtype=np.int32) - scored
+        cell = ((rows.signed_weights > 0) * np.int32(folds) + learned) * np.int32(4) + scored * np.int32(2) + own
+        total += np.bincount(cell, np.abs(rows.signed_weights), total.size).reshape(total.shape)
+    found = []
+    for called_right, counts, points in ((1, total[1], per_point[0]), (0, total[0], per_point[1])):
+        share = counts / max(float(counts.sum()), 1e-300)
+        right = np.meshgrid(np.arange(folds) / (folds - 1.0), [0.0, 1.0], [0.0, 1.0], indexing="ij")
+        of_learned, of_scored, of_own = right if called_right else [1.0 - one for one in right]
+        difference = of_own - of_learned
+        shift = float((share * difference).sum())
+        apart = share * (difference - shift)
+        variance = points * float((apart * difference).sum()) + 2.0 * float((apart * of_scored).sum())
+        found.append((shift, float((share * of_learned).sum()), variance))
+    (tpr, hits, of_tpr), (tnr, passes, of_tnr) = found
+    return ModelShift((tpr, tnr), (hits, passes), (of_tpr, of_tnr), folds)
 
 
 class RowStorage(ABC):
