@@ -18,10 +18,11 @@ from .base import Scores
 from .calibrate import Calibration, calibrated
 from .threshold import Cuts, Points, best_threshold, constraint_slack, effective_points, rates_at
 
-# A precision is tested at numbers of calls that grow by this factor. The first of them lies this share of the way,
-# on a log scale, from the fewest calls that could prove it to the most that could have it: with fewer calls a test
-# has little power, and more may be too many.
-_CALLS_GROW, _FIRST_CALLS = 1.03, 0.5
+# A precision is tested at numbers of calls that grow by this factor, in two sequences. Each begins this share of
+# the way, on a log scale, from the fewest calls that could prove it to the most that could have it, and has this
+# share of the error: with fewer calls a test has little power, and more may be too many. The second is for
+# precisions that are low at few calls and rise again.
+_CALLS_GROW, _SEQUENCES = 1.03, ((0.5, 0.9), (0.8, 0.1))
 # Out-of-fold scores are those of the folds' models, and the model returned is their mean: for what that adds,
 # tests spend no more than this share of the error. (All of it spent, precisions are kept in 88% and 94% of the
 # simulated draws where 90% and 95% were asked for.)
@@ -206,7 +207,8 @@ def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) 
     """Test the precision at more and more calls: a sequence that the labels have no part in.
 
     Above a score, hits among n calls are Binomial(n, precision), and as long as tests pass none has spent any of
-    the error (fixed-sequence testing; Learn then Test, Angelopoulos et al. 2021).
+    the error (fixed-sequence testing; Learn then Test, Angelopoulos et al. 2021). So the second sequence has the
+    error of the first too, if that has not failed when it reaches it (the fallback procedure of Wiens, 2003).
     """
     hits, calls = _called(cuts.tpr, cuts.tnr, cuts.prevalence, points)
     p = cuts.prevalence
@@ -217,11 +219,16 @@ def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) 
     fewest, most = math.log(error) / math.log(least), min(points[0] / least, sum(points))
     if fewest > most:
         return passed
-    first = fewest * (most / fewest) ** _FIRST_CALLS
-    numbers = first * _CALLS_GROW ** np.arange(math.log(most / first) / math.log(_CALLS_GROW) + 1.0)
-    at = np.minimum(np.searchsorted(rows, numbers - 1e-6), rows.size - 1)
-    failed = _tail(hits[at], calls[at], least) > error
-    passed[at[: int(np.argmax(failed)) if failed.any() else at.size]] = True
+    begins = [fewest * (most / fewest) ** place for place, _ in _SEQUENCES]
+    left = 0.0
+    for (_, share), first, last in zip(_SEQUENCES, begins, [*begins[1:], most], strict=True):
+        left += share * error
+        numbers = first * _CALLS_GROW ** np.arange(math.log(last / first) / math.log(_CALLS_GROW) + 1.0)
+        at = np.minimum(np.searchsorted(rows, numbers - 1e-6), rows.size - 1)
+        failed = _tail(hits[at], calls[at], least) > left
+        passed[at[: int(np.argmax(failed)) if failed.any() else at.size]] = True
+        if failed.any():
+            left = 0.0
     return passed
 
 
