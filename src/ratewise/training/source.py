@@ -20,7 +20,7 @@ from ..rewards import Reward, Sigmoid
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
 from ..solvers.batch import maximize
 from ..solvers.calibrate import stacked
-from ..solvers.certify import Decision
+from ..solvers.certify import Decision, ModelShift
 from ..solvers.multiclass import MultinomialLogistic
 from ..solvers.state import Chunk, LinearModel, Summary
 from ..solvers.threshold import rates_at
@@ -88,6 +88,9 @@ class TrainingRows(Protocol):
 
     def own_scores(self, model: LinearModel) -> Scores:
         """Score all rows, or a fair sample of them, by one model."""
+
+    def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
+        """Compare a model with those of the folds, on the rows that they have learned from."""
 
 
 class RowSource(Protocol):
