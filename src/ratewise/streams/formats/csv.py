@@ -47,10 +47,10 @@ class CsvReader(TextReader, TableReader):
         self._stream = None if stream is None else _Replay(stream)
         self._read_layout()
         if stream is None and not path.endswith(_COMPRESSED) and not self._breaks_in_values:
-            self.cut_into_pieces(self._header_bytes, piece_bytes=self._read_bytes)
+            self.cut_into_pieces(self._header_bytes, piece_bytes=self._wide_bytes)
 
     def _read_layout(self) -> None:
-        self._read_bytes = _HEAD_BYTES
+        self._wide_bytes = 0
         with self._opened() as file:
             head = self._next_bytes(file)
             while head.count(b"\n") < 2 and len(head) < _LONGEST_ROW and (more := self._next_bytes(file)):
@@ -70,7 +70,7 @@ class CsvReader(TextReader, TableReader):
         self._breaks_in_values = b'"' in lines and any(line.count(b'"') % 2 for line in lines.split(b"\n"))
         self.has_rows = bool(lines.strip())
         if len(names) > _MANY_COLUMNS:  # every piece costs a little per column
-            self._read_bytes = min(max(_ROWS_AT_ONCE * (lines.find(b"\n") + 1), _HEAD_BYTES), _LONGEST_ROW)
+            self._wide_bytes = min(_ROWS_AT_ONCE * (lines.find(b"\n") + 1), _LONGEST_ROW)
         if self.has_rows:
             self.schema = self._inferred(lines)
 
@@ -127,7 +127,7 @@ class CsvReader(TextReader, TableReader):
 
     def _next_bytes(self, file: Any) -> bytes:
         try:
-            found: bytes = file.read(self._read_bytes)
+            found: bytes = file.read(max(self._wide_bytes, _HEAD_BYTES))
             return found
         except (OSError, ValueError) as error:
             if getattr(error, "errno", None) is not None:  # of the disk or the pipe
