@@ -123,11 +123,11 @@ def _functions(body: list[ast.stmt], inside: str) -> Iterator[tuple[str, ast.Fun
 
 
 def _nodes(function: ast.FunctionDef) -> Iterator[Any]:
-    """Yield the nodes of the body, except for those of messages, annotations and decorators."""
+    """Yield the nodes of the body, except for those of messages, assertions, annotations and decorators."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, _ERRORS):
+        if isinstance(node, _ERRORS) or (isinstance(node, ast.keyword) and node.arg == "strict"):
             continue
         if hasattr(node, "lineno"):
             yield node
