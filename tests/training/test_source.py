@@ -331,3 +331,12 @@ def test_chunks_are_scored_as_they_are_read(of):
     hinge = get_reward("hinge").value(np.where(up, 1, -1) * scores)
     np.testing.assert_allclose(rewards, [2 * hinge[up].sum(), 2 * hinge[~up].sum()], rtol=1e-6)
     assert sums.tolist() == [2.0 * up.sum(), 2.0 * (~up).sum()]
+
+
+def test_fresh_points_come_from_the_rows_that_are_fed_and_count_as_fed():
+    asked = MeanRewards(LinearModel(np.array([0.001]), 0.0), get_reward("hinge"), 6)
+    run = ListRun({"points": 4}, asked, {"points": 20})
+    rows, sample = numbered(1, 31), numbered(1001, 1031)
+    runner_of(run, 30).feed(rows, sample, 15)
+    assert len(run.learner.met) == 15 - 6
+    assert abs(run.answers[1][0] - answer(sample, asked)[0]) > 0.5
