@@ -135,7 +135,7 @@ class ArrayRows(StoredRows):
 
     def _restart(self) -> None:
         """Begin a new pass."""
-        self.signed_weights = _joined([self._weights[start:stop] for start, stop in self._ranges])
+        self.signed_weights = joined([self._weights[start:stop] for start, stop in self._ranges])
         self.n_points = int(self.signed_weights.size)
         self._summary: Summary | None = None
         self._blocks: ShuffledBlocks | None = None
@@ -210,7 +210,7 @@ class ArrayRows(StoredRows):
         """
         pieces = self._stored.pieces([(0, self._stored.shape[0])])
         entry_square = 1.0 if self._unit_scale else self._usual_row()[1]
-        squares = _joined([square_rows(piece) for piece in pieces])
+        squares = joined([square_rows(piece) for piece in pieces])
         squares += squares.dtype.type(entry_square)
         if mean is None:
             mean = float(squares.mean(dtype=np.float64))
@@ -223,10 +223,7 @@ class ArrayRows(StoredRows):
     @property
     def X(self) -> Any:
         """All rows, transformed, in their order here."""
-        pieces = list(self._stored.pieces([(0, self._stored.shape[0])]))
-        if len(pieces) > 1 and sparse.issparse(pieces[0]):
-            return sparse.vstack(pieces, format="csr")
-        return _joined(pieces)
+        return joined(list(self._stored.pieces([(0, self._stored.shape[0])])))
 
     @property
     def rng(self) -> np.random.Generator:
@@ -251,7 +248,7 @@ class ArrayRows(StoredRows):
         Of several models, whose weights are columns, a column each.
         """
         narrow = np.asarray(weights, dtype=self.dtype)
-        scores: NDArray[np.floating[Any]] = _joined(
+        scores: NDArray[np.floating[Any]] = joined(
             [np.asarray(piece @ narrow) for piece in self._stored.pieces(self._ranges)]
         )
         scores += np.asarray(intercept, dtype=self.dtype)
@@ -288,12 +285,11 @@ class ArrayRows(StoredRows):
 
     def standardized_apart(self) -> tuple[ArrayRows, Standardizer]:
         """Return a copy of these rows, standardised without any others, and what was done to them."""
-        pieces = list(self._stored.pieces(self._ranges))
-        joined = sparse.vstack(pieces, format="csr") if self._stored.sparse else _joined(pieces)
-        own = Standardizer(self.n_features, active=self._unit_scale).update(joined)
+        X = joined(list(self._stored.pieces(self._ranges)))
+        own = Standardizer(self.n_features, active=self._unit_scale).update(X)
         if own.active:
-            joined = own.transform(joined, np.arange(self.n_points), self.dtype)
-        apart = ArrayRows.of_stored(MaterializedRows(joined), self.signed_weights, self._unit_scale, self._rng)
+            X = own.transform(X, np.arange(self.n_points), self.dtype)
+        apart = ArrayRows.of_stored(MaterializedRows(X), self.signed_weights, self._unit_scale, self._rng)
         return apart, own
 
     def weighted_sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -523,5 +519,8 @@ def order_by_fold(
     return np.concatenate(parts), list(pairwise(edges))
 
 
-def _joined(pieces: list[NDArray[Any]]) -> NDArray[Any]:
-    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+def joined(pieces: list[Any]) -> Any:
+    """Return matrices or arrays one below the other; a single one as it is."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return sparse.vstack(pieces, format="csr") if sparse.issparse(pieces[0]) else np.concatenate(pieces)
