@@ -28,7 +28,7 @@ def a_problem(n=600, d=5, seed=0):
     return X, X[:, 0] - X[:, 1] + rng.standard_normal(n) > 1.5
 
 
-def trained(starts, X, positive, *, wanted=None, rounds=2):
+def trained(starts, X, positive, *, wanted=None, rounds=(1, 2)):
     source = ArraySource(X, np.where(positive, 1.0, -1.0), np.random.default_rng(0))
     transform = source.transform(standardize=True, whiten=False)
     rows = source.transformed(transform, 5)
@@ -42,7 +42,7 @@ def test_a_penalized_start_is_scikit_learns_solution(of, C):
     X, positive = a_problem()
     X /= X.std(axis=0) if of is np.asarray else np.sqrt((X * X).mean(axis=0))
     X -= X.mean(axis=0) if of is np.asarray else 0.0
-    (candidate,) = trained([PenalizedLogistic(0.0, C)], of(X), positive, rounds=0).candidates
+    (candidate,) = trained([PenalizedLogistic(0.0, C)], of(X), positive, rounds=()).candidates
     theirs = LogisticRegression(C=C, tol=1e-8).fit(X, positive)
     assert candidate.model.weights == pytest.approx(theirs.coef_[0], abs=0.02)
     assert candidate.model.intercept == pytest.approx(theirs.intercept_[0], abs=0.02)
@@ -60,15 +60,21 @@ def test_only_the_wanted_stages_are_made_and_as_they_would_be_among_all():
     assert trained(starts, X, positive, wanted=()).finished
 
 
-def test_the_start_to_sharpen_from_suits_the_measure():
-    assert batch_starts(FBeta(), 0.1)[-1] == PenalizedLogistic(0.0, 3.0)
-    assert batch_starts(GMean(), 0.1)[-1] == PenalizedLogistic(1.0, 3.0)
-
-
 def statistics_of(rows, columns=5, share=0.1, *, in_memory=True):
     positive = round(share * rows)
     weights = float(positive), float(rows - positive)
     return Statistics(rows, positive, *weights, weights, columns, rows * columns, False, None, in_memory)
+
+
+def test_the_start_to_sharpen_from_suits_the_measure():
+    few = statistics_of(900)
+    assert batch_starts(FBeta(), few)[-1] == PenalizedLogistic(0.0, 3.0)
+    assert batch_starts(GMean(), few)[-1] == PenalizedLogistic(1.0, 3.0)
+
+
+def test_only_scarce_points_are_penalized_strongly():
+    assert {start.C for start in batch_starts(GMean(), statistics_of(900))} == {0.003, 3.0}
+    assert {start.C for start in batch_starts(GMean(), statistics_of(9000))} == {3.0}
 
 
 @pytest.mark.parametrize(

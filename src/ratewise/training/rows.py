@@ -22,7 +22,6 @@ _LARGEST_CHUNK = 1 << 18
 _SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
 _BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
 _CACHED_BYTES = 1 << 20
-_FEW_COLUMNS = 128
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -42,6 +41,10 @@ class StoredRows:
     def n_values(self) -> int:
         """Numbers a pass over all rows reads."""
         return self._stored.n_values
+
+    @property
+    def sparse(self) -> bool:
+        return self._stored.sparse
 
     @property
     def groups(self) -> NDArray[np.intp] | None:
@@ -140,6 +143,7 @@ class ArrayRows(StoredRows):
         self._summary: Summary | None = None
         self._blocks: ShuffledBlocks | None = None
         self._shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._with_ones: tuple[Any, Any] | None = None
 
     @property
     def summary(self) -> Summary:
@@ -265,23 +269,13 @@ class ArrayRows(StoredRows):
         return self._shares
 
     @property
-    def curvature_is_cheap(self) -> bool:
-        """Whether a product of the rows by themselves costs about as much as a few passes over them."""
-        return not self._stored.sparse and self.n_features <= _FEW_COLUMNS
-
-    def weighted_products(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the sum of the rows' products by themselves, an entry of 1 added to each, times its value."""
-        d, done = self.n_features, 0
-        total = np.zeros((d + 1, d + 1))
-        for piece in self._stored.pieces(self._ranges):
-            mine = np.asarray(values[done : done + piece.shape[0]], dtype=self.dtype)
-            weighted = piece * mine[:, np.newaxis]
-            total[:d, :d] += piece.T @ weighted
-            total[d, :d] += weighted.sum(axis=0)
-            total[d, d] += mine.sum()
-            done += piece.shape[0]
-        total[:d, d] = total[d, :d]
-        return total
+    def with_ones(self) -> tuple[Any, Any]:
+        """All rows in one matrix, an entry of 1 added to each, and its transpose: for rows that are few."""
+        if self._with_ones is None:
+            rows, ones = joined(list(self._stored.pieces(self._ranges))), np.ones((self.n_points, 1), self.dtype)
+            matrix = sparse.hstack([rows, ones], format="csr") if self._stored.sparse else np.hstack([rows, ones])
+            self._with_ones = matrix, matrix.T
+        return self._with_ones
 
     def standardized_apart(self) -> tuple[ArrayRows, Standardizer]:
         """Return a copy of these rows, standardised without any others, and what was done to them."""
@@ -457,6 +451,8 @@ def _groups(ranges: Iterable[tuple[int, int]], rows: int) -> Iterator[list[tuple
 
 def _row_range(X: Any, start: int, stop: int) -> Any:
     """Rows start to stop, not copied; slicing a CSR matrix would copy them."""
+    if stop - start == X.shape[0]:
+        return X
     if not sparse.issparse(X):
         return X[start:stop]
     first, last = X.indptr[start], X.indptr[stop]
