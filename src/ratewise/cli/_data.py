@@ -148,11 +148,6 @@ def load_two_class(path: str) -> Any:
     return model
 
 
-def positive_class(model: Any) -> Any:
-    """Return the label of the positive class."""
-    return model.classes_[1] if model.pos_label is None else model.pos_label
-
-
 @contextlib.contextmanager
 def written(path: str) -> Iterator[BinaryIO]:
     """Open a file that is there whole or not at all, or standard output."""

@@ -306,20 +306,13 @@ def estimates(
     found = {
         "TPR": entry(draws.tpr, rates.tpr),
         "TNR": entry(draws.tnr, rates.tnr),
-        "precision": entry(precision(draws), float(precision(rates))),
+        "precision": entry(draws.precision, float(rates.precision)),
     }
     for name, measure in measures.items():
         few = Rates(*(one[:_OWN_MEASURE_DRAWS] for one in draws))
         drawn = few if formula_of(measure) is None else draws
         found[name] = entry(values_of(measure, drawn), float(measure.value(*rates)))
     return found
-
-
-def precision(rates: Rates) -> Any:
-    """Return the share of positives among the rows called positive; 0 where there are none."""
-    hits = rates.prevalence * np.asarray(rates.tpr)
-    called = hits + (1.0 - np.asarray(rates.prevalence)) * (1.0 - np.asarray(rates.tnr))
-    return np.where(called > 0, hits / np.where(called > 0, called, 1.0), 0.0)[()]
 
 
 def measures_with(measure: Measure) -> dict[str, Measure]:

@@ -441,12 +441,24 @@ def checked_reward(reward: str | Reward, solver: str) -> Reward:
     return found
 
 
-def require_number(name: str, value: Any, owner: str, *, low: float, whole: bool = False) -> None:
-    """Refuse a setting that is not a number above ``low``."""
+def require_number(
+    name: str,
+    value: Any,
+    owner: str,
+    *,
+    low: float,
+    high: float = math.inf,
+    whole: bool = False,
+    at_low: bool = False,
+) -> None:
+    """Refuse a setting that is not a number above ``low`` (or equal to it, with ``at_low``) and below ``high``."""
     kind: Any = Integral if whole else Real
-    if isinstance(value, bool) or not isinstance(value, kind) or not value > low:
+    number = math.nan if isinstance(value, bool) or not isinstance(value, kind) else value
+    if not (number > low or (at_low and number == low)) or (high < math.inf and not number < high):
         what = "a whole number" if whole else "a number"
-        raise ValueError(f"{owner}: {name} must be {what} above {low:g}; got {value!r}.")
+        bound = f"of {low:g} or more" if at_low else f"above {low:g}"
+        below = f" and below {high:g}" if high < math.inf else ""
+        raise ValueError(f"{owner}: {name} must be {what} {bound}{below}; got {value!r}.")
 
 
 def check_settings(solver: Any, *above_zero: str) -> None:

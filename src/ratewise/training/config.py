@@ -107,7 +107,7 @@ class FitConfig:
 
     measure: Measure
     solver: Solver
-    """The solver that the user named, or the one that suits the measure."""
+    """The solver that the user named; else the one that suits the measure, or that sharpening starts from."""
     start: Solver | None
     """The solver if the user named one; None lets the library choose where sharpening starts."""
     sharpen: Sharpen | None

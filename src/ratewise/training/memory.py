@@ -176,6 +176,8 @@ class ArrayTrainingRows:
             self._progress({"stage": "learning", "done_rows": done, "total_rows": total})
 
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
+        if self.n_folds == 1:
+            return self.own_scores(models[0])
         parts = list(zip(self._validation, models, strict=True))
         values = np.concatenate([rows.scores(*model) for rows, model in parts])
         folds = tuple(rows.n_points for rows, _ in parts)
