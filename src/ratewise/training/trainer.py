@@ -143,11 +143,13 @@ class Trainer:
         measure = self._config.measure
         transform = source.transform(standardize=self._config.standardize, whiten=False)
         rows = source.transformed(transform, plan.folds, plan.repeats)
-        starts = batch_starts(measure, statistics.prevalence)
+        wide = self._config.standardize and is_wide(statistics)
+        starts = batch_starts(measure, statistics.prevalence, wide=wide)
+        rounds = 0 if wide else config.BATCH_ROUNDS
 
         def run_of(fold: int, wanted: tuple[str, ...] | None = None) -> tuple[int, BatchRun]:
             task = self._task(source, statistics, transform)
-            return fold, BatchRun(starts, task, sharpen.softness, rounds=config.BATCH_ROUNDS, wanted=wanted)
+            return fold, BatchRun(starts, task, sharpen.softness, rounds=rounds, wanted=wanted)
 
         trained = rows.train([run_of(fold) for fold in range(rows.n_folds)])
         # All stages are to count alike in their mean, in folds and on all rows.
@@ -277,6 +279,11 @@ def may_whiten(statistics: Statistics) -> bool:
         and statistics.rows >= config.WHITENED_ROWS
         and statistics.n_features <= config.WHITENED_COLUMNS
     )
+
+
+def is_wide(statistics: Statistics) -> bool:
+    """Whether dense rows have so many columns that most of them must be noise."""
+    return not statistics.sparse and statistics.n_features >= config.WIDE * statistics.rows
 
 
 def _beside_common_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
