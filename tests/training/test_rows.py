@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.solvers.state import NOTHING_SEEN, Summary, summarize
+from ratewise.solvers.state import NOTHING_SEEN, LinearModel, Summary, summarize
+from ratewise.solvers.threshold import rates_at
 from ratewise.training import rows as rows_module
-from ratewise.training.rows import ArrayRows, ShuffledBlocks
+from ratewise.training.rows import ArrayRows, ShuffledBlocks, model_shift
 from ratewise.transforms import Standardizer, Whitener
 
 quick = settings(deadline=None, max_examples=60)
@@ -446,3 +447,34 @@ def test_rows_in_another_order_keep_weights_pulls_and_groups():
     assert other.n_groups == 10
     (before,), (after,) = rows.take(40), other.take(40)
     assert after.signed_weights.tolist() == before.signed_weights[order].tolist()
+
+
+def test_a_model_is_compared_with_those_of_the_folds_on_the_rows_that_they_learned():
+    """Rows 0 to 7, two folds of four; the later half is positive, and a model calls what lies above its cut."""
+    X, signed = np.arange(8.0)[:, None], np.where(np.arange(8) < 4, -1.0, 1.0)
+    rows = ArrayRows(X, signed, Standardizer(1, active=False), np.random.default_rng(0))
+    numbers = rows.X[:, 0]
+    order = np.argsort(numbers % 2, kind="stable")  # even rows are the first fold, odd ones the second
+    rows = rows.reordered(order, np.random.default_rng(0))
+    parts = [rows.part((0, 4)), rows.part((4, 8))]
+    cut_at = [LinearModel(np.array([1.0]), -cut) for cut in (1.5, 5.5, 3.5)]  # of the two folds, and their mean
+    found = model_shift(parts, cut_at[2], cut_at[:2], 0.0, 2)
+    # The first has learned the odd rows: it finds 5 and 7, and passes 1 but not 3. The second has learned the even
+    # rows: it finds 6 but not 4, and passes 0 and 2. The mean parts the classes.
+    assert found.of_training == pytest.approx((0.75, 0.75))
+    assert found.rates == pytest.approx((0.25, 0.25))
+    # A positive is learned right three times in four: own - learned is 0, 0, 0, 1; out-of-fold 1, 1, 0, 1.
+    assert found.variance[0] == pytest.approx(3 / 16 + 2 * 1 / 16)
+    assert found.folds == 2
+
+
+def test_models_that_are_equal_have_no_shift():
+    rng = np.random.default_rng(0)
+    X, signed = rng.standard_normal((60, 3)), rng.choice([-1.0, 2.0], 60)
+    rows = ArrayRows(X, signed, Standardizer(3, active=False), rng)
+    model = LinearModel(np.array([1.0, -1.0, 0.5]), 0.1)
+    found = model_shift([rows.part((0, 20)), rows.part((20, 60))] * 2, model, [model] * 4, 0.3, 2)
+    assert found.rates == (0.0, 0.0)
+    assert found.variance == pytest.approx((0.0, 0.0))
+    expected = rates_at(rows.scores(*model), rows.signed_weights, 0.3)
+    assert found.of_training == pytest.approx(expected[:2])

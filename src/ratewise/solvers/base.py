@@ -100,7 +100,20 @@ class Maximize:
     """The rows are few: their curvature may be used, if they are dense and in memory."""
 
 
-Request = Learn | Evaluate | CountRates | MeanRewards | Maximize
+@dataclass(frozen=True)
+class CompareCentroids:
+    """Make a model of the difference between the mean rows of both classes; answered by a ``LinearModel``.
+
+    Of rows in memory only.
+    """
+
+    solver: Any
+    """Its ``model`` takes the difference, the number of points and the share of positives."""
+    points: int
+    prevalence: float
+
+
+Request = Learn | Evaluate | CountRates | MeanRewards | Maximize | CompareCentroids
 
 
 class Scores(NamedTuple):

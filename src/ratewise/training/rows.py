@@ -22,6 +22,7 @@ _LARGEST_CHUNK = 1 << 18
 _SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
 _BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
 _CACHED_BYTES = 1 << 20
+_COMPARED_ROWS = 1 << 14
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -173,6 +174,12 @@ class ArrayRows(StoredRows):
             return self
         return self.part(*self.fold_ranges[:number], *self.fold_ranges[number + 1 :])
 
+    def blocks(self, rows: int) -> Iterator[ArrayRows]:
+        """Yield these rows, so many at a time."""
+        for start, stop in self._ranges:
+            for begin in range(start, stop, rows):
+                yield self.part((begin, min(begin + rows, stop)))
+
     def with_rng(self, rng: np.random.Generator) -> ArrayRows:
         """Return the same rows, their blocks shuffled by another generator."""
         return self.part(*self._ranges, rng=rng)
@@ -312,15 +319,16 @@ def model_shift(
     # Weights by class, by how many of the models that learned a row call it, and by whether the one that did not
     # and the model itself do.
     total = np.zeros((2, folds, 2, 2))
-    for number, rows in enumerate(parts):
+    for number, part in enumerate(parts):
         first = number - number % folds
         models = [model, *of_folds[first : first + folds]]
-        coef = np.stack([one.weights for one in models], axis=1)
-        called = rows.scores(coef, np.array([one.intercept for one in models])) > threshold
-        own, scored = called[:, 0], called[:, 1 + number - first]
-        learned = called[:, 1:].sum(axis=1, dtype=np.int32) - scored
-        cell = ((rows.signed_weights > 0) * np.int32(folds) + learned) * np.int32(4) + scored * np.int32(2) + own
-        total += np.bincount(cell, np.abs(rows.signed_weights), total.size).reshape(total.shape)
+        coef, intercepts = np.stack([one.weights for one in models], axis=1), [one.intercept for one in models]
+        for rows in part.blocks(_COMPARED_ROWS):
+            called = rows.scores(coef, intercepts) > threshold
+            own, scored = called[:, 0], called[:, 1 + number - first]
+            cell = (rows.signed_weights > 0) * folds + called[:, 1:].sum(axis=1) - scored
+            cell = 4 * cell + 2 * scored + own
+            total += np.bincount(cell, np.abs(rows.signed_weights), total.size).reshape(total.shape)
     found = []
     for called_right, counts, points in ((1, total[1], per_point[0]), (0, total[0], per_point[1])):
         share = counts / max(float(counts.sum()), 1e-300)

@@ -143,9 +143,10 @@ class Trainer:
         measure = self._config.measure
         transform = source.transform(standardize=self._config.standardize, whiten=False)
         rows = source.transformed(transform, plan.folds, plan.repeats)
-        starts = batch_starts(measure, statistics)
+        wide = self._config.standardize and is_wide(statistics)
+        starts = batch_starts(measure, statistics, wide=wide)
         cheap = curvature_is_cheap(statistics.n_features, sparse=statistics.sparse)
-        rounds = config.BATCH_ROUNDS if cheap else config.BATCH_ROUNDS[:1]
+        rounds = () if wide else config.BATCH_ROUNDS if cheap else config.BATCH_ROUNDS[:1]
 
         def run_of(fold: int, wanted: tuple[str, ...] | None = None) -> tuple[int, BatchRun]:
             task = self._task(source, statistics, transform)
@@ -280,6 +281,11 @@ def may_whiten(statistics: Statistics) -> bool:
         and statistics.rows >= config.WHITENED_ROWS
         and statistics.n_features <= config.WHITENED_COLUMNS
     )
+
+
+def is_wide(statistics: Statistics) -> bool:
+    """Whether dense rows have so many columns that most of them must be noise."""
+    return not statistics.sparse and statistics.n_features >= config.WIDE * statistics.rows
 
 
 def _beside_common_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
