@@ -9,17 +9,19 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import ttest_ind
 from sklearn.linear_model import LogisticRegression
 
 from ratewise import MeasureClassifier
 from ratewise.measures import FBeta, GMean
 from ratewise.solvers import LinearModel, Task
 from ratewise.solvers.batch import BatchRun
+from ratewise.solvers.centroids import ShrunkenCentroids
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.training.memory import ArraySource, folds_of_rows
 from ratewise.training.selection import SelectionPlan, batch_starts
 from ratewise.training.source import ALL_ROWS, Statistics
-from ratewise.training.trainer import _beside_common_rows
+from ratewise.training.trainer import _beside_common_rows, is_wide
 
 
 def a_problem(n=600, d=5, seed=0):
@@ -58,6 +60,49 @@ def test_only_the_wanted_stages_are_made_and_as_they_would_be_among_all():
     assert only.stage == last
     assert only.model.weights == pytest.approx(everything[last].weights, rel=0.05, abs=0.01)
     assert trained(starts, X, positive, wanted=()).finished
+
+
+def test_wide_rows_have_a_sparse_start_and_one_that_takes_a_little_of_all():
+    wide = statistics_of(200, 1_000)
+    assert batch_starts(GMean(), wide, wide=True) == [ShrunkenCentroids(), PenalizedLogistic(1.0, 0.003)]
+    assert is_wide(wide)
+    assert not is_wide(statistics_of(200, 999))
+    assert not is_wide(wide._replace(sparse=True))
+
+
+def test_shrunken_centroids_keep_the_columns_in_which_the_classes_differ():
+    rng = np.random.default_rng(0)
+    X, positive = rng.standard_normal((200, 400)), np.arange(200) < 40
+    X[positive, :20] += 2.0
+    (candidate,) = trained([ShrunkenCentroids()], X, positive, rounds=()).candidates
+    weights, intercept = candidate.model
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    centroids = scaled[positive].mean(axis=0), scaled[~positive].mean(axis=0)
+    assert (weights[:20] > 0).all()
+    assert np.count_nonzero(weights) < 25
+    assert intercept == pytest.approx(-0.5 * weights @ (centroids[0] + centroids[1]), abs=1e-4)
+    # By the t statistic of each column, less three.
+    t = ttest_ind(X[positive], X[~positive]).statistic * np.sqrt(200 / 198)
+    kept = np.maximum(np.abs(t) - 3.0, 0.0)
+    np.testing.assert_allclose(np.abs(weights) / np.abs(weights).max() > 0, kept > 0)
+
+
+def test_ten_columns_are_kept_where_the_classes_do_not_differ():
+    rng = np.random.default_rng(0)
+    X, positive = rng.standard_normal((60, 30)), np.arange(60) % 3 == 0
+    (candidate,) = trained([ShrunkenCentroids(50.0)], X, positive, rounds=()).candidates
+    assert np.count_nonzero(candidate.model.weights) == 10
+
+
+def test_a_fit_finds_the_few_columns_of_wide_rows_that_tell():
+    rng = np.random.default_rng(0)
+    y = rng.random(1_200) < 0.2
+    X = rng.standard_normal((1_200, 1_000)).astype(np.float32)
+    X[y, :10] += 1.0
+    classifier = MeasureClassifier("gmean", random_state=0).fit(X[:200], y[:200])
+    assert classifier.stages_ == (ShrunkenCentroids().label,)
+    assert isinstance(classifier.solver_, ShrunkenCentroids)
+    assert classifier.score(X[200:], y[200:]) > 0.8
 
 
 def statistics_of(rows, columns=5, share=0.1, *, in_memory=True):

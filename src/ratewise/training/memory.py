@@ -15,11 +15,11 @@ from ..kernels import evenly_mixed_order, hash_rows
 from ..measures import Measure
 from ..solvers.base import Scores
 from ..solvers.batch import BatchRun
-from ..solvers.certify import points_of_groups
+from ..solvers.certify import ModelShift, points_of_groups
 from ..solvers.state import LinearModel, Summary, class_totals
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer, Transform, Whitener
-from .rows import ArrayRows, Ranges, order_by_fold
+from .rows import ArrayRows, Ranges, model_shift, order_by_fold
 from .source import ALL_ROWS, Progress, R, Runner, Statistics
 
 _LARGE_GROUPS = 1000  # that are placed one by one; smaller ones are dealt out in turn
@@ -129,7 +129,7 @@ class ArrayTrainingRows:
     ):
         self._limited = row_limit is not None
         self.leverage = 1.0 if row_limit is None else rows.limit_rows(row_limit)
-        self.n_folds = folds * repeats
+        self._folds, self.n_folds = folds, folds * repeats
         self.points_per_pass = rows.n_points
         self.common_rows = common
         rng = rows.rng if rng is None else rng
@@ -176,6 +176,8 @@ class ArrayTrainingRows:
             self._progress({"stage": "learning", "done_rows": done, "total_rows": total})
 
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
+        if self.n_folds == 1:
+            return self.own_scores(models[0])
         parts = list(zip(self._validation, models, strict=True))
         values = np.concatenate([rows.scores(*model) for rows, model in parts])
         folds = tuple(rows.n_points for rows, _ in parts)
@@ -186,6 +188,9 @@ class ArrayTrainingRows:
 
     def own_scores(self, model: LinearModel) -> Scores:
         return Scores(self._rows.scores(*model), self._rows.signed_weights)
+
+    def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
+        return model_shift(self._validation, model, of_folds, threshold, self._folds)
 
 
 def _with_both_classes(rows: ArrayRows) -> ArrayRows:

@@ -101,15 +101,20 @@ def _folds_of_batches(rows: int) -> int:
     return min(int(config.FOLDS * (config.FEW_ROWS / rows) ** power + 0.5), config.FOLDS)
 
 
-def batch_starts(measure: Measure, statistics: Statistics) -> list[PenalizedLogistic]:
+def batch_starts(measure: Measure, statistics: Statistics, *, wide: bool = False) -> list[Solver]:
     """Return the penalized starts of few rows: weak and strong penalties, the one to sharpen from last.
 
-    Where points are in plenty a strong penalty has nothing to mend.
+    Where points are in plenty a strong penalty has nothing to mend. Where rows are ``wide`` all of them fit their
+    rows perfectly, and differ little: one stands for them.
     """
     prevalence = statistics.prevalence
     penalties = config.BATCH_C[-1:] if statistics.rarer_rows >= _points_in_plenty(statistics) else config.BATCH_C
     bounded = bool(measure.constraints(0.5))
     natural = 0.5 if bounded else natural_exponent(measure, prevalence)
+    if wide:
+        from ..solvers.centroids import ShrunkenCentroids
+
+        return [ShrunkenCentroids(), PenalizedLogistic(natural, config.BATCH_C[0])]
     exponents = (0.0, 0.5, 1.0) if bounded else (0.0, 1.0)
     by_distance = sorted(exponents, key=lambda exponent: -abs(exponent - natural))
     return [PenalizedLogistic(exponent, C) for exponent in by_distance for C in penalties]

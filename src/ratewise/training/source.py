@@ -17,10 +17,21 @@ from scipy import sparse
 
 from ..measures import Measure
 from ..rewards import Reward, Sigmoid
-from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
+from ..solvers.base import (
+    CompareCentroids,
+    CountRates,
+    Evaluate,
+    Learn,
+    Maximize,
+    MeanRewards,
+    Request,
+    Run,
+    Scores,
+    Solver,
+)
 from ..solvers.batch import maximize
 from ..solvers.calibrate import stacked
-from ..solvers.certify import Decision
+from ..solvers.certify import Decision, ModelShift
 from ..solvers.multiclass import MultinomialLogistic
 from ..solvers.state import Chunk, LinearModel, Summary
 from ..solvers.threshold import rates_at
@@ -89,6 +100,9 @@ class TrainingRows(Protocol):
 
     def own_scores(self, model: LinearModel) -> Scores:
         """Score all rows, or a fair sample of them, by one model."""
+
+    def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
+        """Compare a model with those of the folds, on the rows that they have learned from."""
 
 
 class RowSource(Protocol):
@@ -204,6 +218,9 @@ def answer(rows: ArrayRows, request: Request) -> Any:
             sums = [reward_sums(*part, reward) for part in parts]
             rewards, weights = (np.sum([one[k] for one in sums], axis=0) for k in (0, 1))
             return tuple((rewards / np.maximum(weights, 1e-300)).tolist())
+        case CompareCentroids(solver, number, prevalence):
+            signs, shares = rows.signs_and_shares
+            return solver.model(rows.weighted_sum(signs * shares), number, prevalence)
         case Maximize(reward, class_weights):
             objective = WeightedReward(rows, reward, class_weights, few_rows=request.few_rows)
             by_curvature = request.few_rows and curvature_is_cheap(rows.n_features, sparse=rows.sparse)
