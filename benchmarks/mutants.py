@@ -123,11 +123,11 @@ def _functions(body: list[ast.stmt], inside: str) -> Iterator[tuple[str, ast.Fun
 
 
 def _nodes(function: ast.FunctionDef) -> Iterator[Any]:
-    """Yield the nodes of the body, except for those of messages, annotations and decorators."""
+    """Yield the nodes of the body, except for those of messages, assertions, annotations and decorators."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, _ERRORS):
+        if isinstance(node, _ERRORS) or (isinstance(node, ast.keyword) and node.arg == "strict"):
             continue
         if hasattr(node, "lineno"):
             yield node
@@ -309,6 +309,8 @@ class Trials:
                 known |= {keys[one.place]: one for one in pickle.loads(file.read_bytes())}
             kept.write_bytes(pickle.dumps(known))
         found = [known[key]._replace(place=place) for place, key in enumerate(keys)]
+        for key in (key for key, one in zip(keys, found, strict=True) if not one.passes):
+            print(f"  left out, as it fails without a mutant: {key.rpartition(' ')[0]}")
         return [one for one in found if one.passes]
 
 
@@ -334,8 +336,6 @@ def _traces(session: Any, places: list[int]) -> Iterator[Trace]:
         sys.setprofile(None)
         threading.setprofile(None)  # type: ignore[arg-type]
         passes = session.testsfailed == failed
-        if not passes:
-            print(f"  left out, as it fails without a mutant: {session.items[place].nodeid}", file=sys.__stderr__)
         ours = [code for code in codes if code.co_filename.startswith(str(ROOT))]
         functions = {f"{code.co_filename}:{code.co_qualname.split('.<locals>')[0]}" for code in ours}
         names = {name for code in ours for name in code.co_names}
@@ -373,6 +373,7 @@ def _outcome(work: Any) -> str:
         with contextlib.suppress(BaseException):
             with open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), 1)
+                os.dup2(nowhere.fileno(), 2)  # of mutants that crash
             code = work()
         os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

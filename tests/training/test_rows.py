@@ -345,6 +345,110 @@ def test_of_rows_of_very_many_columns_enough_are_measured(monkeypatch):
     assert rows.summary.squared_rows == pytest.approx((X**2).sum(), rel=0.1)
 
 
+def weighted_rows(kind, n=700, seed=4):
+    X = rows_and_transform(kind)[0][:n]
+    X = sparse.csr_matrix(X) if kind == "sparse" else X
+    rng = np.random.default_rng(seed)
+    weights = rng.choice([-1.0, 1.0], size=n) * (0.5 + rng.random(n))
+    rows = ArrayRows(X, weights, Standardizer(6).update(X), np.random.default_rng(3))
+    return rows, rows.X.toarray() if kind == "sparse" else rows.X
+
+
+def test_products_of_rows_are_those_of_their_parts_with_an_entry_of_one_added():
+    whole, dense = weighted_rows("dense")
+    rows = whole.part((20, 200), (300, 650))
+    values = np.linspace(0.1, 2.0, rows.n_points)
+    with_one = np.column_stack([dense, np.ones(700)])[np.r_[20:200, 300:650]].astype(np.float64)
+    expected = (with_one * values[:, None]).T @ with_one
+    np.testing.assert_allclose(rows.weighted_products(values), expected, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(rows.weighted_sum(values), expected[-1, :-1], rtol=1e-4, atol=1e-3)
+
+
+def test_a_share_is_of_the_weight_of_the_rows_own_class():
+    rows = numbered_rows(30)
+    signs, shares = rows.signs_and_shares
+    weights = rows.signed_weights
+    assert (signs == np.sign(weights)).all()
+    for sign in (1.0, -1.0):
+        mine = weights[signs == sign]
+        np.testing.assert_allclose(shares[signs == sign], mine / mine.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_a_part_standardised_apart_is_as_if_there_were_no_other_rows(kind):
+    whole, dense = weighted_rows(kind)
+    part = whole.part((0, 100), (400, 700))
+    apart, own = part.standardized_apart()
+    mine = dense[np.r_[0:100, 400:700]].astype(np.float64)
+    assert apart.n_points == 400
+    assert (apart.signed_weights == part.signed_weights).all()
+    centre = 0.0 if kind == "sparse" else mine.mean(axis=0)  # zeros of sparse rows stay zeros
+    scale = own.scale
+    got = apart.X.toarray() if kind == "sparse" else apart.X
+    np.testing.assert_allclose(got, (mine - centre) / scale, atol=1e-4)
+    if kind == "dense":
+        np.testing.assert_allclose(scale, mine.std(axis=0), rtol=1e-4)
+    model = np.arange(1.0, 7.0), 0.5
+    back = own.inverse_coef(*model)
+    np.testing.assert_allclose(part.scores(*back), apart.scores(*model), atol=1e-3)
+
+
+@pytest.mark.parametrize(("points", "expected"), [(1, 1), (10, 10), (12, 12), (19, 19), (20, 20), (500, 20)])
+def test_the_first_rows_are_those_of_the_first_ranges(points, expected):
+    rows = numbered_rows(60).part((5, 15), (40, 50))
+    some = rows.first(points)
+    assert some.n_points == expected
+    assert some.signed_weights.tolist() == rows.signed_weights[:expected].tolist()
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("mean", [None, 2.0])
+def test_rows_of_more_than_the_limit_pull_in_proportion_less(kind, mean):
+    rows, dense = weighted_rows(kind)
+    lengths = (dense.astype(np.float64) ** 2).sum(axis=1) + 1.0
+    found = rows.limit_rows(1.5, mean)
+    assert found == pytest.approx(lengths.mean() if mean is None else 2.0, rel=1e-5)
+    expected = rows.signed_weights * np.minimum(1.5 * found / lengths, 1.0)
+    pulls = np.concatenate([in_ranges(chunk, chunk.signed_weights) for chunk in rows.part((0, 700)).take(700)])
+    np.testing.assert_allclose(np.sort(pulls), np.sort(expected), rtol=1e-4)
+    assert (expected != rows.signed_weights).any()
+
+
+def test_products_are_cheap_for_dense_rows_of_up_to_128_columns():
+    def rows(n_columns, of=np.asarray):
+        X = of(np.ones((3, n_columns)))
+        return ArrayRows(X, np.ones(3), Standardizer(n_columns, active=False), np.random.default_rng(0))
+
+    assert rows(128).curvature_is_cheap
+    assert not rows(129).curvature_is_cheap
+    assert not rows(5, sparse.csr_matrix).curvature_is_cheap
+
+
+def test_the_usual_entry_is_that_of_entries_which_are_not_zero():
+    X = np.array([[3.0, 0.0], [0.0, 0.0], [4.0, 0.0], [0.0, 5.0]])
+    for of in (np.asarray, sparse.csr_matrix):
+        rows = ArrayRows(of(X), np.ones(4), Standardizer(2, active=False), np.random.default_rng(0))
+        assert rows.summary.squared_rows == pytest.approx(50.0)
+        assert rows.summary.entry_square == pytest.approx(50.0 / 3)
+
+
+def test_rows_in_another_order_keep_weights_pulls_and_groups():
+    X = np.arange(1.0, 41.0)[:, None]
+    groups = np.arange(40) // 4
+    signed = np.where(np.arange(40) % 3 == 0, -1.0, 1.0) * X[:, 0]
+    rows = ArrayRows(X, signed, Standardizer(1, active=False), np.random.default_rng(0), groups=groups)
+    rows.limit_rows(0.1)
+    order = np.random.default_rng(1).permutation(40)
+    other = rows.reordered(order, np.random.default_rng(2))
+    numbers = other.X[:, 0].astype(int)
+    assert numbers.tolist() == rows.X[order, 0].astype(int).tolist()
+    assert (np.abs(other.signed_weights) == numbers).all()
+    assert other.groups.tolist() == ((numbers - 1) // 4).tolist()
+    assert other.n_groups == 10
+    (before,), (after,) = rows.take(40), other.take(40)
+    assert after.signed_weights.tolist() == before.signed_weights[order].tolist()
+
+
 def test_a_model_is_compared_with_those_of_the_folds_on_the_rows_that_they_learned():
     """Rows 0 to 7, two folds of four; the later half is positive, and a model calls what lies above its cut."""
     X, signed = np.arange(8.0)[:, None], np.where(np.arange(8) < 4, -1.0, 1.0)

@@ -161,9 +161,11 @@ def written(path: str) -> Iterator[BinaryIO]:
 
 def interval_words(model: Any) -> str | None:
     """Return between what a model's rates lie on new rows; None for a model that does not know."""
+    from ..measures import measure_name
+
     found = getattr(model, "rates_interval_", None)
     if found is None:
         return None
-    ends = {"TPR": found.tpr, "TNR": found.tnr, model.measure_.label: found.value}
+    ends = {"TPR": found.tpr, "TNR": found.tnr, measure_name(model.measure_): found.value}
     said = ", ".join(f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in ends.items())
     return f"{said} ({found.confidence:.0%} intervals)"

@@ -70,7 +70,8 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         The largest number of reweighting iterations. The first has equal class weights. Each fits one model per
         fold. "auto" is 1 for boosting, where more trees do as much as other class weights, and 2 for others.
     cv : int, splitter or iterable, default=None
-        The folds; None for 5, stratified, and by group if ``groups`` are given to ``fit``.
+        The folds; None for 5, stratified. A number of folds keeps the rows of a group together if ``groups`` are
+        given to ``fit``, and else equal rows.
     ensemble : bool, default=True
         Average the votes of the models of all folds (and of all iterations kept). This is better than one model
         fitted again to all rows and takes no longer to fit, but there are up to ``rounds`` models per fold to keep

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures import Measure, Rates, get_measure, measure_names
+from ..measures import Measure, Rates, get_measure, measure_name, measure_names
 from ..measures.counts import (
     DRAWS,
     Confusion,
@@ -318,7 +318,7 @@ def estimates(
 def measures_with(measure: Measure) -> dict[str, Measure]:
     """Return all measures by name, this one first if it has none."""
     known = {name: get_measure(name) for name in measure_names()}
-    return known if measure in known.values() else {measure.label: measure} | known
+    return known if measure in known.values() else {measure_name(measure): measure} | known
 
 
 def formula_of(measure: Measure) -> dict[str, Any] | None:

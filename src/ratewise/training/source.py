@@ -36,6 +36,7 @@ from ..solvers.multiclass import MultinomialLogistic
 from ..solvers.state import Chunk, LinearModel, Summary
 from ..solvers.threshold import rates_at
 from ..transforms import Transform
+from . import config
 from .rows import ArrayRows
 
 R = TypeVar("R", bound=Run)
@@ -196,6 +197,11 @@ def occupied_columns(X: Any) -> tuple[Any, NDArray[np.integer[Any]] | None]:
     return type(X)((X.data, places, X.indptr), shape=(X.shape[0], occupied.size)), occupied
 
 
+def curvature_is_cheap(n_features: int, *, sparse: bool) -> bool:
+    """Return whether a product of the rows by themselves costs about as much as a few passes over them."""
+    return not sparse and n_features <= config.CURVATURE_COLUMNS
+
+
 def answer(rows: ArrayRows, request: Request) -> Any:
     """Answer any request but :class:`Learn` from rows in memory."""
     match request:
@@ -216,8 +222,8 @@ def answer(rows: ArrayRows, request: Request) -> Any:
             signs, shares = rows.signs_and_shares
             return solver.model(rows.weighted_sum(signs * shares), number, prevalence)
         case Maximize(reward, class_weights):
-            objective = WeightedReward(rows, reward, class_weights)
-            by_curvature = request.few_rows and rows.curvature_is_cheap
+            objective = WeightedReward(rows, reward, class_weights, few_rows=request.few_rows)
+            by_curvature = request.few_rows and curvature_is_cheap(rows.n_features, sparse=rows.sparse)
             return maximize(objective, request, objective.curvature if by_curvature else None)
     raise TypeError(f"{type(request).__name__} is no request that rows in memory can answer.")
 
@@ -301,30 +307,46 @@ class WeightedReward:
     matters.
     """
 
-    def __init__(self, rows: ArrayRows, reward: Reward, class_weights: tuple[float, float]):
+    def __init__(
+        self, rows: ArrayRows, reward: Reward, class_weights: tuple[float, float], *, few_rows: bool = False
+    ):
         self._signs, shares = rows.signs_and_shares
         on_positives, on_negatives = class_weights
         total = max(on_positives + on_negatives, 1e-300)
         self._weights = np.where(self._signs > 0, on_positives / total, on_negatives / total) * shares
+        self._signed_weights = self._signs * self._weights
         self._rows = rows
         self._reward = reward
+        self._matrix: Any = None
+        self._transpose: Any = None
+        if few_rows:
+            self._matrix, self._transpose = rows.with_ones
         self._last: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def __call__(self, model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         values, slopes = self._reward.value_and_slope(self._margins(model))
+        pull = -self._signed_weights * slopes
         loss = -float(self._weights @ values)
-        pull = -self._weights * self._signs * slopes
-        return loss, np.append(self._rows.weighted_sum(pull), pull.sum())
+        if self._transpose is None:
+            return loss, np.append(self._rows.weighted_sum(pull), pull.sum())
+        return loss, (self._transpose @ pull.astype(self._rows.dtype)).astype(np.float64)
 
     def curvature(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives of the logistic reward; of the sigmoid, as if it were that."""
-        margins = self._margins(model)
-        pull = self._weights * _WINDOW.slope(margins)
-        return self._rows.weighted_products(pull / math.log(2.0) if self._reward.concave else pull)
+        """Return the second derivatives of the logistic reward, of few rows; of the sigmoid as if it were that."""
+        pull = self._weights * _WINDOW.slope(self._margins(model))
+        if self._reward.concave:
+            pull /= math.log(2.0)
+        weighted = self._matrix * pull.astype(self._rows.dtype)[:, np.newaxis]
+        products: NDArray[np.float64] = (self._transpose @ weighted).astype(np.float64)
+        return products
 
     def _margins(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._last is None or self._last[0] is not model:
-            self._last = model, self._signs * self._rows.scores(model[:-1], model[-1])
+            if self._matrix is None:
+                scores = self._rows.scores(model[:-1], model[-1])
+            else:
+                scores = self._matrix @ model.astype(self._rows.dtype)
+            self._last = model, self._signs * scores
         return self._last[1]
 
 

@@ -30,7 +30,7 @@ from .selection import (
     select_apart,
     starts_for,
 )
-from .source import ALL_ROWS, FitResult, RowSource, Statistics, TrainingRows
+from .source import ALL_ROWS, FitResult, RowSource, Statistics, TrainingRows, curvature_is_cheap
 
 _DIVERGED_TRIES = 5
 _BESIDE = 1e-3  # of the deviation of scores: more than rounding
@@ -144,8 +144,9 @@ class Trainer:
         transform = source.transform(standardize=self._config.standardize, whiten=False)
         rows = source.transformed(transform, plan.folds, plan.repeats)
         wide = self._config.standardize and is_wide(statistics)
-        starts = batch_starts(measure, statistics.prevalence, wide=wide)
-        rounds = 0 if wide else config.BATCH_ROUNDS
+        starts = batch_starts(measure, statistics, wide=wide)
+        cheap = curvature_is_cheap(statistics.n_features, sparse=statistics.sparse)
+        rounds = () if wide else config.BATCH_ROUNDS if cheap else config.BATCH_ROUNDS[:1]
 
         def run_of(fold: int, wanted: tuple[str, ...] | None = None) -> tuple[int, BatchRun]:
             task = self._task(source, statistics, transform)
@@ -166,7 +167,8 @@ class Trainer:
         else:
             (whole,) = rows.train([run_of(ALL_ROWS, selected.stages)])
             model = mean_model([one.normalized().divided(spreads[one.stage]) for one in whole.candidates])
-        decision = self._cut(model, scored, selected.tolerance, rows, plan, statistics.points)
+        near = config.BATCH_SMOOTHING * selected.tolerance
+        decision = self._cut(model, scored, near, rows, plan, statistics.points)
         maker = next(start for start in starts if selected.best.startswith(start.label))
         return FitResult.of_model(transform, model, decision, maker, selected.stages)
 

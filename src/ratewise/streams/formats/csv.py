@@ -22,7 +22,7 @@ _HEAD_BYTES = 4 << 20  # and bytes that are unpacked at once
 _LONGEST_ROW = 64 << 20
 _BLOCK_BYTES = 1 << 20
 _TO_UTF8 = "Convert the file: iconv -f latin1 -t utf-8 FILE > NEW, if it is Latin-1."
-_MANY_COLUMNS = 1000
+_MANY_COLUMNS, _COLUMNS_AT_ONCE, _ROWS_AT_ONCE = 1000, 1 << 14, 256
 _DELIMITERS = (",", "\t", ";", "|")
 _BOOLEANS = {"0", "1", "true", "false", "True", "False", "TRUE", "FALSE"}
 _MISSING = [
@@ -47,9 +47,10 @@ class CsvReader(TextReader, TableReader):
         self._stream = None if stream is None else _Replay(stream)
         self._read_layout()
         if stream is None and not path.endswith(_COMPRESSED) and not self._breaks_in_values:
-            self.cut_into_pieces(self._header_bytes)
+            self.cut_into_pieces(self._header_bytes, piece_bytes=self._wide_bytes)
 
     def _read_layout(self) -> None:
+        self._wide_bytes = 0
         with self._opened() as file:
             head = self._next_bytes(file)
             while head.count(b"\n") < 2 and len(head) < _LONGEST_ROW and (more := self._next_bytes(file)):
@@ -68,6 +69,8 @@ class CsvReader(TextReader, TableReader):
         self._header_bytes = len(head) - len(body) + len(header) + 1
         self._breaks_in_values = b'"' in lines and any(line.count(b'"') % 2 for line in lines.split(b"\n"))
         self.has_rows = bool(lines.strip())
+        if len(names) > _MANY_COLUMNS:  # every piece costs a little per column
+            self._wide_bytes = min(_ROWS_AT_ONCE * (lines.find(b"\n") + 1), _LONGEST_ROW)
         if self.has_rows:
             self.schema = self._inferred(lines)
 
@@ -104,7 +107,7 @@ class CsvReader(TextReader, TableReader):
         The texts in such a column are then faults, which are to be found.
         """
         try:
-            table = arrow_csv.read_csv(_of_arrow(lines), **self._options(block_bytes=max(len(lines), 1)))
+            table = self._table(lines, list(self.schema), {}, in_one_block=True)
         except ValueError as error:
             raise self._fault(error, lines) from error
         types = dict(zip(table.schema.names, table.schema.types, strict=True))
@@ -124,7 +127,7 @@ class CsvReader(TextReader, TableReader):
 
     def _next_bytes(self, file: Any) -> bytes:
         try:
-            found: bytes = file.read(_HEAD_BYTES)
+            found: bytes = file.read(max(self._wide_bytes, _HEAD_BYTES))
             return found
         except (OSError, ValueError) as error:
             if getattr(error, "errno", None) is not None:  # of the disk or the pipe
@@ -197,32 +200,37 @@ class CsvReader(TextReader, TableReader):
         """Return the record batches of some whole rows; ``before`` counts the rows and lines before them."""
         if not text.strip():
             return []
-        # Many columns: every block of some rows costs a little per column.
-        block_bytes = len(text) if len(self.schema) > _MANY_COLUMNS else None
         try:
-            table = arrow_csv.read_csv(_of_arrow(text), **self._options(columns, types, block_bytes))
+            table = self._table(text, columns, types, in_one_block=len(self.schema) > _MANY_COLUMNS)
         except (OSError, ValueError) as error:
             raise self._fault(error, text, before()) from error
         batches: list[Any] = table.to_batches()
         return batches
 
-    def _options(
-        self, columns: list[str] | None = None, types: Schema | None = None, block_bytes: int | None = None
-    ) -> dict[str, Any]:
-        """Return the options for Arrow; one block is not worth threads."""
-        return {
-            "read_options": arrow_csv.ReadOptions(
-                column_names=list(self.schema),
-                block_size=block_bytes or _BLOCK_BYTES,
-                use_threads=block_bytes is None,
-            ),
-            "parse_options": arrow_csv.ParseOptions(
-                delimiter=self._delimiter, newlines_in_values=self._breaks_in_values
-            ),
-            "convert_options": arrow_csv.ConvertOptions(
-                include_columns=columns, column_types=types, null_values=_MISSING, strings_can_be_null=True
-            ),
-        }
+    def _table(self, text: bytes, columns: list[str], types: Schema, *, in_one_block: bool) -> Any:
+        """Return some whole rows as a table of Arrow's; one block is not worth threads.
+
+        Arrow takes some 8 KB per column while it reads, so that many columns are read some at a time.
+        """
+        read = arrow_csv.ReadOptions(
+            column_names=list(self.schema),
+            block_size=max(len(text), 1) if in_one_block else _BLOCK_BYTES,
+            use_threads=not in_one_block,
+        )
+        parse = arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=self._breaks_in_values)
+        tables = []
+        for begin in range(0, len(columns), _COLUMNS_AT_ONCE):
+            mine = columns[begin : begin + _COLUMNS_AT_ONCE]
+            convert = arrow_csv.ConvertOptions(
+                include_columns=mine,
+                column_types={name: types[name] for name in mine if name in types},
+                null_values=_MISSING,
+                strings_can_be_null=True,
+            )
+            tables.append(arrow_csv.read_csv(_of_arrow(text), read, parse, convert))
+        if len(tables) == 1:
+            return tables[0]
+        return pa.Table.from_arrays([column for table in tables for column in table.columns], names=columns)
 
     def _types(self) -> Schema:
         """Return the types to read the columns as: numbers as floats, since an int may be followed by one."""
