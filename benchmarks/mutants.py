@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import hashlib
 import importlib
 import os
 import pickle
@@ -29,6 +30,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "ratewise"
+KEPT = Path(tempfile.gettempdir()) / "ratewise-mutants"  # compiled loops and traces
 
 TESTS = {
     "measures": ["tests/measures"],
@@ -121,11 +123,11 @@ def _functions(body: list[ast.stmt], inside: str) -> Iterator[tuple[str, ast.Fun
 
 
 def _nodes(function: ast.FunctionDef) -> Iterator[Any]:
-    """Yield the nodes of the body, except for those of messages, annotations and decorators."""
+    """Yield the nodes of the body, except for those of messages, assertions, annotations and decorators."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, _ERRORS):
+        if isinstance(node, _ERRORS) or (isinstance(node, ast.keyword) and node.arg == "strict"):
             continue
         if hasattr(node, "lineno"):
             yield node
@@ -247,12 +249,13 @@ def _callers(name: str) -> set[str]:
 
 
 class Trace(NamedTuple):
-    """What a test did: its place among the tests, its seconds, the functions it called and the names these use."""
+    """What a test did: its place among the tests, its seconds, the functions it called, the names these use."""
 
     place: int
     seconds: float
     functions: set[str]
     names: set[str]
+    passes: bool
 
     def meets(self, mutant: Mutant) -> bool:
         if f"{mutant.path}:{mutant.function}" in self.functions:
@@ -288,15 +291,38 @@ class Trials:
         return True
 
     def _traced(self, session: Any) -> list[Trace]:
-        """Return what each test calls, of those that pass without a mutant."""
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "traces"
-            _outcome(lambda: file.write_bytes(pickle.dumps(list(_traces(session)))) and 0)
-            return pickle.loads(file.read_bytes())
+        """Return what each test calls, of those that pass without a mutant.
+
+        Traces are kept between runs, until the source or the file of a test changes.
+        """
+        kept = KEPT / f"traces-{_digest(sorted(SOURCE.rglob('*.py')))}"
+        known: dict[str, Trace] = pickle.loads(kept.read_bytes()) if kept.exists() else {}
+        digests = {path: _digest([path]) for path in {item.path for item in session.items}}
+        keys = [f"{item.nodeid} {digests[item.path]}" for item in session.items]
+        new = [place for place, key in enumerate(keys) if key not in known]
+        if new:
+            # Once without a trace, so that loops are compiled and kept: under a profiler that takes minutes.
+            _outcome(lambda: [_run(session, place) for place in new] and 0)
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder) / "traces"
+                _outcome(lambda: file.write_bytes(pickle.dumps(list(_traces(session, new)))) and 0)
+                known |= {keys[one.place]: one for one in pickle.loads(file.read_bytes())}
+            kept.write_bytes(pickle.dumps(known))
+        found = [known[key]._replace(place=place) for place, key in enumerate(keys)]
+        for key in (key for key, one in zip(keys, found, strict=True) if not one.passes):
+            print(f"  left out, as it fails without a mutant: {key.rpartition(' ')[0]}")
+        return [one for one in found if one.passes]
 
 
-def _traces(session: Any) -> Iterator[Trace]:
-    for place, item in enumerate(session.items):
+def _digest(paths: list[Path]) -> str:
+    hashed = hashlib.sha256()
+    for path in paths:
+        hashed.update(path.read_bytes())
+    return hashed.hexdigest()[:16]
+
+
+def _traces(session: Any, places: list[int]) -> Iterator[Trace]:
+    for place in places:
         codes: set[CodeType] = set()
 
         def note(frame: Any, event: str, _: Any, codes: set[CodeType] = codes) -> None:
@@ -309,13 +335,11 @@ def _traces(session: Any) -> Iterator[Trace]:
         _run(session, place)
         sys.setprofile(None)
         threading.setprofile(None)  # type: ignore[arg-type]
-        if session.testsfailed > failed:
-            print(f"  left out, as it fails without a mutant: {item.nodeid}", file=sys.__stderr__)
-            continue
+        passes = session.testsfailed == failed
         ours = [code for code in codes if code.co_filename.startswith(str(ROOT))]
         functions = {f"{code.co_filename}:{code.co_qualname.split('.<locals>')[0]}" for code in ours}
         names = {name for code in ours for name in code.co_names}
-        yield Trace(place, time.monotonic() - began, functions, names)
+        yield Trace(place, time.monotonic() - began, functions, names, passes)
 
 
 def _try(session: Any, mutant: Mutant, chosen: list[Trace]) -> int:
@@ -349,6 +373,7 @@ def _outcome(work: Any) -> str:
         with contextlib.suppress(BaseException):
             with open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), 1)
+                os.dup2(nowhere.fileno(), 2)  # of mutants that crash
             code = work()
         os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -373,7 +398,8 @@ def main() -> None:
         "--minutes", type=float, default=60.0, help="For each part; then the score so far is printed."
     )
     arguments = parser.parse_args()
-    os.environ["NUMBA_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / "ratewise-mutants")
+    KEPT.mkdir(exist_ok=True)
+    os.environ["NUMBA_CACHE_DIR"] = str(KEPT)
     os.chdir(ROOT)
     for name in ("pytest", "hypothesis", "sklearn.linear_model", "ratewise.estimators", "ratewise.streams"):
         importlib.import_module(name)

@@ -3,7 +3,7 @@
 speed    rows a second of a whole fit, all passes counted, against reading the same windows and learning nothing.
 memory   the peak of the resident memory of `ratewise fit` of a 4 GB Parquet file, and of one of twice its size.
 parity   test values of fit_stream over a file and of fit over the same rows in memory, on real data.
-kills    `ratewise fit --checkpoint` killed (SIGKILL) at random moments and run again: the same model?
+kills    `ratewise fit --checkpoint` of six formats, killed (SIGKILL) at random and run again: the same model?
 
 Files are made in a temporary folder (in --folder DIR) and removed. Writes benchmarks/results/streams.json; a part
 that is not asked for keeps its figures of before.
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--millions", type=float, default=4.0, help="rows, for speed; a quarter of them as CSV")
     parser.add_argument("--gigabytes", type=float, default=4.0)
     parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--kills", type=int, default=32, help="fits that are killed, over six formats")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)

@@ -27,7 +27,10 @@ def main() -> int:
     parser.add_argument("--formats", nargs="*", help="all unless given")
     parser.add_argument("--mutants", type=int, default=200, help="of each format")
     parser.add_argument("--first", type=int, default=0, help="the number of the first of them")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="stop after so long, shared by formats"
+    )
+    parser.add_argument("--log", type=Path, help="note how each one ended, and leave out what is noted there")
     parser.add_argument("--keep", type=Path, default=CORPUS, help="where to keep what ends badly")
     parser.add_argument("--replay", action="store_true", help="try what was kept, and nothing else")
     options = parser.parse_args()
@@ -39,29 +42,40 @@ def main() -> int:
 
 
 def _fuzz(bench: Workbench, options: argparse.Namespace) -> int:
-    """Try new mutants, one of each format in turn; return how many ended badly."""
+    """Try new mutants, one format after the other; return how many ended badly."""
     names = options.formats or [*bench.seeds, "model", "command-line"]
-    ended: dict[str, list[Outcome]] = {name: [] for name in names}
-    end = time.monotonic() + options.seconds
-    for number in range(options.first, options.first + options.mutants):
-        for name in names:
+    ended: dict[str, dict[int, Outcome]] = {name: {} for name in names}
+    if options.log and options.log.exists():
+        for line in options.log.read_text().splitlines():
+            name, number, *outcome = json.loads(line)
+            ended.setdefault(name, {})[number] = Outcome(*outcome, "")
+    for name in names:
+        end = time.monotonic() + options.seconds / len(names)
+        for number in range(options.first, options.first + options.mutants):
+            if number in ended[name]:
+                continue
             if time.monotonic() > end:
                 break
             content = _mutant(bench, name, random.Random(f"{name} {number}"))
-            outcome = _try(bench, name, content)
-            ended[name].append(outcome)
+            outcome = ended[name][number] = _try(bench, name, content)
             if outcome.kind not in ("ok", "sentence"):
                 print(f"{name} {number}: {outcome}", flush=True)
             if outcome.kind in BAD and len(content) <= LARGEST_KEPT:
                 options.keep.mkdir(exist_ok=True)
                 (options.keep / f"{name}.{number}").write_bytes(content)
-    for name, outcomes in ended.items():
-        counts = Counter(outcome.kind for outcome in outcomes)
-        shown = ", ".join(f"{kind} {count}" for kind, count in counts.most_common())
-        slowest = max((outcome.seconds for outcome in outcomes), default=0.0)
-        largest = max((outcome.megabytes for outcome in outcomes), default=0.0)
-        print(f"{name:13} {len(outcomes):6,} mutants: {shown}; {slowest:.1f} s, {largest:.0f} MB")
-    return sum(outcome.kind in BAD for outcomes in ended.values() for outcome in outcomes)
+            if options.log:
+                with open(options.log, "a") as log:
+                    log.write(json.dumps([name, number, *outcome[:3]]) + "\n")
+        print(_summary(name, list(ended[name].values())), flush=True)
+    return sum(outcome.kind in BAD for name in names for outcome in ended[name].values())
+
+
+def _summary(name: str, outcomes: list[Outcome]) -> str:
+    counts = Counter(outcome.kind for outcome in outcomes)
+    shown = ", ".join(f"{kind} {count}" for kind, count in counts.most_common())
+    slowest = max((outcome.seconds for outcome in outcomes), default=0.0)
+    largest = max((outcome.megabytes for outcome in outcomes), default=0.0)
+    return f"{name:13} {len(outcomes):6,} mutants: {shown}; {slowest:.1f} s, {largest:.0f} MB"
 
 
 def _replay(bench: Workbench, corpus: Path) -> int:

@@ -15,7 +15,7 @@ from ratewise.kernels import fold_of_each_row
 from ratewise.measures import get_measure
 from ratewise.solvers import LinearModel, Sharpen, Spade, Stamp, WeightedLogistic, best_threshold, rates_at
 from ratewise.solvers.base import History, Learn, Run
-from ratewise.training import FitConfig, Trainer, config, trainer
+from ratewise.training import ArraySource, FitConfig, Trainer, config, trainer
 from ratewise.training.files import StreamLabels, WindowSource, _FirstPass, rows_in_memory
 from ratewise.training.plain_data import Known, Packed, pack, unpack
 from ratewise.transforms import Whitener
@@ -355,3 +355,87 @@ def test_training_rows_choose_only_where_no_rows_are_held_out(folds, in_sample, 
     fitted()
     assert told
     assert set(told) == {in_sample}
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_windows_come_to_the_statistics_of_the_rows_in_memory(as_sparse):
+    X, signed = rows(3000)
+    signed = signed * np.linspace(0.5, 2.5, 3000)
+    X = sparse.csr_matrix(np.where(np.abs(X) > 3.0, X, 0.0)) if as_sparse else X
+    scaled = signed / np.abs(signed).mean()
+    memory = ArraySource(X, scaled, np.random.default_rng(0)).statistics()
+    windows = source_of(X, signed).statistics()
+    assert windows[:2] == memory[:2]
+    assert windows[2:5] == tuple(pytest.approx(one, rel=1e-5) for one in memory[2:5])
+    assert windows[5:8] == memory[5:8]
+    assert not windows.in_memory
+
+
+@pytest.mark.parametrize("folds", [1, 4])
+def test_windows_are_summed_up_as_their_rows_are(folds):
+    X, signed = rows(3000)
+    signed = signed * np.linspace(0.5, 2.5, 3000)
+    source = source_of(X, signed)
+    transform = source.transform(standardize=True, whiten=False)
+    found = source.transformed(transform, folds, 1, 5.0)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    lengths = (Z.astype(np.float64) ** 2).sum(axis=1)
+    weights = np.abs(signed)
+    assert found.points_per_pass == 3000
+    assert found.leverage == pytest.approx(np.average(lengths, weights=weights) + 1.0, rel=0.02)
+    summary = found.summary(0)
+    assert summary.points == (3000 if folds == 1 else 2250)
+    mean = weights.mean()
+    assert summary.positive_weight == pytest.approx(signed[signed > 0].sum() / mean, rel=1e-4)
+    assert summary.negative_weight == pytest.approx(-signed[signed < 0].sum() / mean, rel=1e-4)
+    assert summary.squared_rows / summary.points == pytest.approx(found.leverage - 1.0, rel=1e-5)
+
+
+def test_rows_of_a_window_weigh_what_they_weigh_among_all_and_long_ones_pull_less():
+    X, signed = rows(3000)
+    signed = signed * np.linspace(0.5, 2.5, 3000)
+    source = source_of(X, signed)
+    transform = source.transform(standardize=True, whiten=False)
+    training = source.transformed(transform, 1, 1, 0.5)
+    window = training.rows_of(X[:500], signed[:500], np.random.default_rng(0))
+    expected = signed[:500] / np.abs(signed).mean()
+    np.testing.assert_allclose(np.sort(window.signed_weights), np.sort(expected), rtol=1e-5)
+    (chunk,) = window.part((0, 500)).take(500)
+    lengths = (window.X.astype(np.float64) ** 2).sum(axis=1) + 1.0
+    pulls = window.signed_weights * np.minimum(0.5 * training.leverage / lengths, 1.0)
+    np.testing.assert_allclose(chunk.signed_weights, pulls, rtol=1e-4)
+
+
+def test_progress_tells_stage_pass_rows_and_the_value_where_rows_are_learned_from(many_rows):
+    X, signed = rows(2000)
+    told = []
+    settings = dataclasses.replace(PLAIN, passes=2)
+    Trainer(settings, History()).fit(source_of(X, signed, settings=settings, progress=told.append))
+    seen = [(one["stage"], one["done_rows"]) for one in told]
+    each = [500, 1000, 1500, 2000]
+    stages = ["statistics, pass 1", "learning, pass 2", "learning, pass 3", "threshold, pass 4"]
+    assert seen == [(stage, done) for stage in stages for done in each]
+    assert all(one["total_rows"] == 2000 for one in told)
+    learned = [one for one in told if "value" in one]
+    assert all(one["stage"].startswith("learning") for one in learned)
+    assert learned
+    for one in learned:
+        assert one["value"] == pytest.approx(float(GMEAN.value(one["tpr"], one["tnr"], 0.1)), abs=1e-6)
+
+
+def test_a_checkpoint_is_kept_after_so_many_rows_and_after_every_pass():
+    X, signed = rows(2000)
+    saved = []
+
+    class Counting(InMemory):
+        def save(self, state):
+            saved.append((state.pass_number, state.windows_done, state.rows_done, state.job is None))
+
+    fitted(PLAIN, X, signed, checkpoint=Counting(settings=PLAIN), checkpoint_rows=1000)
+    one_pass = [(2, 1000), (4, 2000)]
+    ends = [True, False, True, True]  # statistics, two passes of learning, threshold
+    expected = []
+    for number, ended in enumerate(ends):
+        expected += [(number, windows, done, False) for windows, done in one_pass]
+        expected.append((number + 1, 0, 0, ended))
+    assert saved == expected

@@ -7,8 +7,11 @@ import pytest
 from scipy import sparse
 
 from ratewise import MeasureClassifier
+from ratewise.measures import FBeta
+from ratewise.solvers import LinearModel, Stamp, Task
 from ratewise.training import rows as rows_module
-from ratewise.training.memory import ArraySource, ArrayTrainingRows
+from ratewise.training.memory import ArraySource, ArrayTrainingRows, equal_ranges, in_threads, order_by_group
+from ratewise.transforms import Standardizer
 
 
 @pytest.fixture
@@ -72,3 +75,103 @@ def test_the_first_folds_are_of_the_rows_as_they_lie_and_the_next_of_others():
     weights = np.concatenate([fold.signed_weights for fold in split._validation])
     assert (weights[:2000] == rows.signed_weights).all()
     assert not (weights[2000:] == rows.signed_weights).all()
+
+
+def source_of(X, y, **more):
+    return ArraySource(X, np.where(y, 1.0, -1.0), np.random.default_rng(0), **more)
+
+
+def test_progress_is_told_before_the_first_run_and_after_each():
+    X, y = a_problem("dense")
+    told = []
+    source = source_of(X, y, progress=told.append)
+    rows = source.transformed(source.transform(standardize=True, whiten=False), 2)
+    runs = [(fold, Stamp(passes=1).start(Task(FBeta(), 6))) for fold in range(2)]
+    rows.train(runs)
+    assert [(one["stage"], one["done_rows"], one["total_rows"]) for one in told] == [
+        ("learning", 0, 4000),
+        ("learning", 2000, 4000),
+        ("learning", 4000, 4000),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_statistics_count_rows_weights_and_values(kind):
+    X, y = a_problem(kind)
+    weights = np.where(y, 1.0, -1.0) * np.linspace(0.5, 1.5, 2000)
+    groups = np.arange(2000) // 100
+    found = ArraySource(X, weights, np.random.default_rng(0), groups=groups).statistics()
+    assert (found.rows, found.positive_rows, found.n_features, found.n_groups) == (2000, y.sum(), 6, 20)
+    assert found.n_values == (X.nnz if kind == "sparse" else 12_000)
+    assert found.sparse == (kind == "sparse")
+    assert found.positive_weight == pytest.approx(weights[y].sum())
+    assert found.negative_weight == pytest.approx(-weights[~y].sum())
+    assert found.in_memory
+    alone = ArraySource(X, np.where(y, 1.0, -1.0), np.random.default_rng(0)).statistics()
+    assert alone.points == pytest.approx((y.sum(), (~y).sum()))
+    assert alone.n_groups is None
+
+
+@pytest.mark.parametrize("n_groups", [7, 40, 3000])
+def test_folds_of_groups_have_about_their_share_of_every_class(n_groups):
+    rng = np.random.default_rng(n_groups)
+    groups = np.concatenate([np.arange(n_groups), rng.integers(n_groups, size=9000 - n_groups)])
+    codes = (rng.random(9000) < 0.2).astype(int)
+    order, ranges = order_by_group(groups, codes, 3, rng, lambda mine, rng: np.arange(mine.size))
+    assert sorted(order) == list(range(9000))
+    assert [stop for _, stop in ranges[:-1]] == [start for start, _ in ranges[1:]]
+    folds = [order[start:stop] for start, stop in ranges]
+    assert sum(len(set(groups[fold])) for fold in folds) == n_groups  # none is parted
+    for fold in folds:
+        assert fold.size == pytest.approx(3000, rel=0.35 if n_groups == 7 else 0.06)
+        assert codes[fold].mean() == pytest.approx(codes.mean(), rel=0.2 if n_groups == 7 else 0.1)
+
+
+def test_a_large_group_has_a_fold_to_itself_where_it_is_as_large_as_the_others_together():
+    groups = np.repeat(np.arange(11), [1000, *[100] * 10])
+    codes = np.tile([0, 1], 1000)
+    order, ranges = order_by_group(
+        groups, codes, 2, np.random.default_rng(0), lambda mine, rng: np.arange(mine.size)
+    )
+    assert {tuple(sorted(set(groups[order[a:b]]))) for a, b in ranges} == {(0,), tuple(range(1, 11))}
+
+
+def test_folds_are_ranges_of_equal_length_that_leave_no_row_out():
+    assert equal_ranges(10, 3) == [(0, 3), (3, 6), (6, 10)]
+    assert equal_ranges(6, 2) == [(0, 3), (3, 6)]
+
+
+def test_work_in_threads_comes_back_in_the_order_of_its_jobs():
+    for threads in (1, 3):
+        assert in_threads(lambda job: 2 * job, range(20), threads) == list(range(0, 40, 2))
+
+
+def test_a_fold_that_leaves_a_class_out_is_refused_by_the_name_of_the_class():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    groups = np.repeat([0, 1, 2, 3], 25)
+    for label, missing in ((1.0, "positive"), (-1.0, "negative")):
+        signed = np.where(groups == 0, label, -label)
+        source = ArraySource(X, signed, np.random.default_rng(0), groups=groups)
+        transform = source.transform(standardize=True, whiten=False)
+        with pytest.raises(ValueError, match=f"leaves no row of the {missing} class to learn from"):
+            source.transformed(transform, 2)
+
+
+def test_every_fold_is_validated_by_the_rows_it_has_not_learned_from():
+    X, y = a_problem("dense")
+    X = np.column_stack([np.arange(2000.0), X]).astype(np.float32)
+    source = source_of(X, y)
+    rows = source.transformed(Standardizer(7, active=False), 5, 2)
+    assert rows.n_folds == 10
+    number = LinearModel(np.eye(7)[0], 0.0)
+    scores = rows.validation_scores([number] * 10)
+    assert scores.folds == (400,) * 10
+    for repeat in range(2):
+        assert sorted(scores.values[2000 * repeat : 2000 * (repeat + 1)].astype(int)) == list(range(2000))
+    for fold in range(10):
+        mine = set(scores.values[400 * fold : 400 * (fold + 1)].astype(int))
+        learned = set(rows._training[fold].scores(*number).astype(int))
+        assert learned == set(range(2000)) - mine
+        assert rows.summary(fold).points == 1600
+    assert sorted(rows.own_scores(number).values.astype(int)) == list(range(2000))
+    assert (scores.signed_weights > 0).sum() == 2 * y.sum()

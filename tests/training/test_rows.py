@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.solvers.state import NOTHING_SEEN, Summary, summarize
+from ratewise.solvers.state import NOTHING_SEEN, LinearModel, Summary, summarize
+from ratewise.solvers.threshold import rates_at
 from ratewise.training import rows as rows_module
-from ratewise.training.rows import ArrayRows, ShuffledBlocks
+from ratewise.training.rows import ArrayRows, ShuffledBlocks, model_shift
+from ratewise.training.source import curvature_is_cheap
 from ratewise.transforms import Standardizer, Whitener
 
 quick = settings(deadline=None, max_examples=60)
@@ -342,3 +344,135 @@ def test_of_rows_of_very_many_columns_enough_are_measured(monkeypatch):
     X = np.random.default_rng(0).normal(size=(3_000, 4))
     rows = ArrayRows(X, np.ones(3_000), Standardizer(4, active=False), np.random.default_rng(0))
     assert rows.summary.squared_rows == pytest.approx((X**2).sum(), rel=0.1)
+
+
+def weighted_rows(kind, n=700, seed=4):
+    X = rows_and_transform(kind)[0][:n]
+    X = sparse.csr_matrix(X) if kind == "sparse" else X
+    rng = np.random.default_rng(seed)
+    weights = rng.choice([-1.0, 1.0], size=n) * (0.5 + rng.random(n))
+    rows = ArrayRows(X, weights, Standardizer(6).update(X), np.random.default_rng(3))
+    return rows, rows.X.toarray() if kind == "sparse" else rows.X
+
+
+def test_few_rows_are_one_matrix_with_an_entry_of_one_added():
+    whole, dense = weighted_rows("dense")
+    rows = whole.part((20, 200), (300, 650))
+    values = np.linspace(0.1, 2.0, rows.n_points)
+    with_one = np.column_stack([dense, np.ones(700)])[np.r_[20:200, 300:650]].astype(np.float64)
+    matrix, transpose = rows.with_ones
+    np.testing.assert_allclose(matrix, with_one, rtol=1e-6)
+    np.testing.assert_allclose(transpose, with_one.T, rtol=1e-6)
+    np.testing.assert_allclose(rows.weighted_sum(values), values @ with_one[:, :-1], rtol=1e-4, atol=1e-3)
+
+
+def test_a_share_is_of_the_weight_of_the_rows_own_class():
+    rows = numbered_rows(30)
+    signs, shares = rows.signs_and_shares
+    weights = rows.signed_weights
+    assert (signs == np.sign(weights)).all()
+    for sign in (1.0, -1.0):
+        mine = weights[signs == sign]
+        np.testing.assert_allclose(shares[signs == sign], mine / mine.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_a_part_standardised_apart_is_as_if_there_were_no_other_rows(kind):
+    whole, dense = weighted_rows(kind)
+    part = whole.part((0, 100), (400, 700))
+    apart, own = part.standardized_apart()
+    mine = dense[np.r_[0:100, 400:700]].astype(np.float64)
+    assert apart.n_points == 400
+    assert (apart.signed_weights == part.signed_weights).all()
+    centre = 0.0 if kind == "sparse" else mine.mean(axis=0)  # zeros of sparse rows stay zeros
+    scale = own.scale
+    got = apart.X.toarray() if kind == "sparse" else apart.X
+    np.testing.assert_allclose(got, (mine - centre) / scale, atol=1e-4)
+    if kind == "dense":
+        np.testing.assert_allclose(scale, mine.std(axis=0), rtol=1e-4)
+    model = np.arange(1.0, 7.0), 0.5
+    back = own.inverse_coef(*model)
+    np.testing.assert_allclose(part.scores(*back), apart.scores(*model), atol=1e-3)
+
+
+@pytest.mark.parametrize(("points", "expected"), [(1, 1), (10, 10), (12, 12), (19, 19), (20, 20), (500, 20)])
+def test_the_first_rows_are_those_of_the_first_ranges(points, expected):
+    rows = numbered_rows(60).part((5, 15), (40, 50))
+    some = rows.first(points)
+    assert some.n_points == expected
+    assert some.signed_weights.tolist() == rows.signed_weights[:expected].tolist()
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("mean", [None, 2.0])
+def test_rows_of_more_than_the_limit_pull_in_proportion_less(kind, mean):
+    rows, dense = weighted_rows(kind)
+    lengths = (dense.astype(np.float64) ** 2).sum(axis=1) + 1.0
+    found = rows.limit_rows(1.5, mean)
+    assert found == pytest.approx(lengths.mean() if mean is None else 2.0, rel=1e-5)
+    expected = rows.signed_weights * np.minimum(1.5 * found / lengths, 1.0)
+    pulls = np.concatenate([in_ranges(chunk, chunk.signed_weights) for chunk in rows.part((0, 700)).take(700)])
+    np.testing.assert_allclose(np.sort(pulls), np.sort(expected), rtol=1e-4)
+    assert (expected != rows.signed_weights).any()
+
+
+def test_curvature_is_cheap_for_dense_rows_of_up_to_128_columns():
+    assert curvature_is_cheap(128, sparse=False)
+    assert not curvature_is_cheap(129, sparse=False)
+    assert not curvature_is_cheap(5, sparse=True)
+
+
+def test_the_usual_entry_is_that_of_entries_which_are_not_zero():
+    X = np.array([[3.0, 0.0], [0.0, 0.0], [4.0, 0.0], [0.0, 5.0]])
+    for of in (np.asarray, sparse.csr_matrix):
+        rows = ArrayRows(of(X), np.ones(4), Standardizer(2, active=False), np.random.default_rng(0))
+        assert rows.summary.squared_rows == pytest.approx(50.0)
+        assert rows.summary.entry_square == pytest.approx(50.0 / 3)
+
+
+def test_rows_in_another_order_keep_weights_pulls_and_groups():
+    X = np.arange(1.0, 41.0)[:, None]
+    groups = np.arange(40) // 4
+    signed = np.where(np.arange(40) % 3 == 0, -1.0, 1.0) * X[:, 0]
+    rows = ArrayRows(X, signed, Standardizer(1, active=False), np.random.default_rng(0), groups=groups)
+    rows.limit_rows(0.1)
+    order = np.random.default_rng(1).permutation(40)
+    other = rows.reordered(order, np.random.default_rng(2))
+    numbers = other.X[:, 0].astype(int)
+    assert numbers.tolist() == rows.X[order, 0].astype(int).tolist()
+    assert (np.abs(other.signed_weights) == numbers).all()
+    assert other.groups.tolist() == ((numbers - 1) // 4).tolist()
+    assert other.n_groups == 10
+    (before,), (after,) = rows.take(40), other.take(40)
+    assert after.signed_weights.tolist() == before.signed_weights[order].tolist()
+
+
+def test_a_model_is_compared_with_those_of_the_folds_on_the_rows_that_they_learned():
+    """Rows 0 to 7, two folds of four; the later half is positive, and a model calls what lies above its cut."""
+    X, signed = np.arange(8.0)[:, None], np.where(np.arange(8) < 4, -1.0, 1.0)
+    rows = ArrayRows(X, signed, Standardizer(1, active=False), np.random.default_rng(0))
+    numbers = rows.X[:, 0]
+    order = np.argsort(numbers % 2, kind="stable")  # even rows are the first fold, odd ones the second
+    rows = rows.reordered(order, np.random.default_rng(0))
+    parts = [rows.part((0, 4)), rows.part((4, 8))]
+    cut_at = [LinearModel(np.array([1.0]), -cut) for cut in (1.5, 5.5, 3.5)]  # of the two folds, and their mean
+    found = model_shift(parts, cut_at[2], cut_at[:2], 0.0, 2)
+    # The first has learned the odd rows: it finds 5 and 7, and passes 1 but not 3. The second has learned the even
+    # rows: it finds 6 but not 4, and passes 0 and 2. The mean parts the classes.
+    assert found.of_training == pytest.approx((0.75, 0.75))
+    assert found.rates == pytest.approx((0.25, 0.25))
+    # A positive is learned right three times in four: own - learned is 0, 0, 0, 1; out-of-fold 1, 1, 0, 1.
+    assert found.variance[0] == pytest.approx(3 / 16 + 2 * 1 / 16)
+    assert found.folds == 2
+
+
+def test_models_that_are_equal_have_no_shift():
+    rng = np.random.default_rng(0)
+    X, signed = rng.standard_normal((60, 3)), rng.choice([-1.0, 2.0], 60)
+    rows = ArrayRows(X, signed, Standardizer(3, active=False), rng)
+    model = LinearModel(np.array([1.0, -1.0, 0.5]), 0.1)
+    found = model_shift([rows.part((0, 20)), rows.part((20, 60))] * 2, model, [model] * 4, 0.3, 2)
+    assert found.rates == (0.0, 0.0)
+    assert found.variance == pytest.approx((0.0, 0.0))
+    expected = rates_at(rows.scores(*model), rows.signed_weights, 0.3)
+    assert found.of_training == pytest.approx(expected[:2])

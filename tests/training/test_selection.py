@@ -12,6 +12,9 @@ from ratewise.training import ArraySource, FitConfig, Statistics, Trainer
 from ratewise.training.selection import (
     SelectionPlan,
     Validated,
+    _folds_of_batches,
+    _prevalence_and_rarer,
+    batch_starts,
     natural_exponent,
     select,
     select_apart,
@@ -187,3 +190,112 @@ def test_stages_are_chosen_for_a_fold_by_the_rows_of_others():
     assert [one.intercept for one in found] == [0.0, 1.0, 2.0, 3.0]
     together = [one._replace(scores=one.scores._replace(folds=None)) for one in candidates]
     assert select_apart(together, GMean(), repeats=1) is None
+
+
+@pytest.mark.parametrize(("rows", "folds"), [(9, 5), (20_000, 5), (25_000, 4), (30_000, 3), (40_000, 2)])
+def test_the_more_rows_are_learned_from_at_once_the_fewer_folds(rows, folds):
+    assert _folds_of_batches(rows) == folds
+
+
+def test_starts_of_few_rows_end_with_the_class_weights_nearest_to_the_measures_own():
+    by_f1 = [(start.exponent, start.C) for start in batch_starts(FBeta(), statistics_of(900))]
+    assert by_f1 == [(1.0, 0.003), (1.0, 3.0), (0.0, 0.003), (0.0, 3.0)]
+    by_bound = [start.exponent for start in batch_starts(TPRAtTNR(0.9), statistics_of(900))]
+    assert sorted(by_bound[:4]) == [0.0, 0.0, 1.0, 1.0]
+    assert by_bound[4:] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("measure", "points", "whitened", "passes"),
+    [
+        (FBeta(), 10_000, False, 8),
+        (FBeta(), 160_000, False, 5),
+        (FBeta(), 10**6, False, 4),
+        (FBeta(), 10**6, True, 2),
+        (GMean(), 10_000, False, 4),  # balanced class weights need half the passes
+        (GMean(), 10**6, False, 2),
+        (GMean(), 10**6, True, 1),
+    ],
+)
+def test_a_start_of_many_rows_meets_some_800_000_points_in_four_to_eight_passes(measure, points, whitened, passes):
+    plan = SelectionPlan(1, 1, 1, False)
+    (start,) = starts_for(measure, 0.1, points, plan, whitened=whitened)
+    assert start.passes == passes
+
+
+@pytest.mark.parametrize(("measure", "near"), [(GowerLegendre(1.0), 0.0), (GMean(), 1.0)])
+def test_where_some_starts_are_left_out_those_nearest_to_the_measure_stay(measure, near):
+    def kept(folds, starts):
+        return starts_for(measure, 0.1, 30_000, SelectionPlan(folds, 1, starts, True), whitened=False)
+
+    assert [start.exponent for start in kept(5, 2)] == [near, 0.5]
+    assert kept(5, 3)[:2] == kept(5, 2)
+    assert (kept(5, 3)[2].exponent, kept(5, 3)[2].C) == (near, 1.0)
+    assert [getattr(start, "C", None) for start in kept(5, 6)] == [None, None, 1.0, None, 0.03, 1.0]
+    assert len(kept(1, 3)) == 3
+    assert all(isinstance(start, WeightedLogistic) for start in kept(1, 3))
+    assert all(start.passes == 8 for start in kept(1, 3))
+    whitened = starts_for(measure, 0.1, 30_000, SelectionPlan(1, 1, 2, True), whitened=True)
+    assert all(start.passes == 2 for start in whitened)
+
+
+def test_a_bound_keeps_all_class_weights_before_any_penalty():
+    found = starts_for(TPRAtTNR(0.9), 0.1, 30_000, SelectionPlan(5, 1, 5, True), whitened=False)
+    assert [start.exponent for start in found[:3]] == [0.5, 1.0, 0.0]
+    assert [start.C for start in found[3:]] == [1.0, 1.0]
+    (low, half, high) = starts_for(TPRAtTNR(0.9), 0.1, 10**6, SelectionPlan(5, 1, 3, False), whitened=False)
+    assert (low.exponent, half.exponent, high.exponent) == (0.0, 0.5, 1.0)
+    assert (low.passes, half.passes, high.passes) == (4, 4, 2)
+
+
+def test_classes_of_about_the_same_size_need_no_class_weights_of_a_measures_own():
+    assert natural_exponent(FBeta(), 0.45) == natural_exponent(GMean(), 0.55) == 0.5
+    assert natural_exponent(FBeta(), 0.35) != 0.5
+    assert natural_exponent(FBeta(), 0.65) != 0.5
+
+
+@pytest.mark.parametrize("prevalence", [0.02, 0.3, 0.9])
+def test_the_natural_class_weights_make_a_step_worth_what_the_measure_says(prevalence):
+    """Moved along its slopes, a rate of 0.7 on positives and as many false alarms as misses: F2, by hand."""
+    measure, skew = FBeta(2.0), (1.0 - prevalence) / prevalence
+    tpr = 0.7
+    tnr = max(1.0 - 0.3 / skew, 0.0)
+    h = 1e-6
+    by_tpr = (measure.value(tpr + h, tnr, prevalence) - measure.value(tpr - h, tnr, prevalence)) / (2 * h)
+    by_tnr = (measure.value(tpr, tnr + h, prevalence) - measure.value(tpr, max(tnr - h, 0), prevalence)) / (
+        h + min(h, tnr)
+    )
+    power = np.log(skew * by_tpr / by_tnr) / np.log(skew)
+    assert natural_exponent(measure, prevalence) == pytest.approx(np.clip(power, 0.0, 1.0), abs=1e-4)
+
+
+def test_weights_tell_the_prevalence_and_rows_or_points_how_sure_it_is():
+    scores = Scores(np.zeros(5), np.array([2.0, 1.0, -1.0, -1.0, -7.0]))
+    assert _prevalence_and_rarer(scores) == (0.25, 2.0)
+    assert _prevalence_and_rarer(scores._replace(points=(30.0, 9.0))) == (0.25, 9.0)
+    assert _prevalence_and_rarer(Scores(np.zeros(3), np.array([1.0, 1.0, -2.0]))) == (0.5, 1.0)
+
+
+def test_a_stage_divided_by_a_spread_ranks_as_before():
+    one = validated("only", 80)
+    half = one.divided(2.0)
+    assert (half.scores.values == one.scores.values / 2.0).all()
+    for model, before in zip(half.models, one.models, strict=True):
+        assert (model.weights == before.weights / 2.0).all()
+        assert model.intercept == before.intercept / 2.0
+
+
+def test_of_folds_drawn_twice_each_half_chooses_for_the_other_of_the_same_draw():
+    """Stage a is right on the first draw's even folds and the second draw's odd ones, b on all others."""
+    signs = np.tile([1.0, -1.0], 20)
+    right = np.array([True, False, True, False, False, True, False, True])
+
+    def stage(name, which, number):
+        parts = [signs if good else -signs for good in which]
+        models = [LinearModel(np.array([number]), float(fold)) for fold in range(8)]
+        return Validated(name, models, Scores(np.concatenate(parts), np.tile(signs, 8), folds=(40,) * 8))
+
+    found = select_apart([stage("a", right, 1.0), stage("b", ~right, 2.0)], GMean(), repeats=2)
+    assert [float(one.weights[0]) for one in found] == [2.0, 1.0, 2.0, 1.0, 1.0, 2.0, 1.0, 2.0]
+    assert [one.intercept for one in found] == list(range(8))
+    assert select_apart([stage("a", right, 1.0)], GMean(), repeats=8) is None

@@ -9,13 +9,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from ratewise.measures import get_measure
 from ratewise.rewards import get_reward
 from ratewise.solvers import Amp, LinearModel, Spade, Stamp, Task
 from ratewise.solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Run
 from ratewise.training.rows import ArrayRows
-from ratewise.training.source import Runner, answer
+from ratewise.training.source import (
+    FitResult,
+    Runner,
+    WeightedReward,
+    answer,
+    chunk_scores,
+    occupied_columns,
+    reward_sums,
+)
 from ratewise.transforms import Standardizer
 
 quick = settings(deadline=None, max_examples=60)
@@ -241,3 +250,94 @@ def test_solvers_reach_about_the_same_model_from_windows_as_from_rows_at_once(so
     models = [runner.run.model() for runner in (at_once, in_windows)]
     cosine = models[0].weights @ models[1].weights / np.prod([np.linalg.norm(m.weights) for m in models])
     assert cosine > 0.98
+
+
+def a_problem(n=60, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    signed = np.where(rng.random(n) < 0.3, 1.0, -1.0) * (0.5 + rng.random(n))
+    return ArrayRows(rng.normal(size=(n, d)), signed, Standardizer(d, active=False), rng, np.float64)
+
+
+@pytest.mark.parametrize("name", ["logistic", "sigmoid"])
+@pytest.mark.parametrize("class_weights", [(1.0, 1.0), (3.0, 0.5)])
+@pytest.mark.parametrize("few_rows", [False, True])
+def test_a_weighted_reward_is_the_mean_of_each_class_and_its_slopes_are_its_own(name, class_weights, few_rows):
+    rows, reward = a_problem(), get_reward(name)
+    objective = WeightedReward(rows, reward, class_weights, few_rows=few_rows)
+    model = np.array([0.3, -0.7, 0.2, 0.1])
+
+    def slow(model):
+        margins = np.sign(rows.signed_weights) * (rows.X @ model[:-1] + model[-1])
+        values, weights, loss = reward.value(margins), np.abs(rows.signed_weights), 0.0
+        for side, share in zip((1, -1), class_weights, strict=True):
+            mine = np.sign(rows.signed_weights) == side
+            loss -= share / sum(class_weights) * np.average(values[mine], weights=weights[mine])
+        return loss
+
+    loss, gradient = objective(model)
+    assert loss == pytest.approx(slow(model), rel=1e-6)
+    steps = 1e-4 * np.eye(4)
+    numeric = [(slow(model + step) - slow(model - step)) / 2e-4 for step in steps]
+    np.testing.assert_allclose(gradient, numeric, atol=1e-6)
+    if few_rows and name == "logistic":
+        second = [(objective(model + step)[1] - objective(model - step)[1]) / 2e-4 for step in steps]
+        np.testing.assert_allclose(objective.curvature(model), second, atol=1e-5)
+    twice = WeightedReward(rows, reward, (7 * class_weights[0], 7 * class_weights[1]))
+    assert twice(model)[0] == pytest.approx(loss)
+
+
+def test_columns_without_an_entry_are_left_out_and_come_back_with_nothing():
+    X = sparse.csr_matrix(([1.0, 2.0, 3.0], ([0, 1, 2], [7, 2, 7])), shape=(3, 10))
+    narrow, occupied = occupied_columns(X)
+    assert occupied.tolist() == [2, 7]
+    assert narrow.toarray().tolist() == X.toarray()[:, [2, 7]].tolist()
+    result = FitResult(np.array([[5.0, 6.0]]), np.zeros(1), np.array([2.0, 4.0]), (), (), None, None, np.zeros(1))
+    wide = result.widened(occupied, 10)
+    assert wide.coef.tolist() == [[0, 0, 5.0, 0, 0, 0, 0, 6.0, 0, 0]]
+    assert wide.scale.tolist() == [1, 1, 2.0, 1, 1, 1, 1, 4.0, 1, 1]
+    assert result.widened(None, 10) is result
+    for rows in (X.toarray(), X[:, [2, 7]], sparse.csr_matrix((3, 10))):
+        same, nothing = occupied_columns(rows)
+        assert same is rows
+        assert nothing is None
+
+
+def test_a_model_that_is_not_finite_is_refused():
+    rates = (0.5, 0.5, 0.1)
+    whole = FitResult(np.ones((1, 2)), np.ones(1), np.ones(2), rates, (), None, None, np.zeros(1))
+    assert whole.checked() is whole
+    for broken in (
+        whole._replace(coef=np.array([[1.0, np.nan]])),
+        whole._replace(intercept=np.array([np.inf])),
+        whole._replace(rates=(0.5, np.nan, 0.1)),
+    ):
+        with pytest.raises(ValueError, match=r"No model could be learned.*standardize=True does"):
+            broken.checked()
+
+
+@pytest.mark.parametrize("of", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_chunks_are_scored_as_they_are_read(of):
+    X = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+    signed = np.where(np.arange(200) % 3 == 0, 1.0, -1.0)
+    model = LinearModel(np.arange(1.0, 5.0), -0.5)
+    rows, again = (ArrayRows(of(X), signed, Standardizer(4, active=False), np.random.default_rng(1)) for _ in "ab")
+    (chunk,), (same,) = rows.take(150), again.take(150)
+    scores, weights = chunk_scores(chunk, model)
+    matrix = same.rows if of is np.asarray else sparse.csr_matrix(same.rows, shape=(200, 4)).toarray()
+    places = np.concatenate([np.arange(a, b) for a, b in zip(same.starts, same.stops, strict=True)])
+    np.testing.assert_allclose(scores, matrix[places] @ model.weights - 0.5, rtol=1e-4, atol=1e-5)
+    assert weights.tolist() == same.signed_weights[places].tolist()
+    rewards, sums = reward_sums(scores, weights * 2.0, get_reward("hinge"))
+    up = weights > 0
+    hinge = get_reward("hinge").value(np.where(up, 1, -1) * scores)
+    np.testing.assert_allclose(rewards, [2 * hinge[up].sum(), 2 * hinge[~up].sum()], rtol=1e-6)
+    assert sums.tolist() == [2.0 * up.sum(), 2.0 * (~up).sum()]
+
+
+def test_fresh_points_come_from_the_rows_that_are_fed_and_count_as_fed():
+    asked = MeanRewards(LinearModel(np.array([0.001]), 0.0), get_reward("hinge"), 6)
+    run = ListRun({"points": 4}, asked, {"points": 20})
+    rows, sample = numbered(1, 31), numbered(1001, 1031)
+    runner_of(run, 30).feed(rows, sample, 15)
+    assert len(run.learner.met) == 15 - 6
+    assert abs(run.answers[1][0] - answer(sample, asked)[0]) > 0.5

@@ -15,7 +15,7 @@ from ..solvers.multiclass import sums_by_class
 from ..solvers.state import sum_of_squares
 from ..transforms import Transform
 from .memory import equal_ranges, order_by_group
-from .rows import ArrayRows, MaterializedRows, StoredRows, store
+from .rows import ArrayRows, MaterializedRows, StoredRows, joined, store
 
 # Up to so many numbers, what a batch of a sparse matrix costs to take out is more than what its zeros cost.
 _SMALL = 1 << 22
@@ -106,8 +106,7 @@ class LabelledRows(StoredRows):
             cuts += list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
         for k in rng.permutation(len(cuts)):
             start, stop = cuts[k]
-            pieces = list(self._stored.pieces([(start, stop)]))
-            X = pieces[0] if len(pieces) == 1 else _stacked(pieces)
+            X = joined(list(self._stored.pieces([(start, stop)])))
             yield Batch(X, self._all_codes[start:stop], self._all_weights[start:stop])
 
     def scores(self, weights: NDArray[Any], intercepts: NDArray[Any]) -> NDArray[np.float32]:
@@ -122,7 +121,3 @@ class LabelledRows(StoredRows):
         """One class as the positive one and all others as the negative; the rows are shared."""
         signed = np.where(self._all_codes == code, self._all_weights, -self._all_weights)
         return ArrayRows.of_stored(self._stored, signed, self._unit_scale, rng).part(*self._ranges)
-
-
-def _stacked(pieces: list[Any]) -> Any:
-    return sparse.vstack(pieces, format="csr") if sparse.issparse(pieces[0]) else np.concatenate(pieces)

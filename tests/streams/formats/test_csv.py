@@ -9,10 +9,13 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ratewise.streams import DataError, open_stream
 
 pytest.importorskip("pyarrow")
+from ratewise.streams.formats.csv import _of_arrow
 
 
 @pytest.fixture(autouse=True)
@@ -248,8 +251,44 @@ def test_standard_input_is_read_once(monkeypatch):
 
 def test_faults_of_standard_input_are_told(monkeypatch):
     monkeypatch.setattr("sys.stdin", _Stdin(lines(*many(500), "1,abc,0")))
-    with pytest.raises(DataError, match=r"standard input: .*'abc'"):
+    with pytest.raises(
+        DataError, match=r"standard input, row 501 \(line 502\), column 'b': 'abc' is not a number"
+    ):
         matrix(open_stream("-", target="y", format="csv"))
+
+
+@given(
+    st.lists(st.sampled_from(["x", 'two "" quotes', "a\nbreak", "\n\n", "", "é" * 90]), min_size=4, max_size=60)
+)
+def test_values_with_line_breaks_are_read_whole_wherever_reads_end(texts):
+    texts = ["a\nbreak", *texts]
+    rows = [f'{i},"{text}",{i % 2}' for i, text in enumerate(texts)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", _Stdin(lines(*rows)))
+        stream = open_stream("-", target="y", format="csv", features=["a"])
+        X, y = matrix(stream)
+    assert X[:, 0].tolist() == list(range(len(texts)))
+    assert y.tolist() == [i % 2 for i in range(len(texts))]
+
+
+def test_a_quote_that_is_never_closed_is_refused_before_memory_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr("ratewise.streams.formats.csv._LONGEST_ROW", 2_000)
+    words = many(50, "{i},word,{y}")
+    text = lines('1,"a\nb",0', *words, '1,"never closed,0', *40 * words)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(
+        DataError, match=r"a\.csv\.gz: a row has more than 2,000 bytes\. Is a quote never closed\?"
+    ):
+        open_stream(tmp_path / "a.csv.gz", target="y").survey()
+
+
+def test_no_thread_of_arrows_keeps_memory_of_pythons():
+    # Its thread would need Python to give it back, and abort the process if Python ended meanwhile.
+    text = b"a,b\n1,2\n" + bytes(1)
+    holders = sys.getrefcount(text)
+    reader = _of_arrow(text)
+    assert sys.getrefcount(text) == holders
+    assert reader.read() == text
 
 
 def test_a_model_decides_how_columns_are_read(write):
@@ -276,7 +315,7 @@ def test_a_model_decides_how_columns_are_read(write):
     ],
 )
 def test_what_is_no_table_is_told_in_a_sentence(tmp_path, monkeypatch, content, words):
-    monkeypatch.setattr("ratewise.streams.formats.csv._LONGEST_HEAD", 2_500)
+    monkeypatch.setattr("ratewise.streams.formats.csv._LONGEST_ROW", 2_500)
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(DataError, match=words):
         open_stream(tmp_path / "a.csv", target="label").survey()

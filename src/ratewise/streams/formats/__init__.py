@@ -182,11 +182,13 @@ class TextReader(Reader):
     is_cut = False
     _begin = _piece_bytes = 0
 
-    def cut_into_pieces(self, begin: int = 0, comment: bytes | None = None) -> None:
+    def cut_into_pieces(self, begin: int = 0, comment: bytes | None = None, piece_bytes: int = 0) -> None:
         size = os.path.getsize(self.name)
         self.is_cut = True
-        self._begin, self._end, self._comment, self._piece_bytes = begin, size, comment, PIECE_BYTES
-        self.sizes = [None] * max(-(-(size - begin) // PIECE_BYTES), 0)
+        self._begin, self._end, self._comment = begin, size, comment
+        self._piece_bytes = max(piece_bytes, PIECE_BYTES)
+        self.lane_bytes = 3 * self._piece_bytes
+        self.sizes = [None] * max(-(-(size - begin) // self._piece_bytes), 0)
 
     def text_of(self, piece: int) -> bytes:
         start = self._begin + piece * self._piece_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
@@ -18,11 +18,11 @@ pa = need_pyarrow("CSV")
 arrow_csv = need_pyarrow("CSV", "pyarrow.csv")
 
 _COMPRESSED = (".gz", ".bz2", ".zst")
-_HEAD_BYTES = 4 << 20
-_LONGEST_HEAD = 64 << 20
+_HEAD_BYTES = 4 << 20  # and bytes that are unpacked at once
+_LONGEST_ROW = 64 << 20
 _BLOCK_BYTES = 1 << 20
 _TO_UTF8 = "Convert the file: iconv -f latin1 -t utf-8 FILE > NEW, if it is Latin-1."
-_MANY_COLUMNS = 1000
+_MANY_COLUMNS, _COLUMNS_AT_ONCE, _ROWS_AT_ONCE = 1000, 1 << 14, 256
 _DELIMITERS = (",", "\t", ";", "|")
 _BOOLEANS = {"0", "1", "true", "false", "True", "False", "TRUE", "FALSE"}
 _MISSING = [
@@ -47,27 +47,21 @@ class CsvReader(TextReader, TableReader):
         self._stream = None if stream is None else _Replay(stream)
         self._read_layout()
         if stream is None and not path.endswith(_COMPRESSED) and not self._breaks_in_values:
-            self.cut_into_pieces(self._header_bytes)
+            self.cut_into_pieces(self._header_bytes, piece_bytes=self._wide_bytes)
 
     def _read_layout(self) -> None:
+        self._wide_bytes = 0
         with self._opened() as file:
-            try:
-                head = file.read(_HEAD_BYTES)
-                while head.count(b"\n") < 2 and len(head) < _LONGEST_HEAD and (more := file.read(_HEAD_BYTES)):
-                    head += more  # until there is a row
-            except (OSError, ValueError) as error:
-                if getattr(error, "errno", None) is not None:  # of the disk or the pipe
-                    raise
-                raise DataError(
-                    f"{self.name}: it cannot be unpacked; it may have been cut off. ({error})"
-                ) from error
+            head = self._next_bytes(file)
+            while head.count(b"\n") < 2 and len(head) < _LONGEST_ROW and (more := self._next_bytes(file)):
+                head += more  # until there is a row
         if self._stream is not None:
             self._stream.head = head
         body = head.lstrip(b"\r\n")
         if not body.strip():
             raise DataError(f"{self.name}: the file is empty.")
         header, newline, lines = body.partition(b"\n")
-        self._check_header(header, is_whole=bool(newline) or len(head) < _LONGEST_HEAD)
+        self._check_header(header, is_whole=bool(newline) or len(head) < _LONGEST_ROW)
         self._delimiter, names = self._names(header)
         if len(head) >= _HEAD_BYTES:  # the last line may be cut
             lines = lines[: lines.rfind(b"\n") + 1]
@@ -75,6 +69,8 @@ class CsvReader(TextReader, TableReader):
         self._header_bytes = len(head) - len(body) + len(header) + 1
         self._breaks_in_values = b'"' in lines and any(line.count(b'"') % 2 for line in lines.split(b"\n"))
         self.has_rows = bool(lines.strip())
+        if len(names) > _MANY_COLUMNS:  # every piece costs a little per column
+            self._wide_bytes = min(_ROWS_AT_ONCE * (lines.find(b"\n") + 1), _LONGEST_ROW)
         if self.has_rows:
             self.schema = self._inferred(lines)
 
@@ -111,9 +107,9 @@ class CsvReader(TextReader, TableReader):
         The texts in such a column are then faults, which are to be found.
         """
         try:
-            table = arrow_csv.read_csv(pa.BufferReader(lines), **self._options(block_bytes=max(len(lines), 1)))
+            table = self._table(lines, list(self.schema), {}, in_one_block=True)
         except ValueError as error:
-            raise self._fault(error) from error
+            raise self._fault(error, lines) from error
         types = dict(zip(table.schema.names, table.schema.types, strict=True))
         for name, dtype in types.items():
             if pa.types.is_binary(dtype):  # what Arrow calls a text that is not UTF-8
@@ -127,7 +123,16 @@ class CsvReader(TextReader, TableReader):
         return types
 
     def _opened(self) -> Any:
-        return pa.input_stream(self.name) if self._stream is None else pa.PythonFile(self._stream, mode="r")
+        return pa.input_stream(self.name) if self._stream is None else self._stream
+
+    def _next_bytes(self, file: Any) -> bytes:
+        try:
+            found: bytes = file.read(max(self._wide_bytes, _HEAD_BYTES))
+            return found
+        except (OSError, ValueError) as error:
+            if getattr(error, "errno", None) is not None:  # of the disk or the pipe
+                raise
+            raise DataError(f"{self.name}: it cannot be unpacked; it may have been cut off. ({error})") from error
 
     def forget_types(self) -> None:
         self.schema = dict.fromkeys(self.schema, pa.null())
@@ -136,7 +141,7 @@ class CsvReader(TextReader, TableReader):
         unknown = {name for name in columns if self.has_rows and pa.types.is_null(self.schema[name])}
         if not unknown or self._stream is not None:
             return
-        for table in self._tables_in_order(sorted(unknown), dict.fromkeys(unknown, pa.string())):
+        for table in self._batches_in_order(sorted(unknown), dict.fromkeys(unknown, pa.string())):
             for name in sorted(unknown):
                 values = table.column(name).drop_null()
                 if len(values):
@@ -147,51 +152,85 @@ class CsvReader(TextReader, TableReader):
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         place, columns = self.place(piece), self.plan.columns
-        for batch in self._batches_of(piece) if self.is_cut else self._tables_in_order(columns, self._types()):
+        for batch in self._batches_of(piece) if self.is_cut else self._batches_in_order(columns, self._types()):
             yield self._rows(batch, place)
             place = place.shifted(batch.num_rows)
 
     def _batches_of(self, piece: int) -> Iterator[Any]:
-        text, batches = self.text_of(piece), []
-        if text.strip():
-            try:
-                # Many columns: every block of some rows costs a little per column.
-                block_bytes = len(text) if len(self.schema) > _MANY_COLUMNS else None
-                options = self._options(self.plan.columns, self._types(), block_bytes)
-                batches = arrow_csv.read_csv(pa.BufferReader(text), **options).to_batches()
-            except (OSError, ValueError) as error:
-                raise self._fault(error, text, self.before(piece)) from error
+        batches = self._parsed(self.text_of(piece), self.plan.columns, self._types(), lambda: self.before(piece))
         self.sizes[piece] = sum(batch.num_rows for batch in batches)
-        del text
         yield from batches
 
-    def _tables_in_order(self, columns: list[str], types: Schema) -> Iterator[Any]:
+    def _batches_in_order(self, columns: list[str], types: Schema) -> Iterator[Any]:
+        rows, lines = 0, 1
         with self._opened() as file:
-            file.read(self._header_bytes)
-            if not self.has_rows:
-                return
-            try:
-                yield from arrow_csv.open_csv(file, **self._options(columns, types))
-            except (OSError, ValueError) as error:
-                raise self._fault(error) from error
+            left = self._header_bytes
+            while left > 0 and (skipped := file.read(left)):
+                left -= len(skipped)
+            for text in self._texts(file):
+                for batch in self._parsed(text, columns, types, lambda: (rows, lines)):  # noqa: B023
+                    yield batch
+                    rows += batch.num_rows
+                lines += text.count(b"\n")
 
-    def _options(
-        self, columns: list[str] | None = None, types: Schema | None = None, block_bytes: int | None = None
-    ) -> dict[str, Any]:
-        """Return the options for Arrow. One block is read without threads, which might still start as we end."""
-        return {
-            "read_options": arrow_csv.ReadOptions(
-                column_names=list(self.schema),
-                block_size=block_bytes or _BLOCK_BYTES,
-                use_threads=block_bytes is None,
-            ),
-            "parse_options": arrow_csv.ParseOptions(
-                delimiter=self._delimiter, newlines_in_values=self._breaks_in_values
-            ),
-            "convert_options": arrow_csv.ConvertOptions(
-                include_columns=columns, column_types=types, null_values=_MISSING, strings_can_be_null=True
-            ),
-        }
+    def _texts(self, file: Any) -> Iterator[bytes]:
+        """Yield what is left of a file, some whole rows at a time."""
+        rest = b""
+        while more := self._next_bytes(file):
+            text = rest + more
+            end = text.rfind(b"\n") + 1
+            is_inside = self._breaks_in_values and text.count(b'"', 0, end) % 2  # of quotes
+            while is_inside and end:
+                earlier = text.rfind(b"\n", 0, end - 1) + 1
+                is_inside ^= text.count(b'"', earlier, end) % 2
+                end = earlier
+            if len(text) - end > _LONGEST_ROW:
+                raise DataError(
+                    f"{self.name}: a row has more than {_LONGEST_ROW:,} bytes. Is a quote never closed?"
+                )
+            rest = text[end:]
+            if end:
+                yield text[:end]
+        if rest:
+            yield rest
+
+    def _parsed(
+        self, text: bytes, columns: list[str], types: Schema, before: Callable[[], tuple[int, int]]
+    ) -> list[Any]:
+        """Return the record batches of some whole rows; ``before`` counts the rows and lines before them."""
+        if not text.strip():
+            return []
+        try:
+            table = self._table(text, columns, types, in_one_block=len(self.schema) > _MANY_COLUMNS)
+        except (OSError, ValueError) as error:
+            raise self._fault(error, text, before()) from error
+        batches: list[Any] = table.to_batches()
+        return batches
+
+    def _table(self, text: bytes, columns: list[str], types: Schema, *, in_one_block: bool) -> Any:
+        """Return some whole rows as a table of Arrow's; one block is not worth threads.
+
+        Arrow takes some 8 KB per column while it reads, so that many columns are read some at a time.
+        """
+        read = arrow_csv.ReadOptions(
+            column_names=list(self.schema),
+            block_size=max(len(text), 1) if in_one_block else _BLOCK_BYTES,
+            use_threads=not in_one_block,
+        )
+        parse = arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=self._breaks_in_values)
+        tables = []
+        for begin in range(0, len(columns), _COLUMNS_AT_ONCE):
+            mine = columns[begin : begin + _COLUMNS_AT_ONCE]
+            convert = arrow_csv.ConvertOptions(
+                include_columns=mine,
+                column_types={name: types[name] for name in mine if name in types},
+                null_values=_MISSING,
+                strings_can_be_null=True,
+            )
+            tables.append(arrow_csv.read_csv(_of_arrow(text), read, parse, convert))
+        if len(tables) == 1:
+            return tables[0]
+        return pa.Table.from_arrays([column for table in tables for column in table.columns], names=columns)
 
     def _types(self) -> Schema:
         """Return the types to read the columns as: numbers as floats, since an int may be followed by one."""
@@ -219,42 +258,34 @@ class CsvReader(TextReader, TableReader):
         except ValueError:  # a fraction after all: the survey will say so
             return rows
 
-    def _fault(self, error: Exception, text: bytes | None = None, before: tuple[int, int] = (0, 1)) -> DataError:
+    def _fault(self, error: Exception, text: bytes, before: tuple[int, int] = (0, 1)) -> DataError:
         """Return the error that names row and column; the given one if these cannot be found.
 
         ``before`` counts the rows and the lines of the file before the text.
         """
-        found = None
-        if text is not None and text.count(b'"') % 2:  # the piece begins or ends inside quotes
+        if text.count(b'"') % 2:  # it begins or ends inside quotes
             return DataError(
                 f"{self.name}, after row {before[0]:,} (line {before[1]:,}): a quoted value has line breaks "
                 "in it, or no end. Remove them."
             )
-        if text is not None or self._stream is None:  # what a stream has given is gone
-            source = self._opened() if text is None else io.BytesIO(text)
-            if text is None:
-                source.read(self._header_bytes)
-            with io.TextIOWrapper(source, encoding="utf-8", newline="") as lines:
-                try:
-                    found = self._find_fault(lines, *before)
-                except OSError as unreadable:
-                    error = unreadable
+        with io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", newline="") as lines:
+            found = self._find_fault(lines, *before)
         return found or DataError(f"{self.name}: {first_line(error)}.")
 
     def _find_fault(self, lines: Any, row: int, lines_before: int) -> DataError | None:
         """Find the first row with too few or too many values, or a text where a number is expected."""
         reader = csv.reader(lines, delimiter=self._delimiter)
-        names, types = list(self.schema), self._types()
-        checked = [(names.index(name), name, kind) for name, kind in self._kinds().items()]
+        types, places = self._types(), {name: place for place, name in enumerate(self.schema)}
+        checked = [(places[name], name, kind) for name, kind in self._kinds().items()]
         try:
             for values in reader:
                 if not values:
                     continue
                 row += 1
                 where = f"{self.name}, row {row:,} (line {lines_before + reader.line_num:,})"
-                if len(values) != len(names):
+                if len(values) != len(places):
                     return DataError(
-                        f"{where}: {len(values):,} values, where the header has {len(names):,} columns."
+                        f"{where}: {len(values):,} values, where the header has {len(places):,} columns."
                     )
                 for position, name, kind in checked:
                     if not _fits(text := values[position], kind, types[name]):
@@ -267,6 +298,17 @@ class CsvReader(TextReader, TableReader):
         except csv.Error as error:
             return DataError(f"{self.name}, after row {row:,}: {error}.")
         return None
+
+
+def _of_arrow(text: bytes) -> Any:
+    """Return a copy of a text in memory of Arrow's own, to be read from.
+
+    Memory of Python's would be given back by whichever thread uses it last. If that is one of Arrow's, and Python
+    ends meanwhile, the process is aborted.
+    """
+    copied = pa.allocate_buffer(len(text))
+    memoryview(copied).cast("B")[:] = text
+    return pa.BufferReader(copied)
 
 
 def _instant(dtype: Any) -> Any:
