@@ -3,7 +3,8 @@
     python benchmarks/promises.py population --number 200
     python benchmarks/promises.py real --number 20
     python benchmarks/promises.py intervals --number 5
-    python benchmarks/promises.py probabilities --number 2
+    python benchmarks/promises.py probabilities --number 1
+    python benchmarks/promises.py wide --number 40
 
 ``population``: two Gaussian clouds in ten columns, 20,000 rows, 5% positive. The true rates of a linear model
 follow from its coefficients, so nothing is left to test rows. ``real``: 70/30 splits of real data; "kept" then
@@ -25,18 +26,20 @@ import numpy as np
 from scipy.special import logit
 from scipy.stats import norm
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import TunedThresholdClassifierCV, train_test_split
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, TunedThresholdClassifierCV, train_test_split
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import datasets
 from output import RESULTS, read_json, write_json
 from ratewise import ConstraintWarning, MeasureClassifier
-from ratewise.measures import Measure, PrecisionAtRecall, RecallAtPrecision, TPRAtTNR, rates_from_labels
-from ratewise.solvers import certify
+from ratewise.measures import GMean, Measure, PrecisionAtRecall, RecallAtPrecision, TPRAtTNR, rates_from_labels
+from ratewise.solvers import best_threshold, certify
 from ratewise.training import trainer
 from rivals import ColumnScaler, logistic
 
@@ -229,12 +232,15 @@ def _agrees(seen: float, rows: int, interval: tuple[float, float], claimed: floa
     return bool(claimed - np.hypot(below, error) <= seen <= claimed + np.hypot(above, error))
 
 
-def probabilities(name: str, splits: int, folder: Path) -> dict[str, Any]:
-    """Compare log loss and calibration error with calibrated logistic regression, and what the orders allow."""
+def probabilities(name: str, splits: int, folder: Path, seed: int = 1) -> dict[str, Any]:
+    """Compare log loss and calibration error with calibrated logistic regression, and what the orders allow.
+
+    Splits of seed 0 were looked at when the knots were placed.
+    """
     found: dict[str, Any] = {}
     problem = datasets.load(name, folder)
     rows: dict[str, list[list[float]]] = {"f1": [], "gmean": []}
-    for split, (train, test) in enumerate(problem.splits(splits)):
+    for split, (train, test) in enumerate(problem.splits(splits, seed)):
         X, y, X_test, y_test = problem.X[train], problem.y[train], problem.X[test], problem.y[test]
         rival = make_pipeline(ColumnScaler(), CalibratedClassifierCV(LogisticRegression(max_iter=1000)))
         theirs = rival.fit(X, y).predict_proba(X_test)[:, 1]
@@ -245,13 +251,41 @@ def probabilities(name: str, splits: int, folder: Path) -> dict[str, Any]:
     for measure, mine in rows.items():
         names = ("log_loss", "rival", "ece", "rival_ece", "order", "rival_order")
         row: dict[str, Any] = dict(zip(names, np.mean(mine, axis=0).tolist(), strict=True))
-        found[f"{name}, {measure}"] = {**row, "rows": int(problem.y.size), "splits": splits}
+        found[f"{name}, {measure}"] = {**row, "rows": int(problem.y.size), "splits": splits, "seed": seed}
         losses = f"{row['log_loss']:.4f} | {row['rival']:.4f} | {row['log_loss'] / row['rival']:.3f}"
         order = f"{row['order'] / row['rival_order']:.3f}"
         print(
             f"| {name} | {measure} | {losses} | {order} | {row['ece']:.4f} | {row['rival_ece']:.4f} |", flush=True
         )
     return found
+
+
+def wide(name: str, draws: int, folder: Path) -> dict[str, Any]:
+    """200 rows of 5,000 columns, 20 of them informative: are the rates on new rows those that were claimed?
+
+    Beside it, logistic regression with its penalty and its threshold chosen in cross-validation; and the G-mean at
+    the threshold that is best for the test rows themselves.
+    """
+    first, measure, rows = int(name), GMean(), []
+    for seed in range(first, first + draws):
+        X, y = make_classification(4_200, 5_000, n_informative=20, weights=[0.9], random_state=seed)
+        X, y, X_test, y_test = X[:200], y[:200] > 0, X[200:], y[200:] > 0
+        model = MeasureClassifier(measure, random_state=seed).fit(X, y)
+        seen = rates_from_labels(y_test, model.predict(X_test))
+        best = best_threshold(model.decision_function(X_test), np.where(y_test, 1.0, -1.0), measure).value
+        folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+        pipeline = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=300))
+        grid = {"logisticregression__C": [1e-5, 1e-4, 1e-3, 1e-2, 1.0]}
+        search = GridSearchCV(pipeline, grid, scoring="roc_auc", cv=folds).fit(X, y)
+        rival = TunedThresholdClassifierCV(search.best_estimator_, scoring=measure.scorer(), cv=folds).fit(X, y)
+        value = float(measure.value(*seen))
+        rows.append([*model.rates_[:2], *seen[:2], value, best, measure.score(y_test, rival.predict(X_test))])
+    means, errors = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / np.sqrt(draws)
+    names = ("claimed_tpr", "claimed_tnr", "tpr", "tnr", "gmean", "best_gmean", "rival_gmean")
+    found = {one: [float(mean), float(error)] for one, mean, error in zip(names, means, errors, strict=True)}
+    shown = " | ".join(f"{mean:.3f} +- {error:.3f}" for mean, error in zip(means, errors, strict=True))
+    print(f"| {first} to {first + draws - 1} | {shown} |", flush=True)
+    return {f"draws {first} to {first + draws - 1}": found}
 
 
 def least_log_loss(y: np.ndarray, shares: np.ndarray) -> float:
@@ -281,6 +315,7 @@ SECTIONS: dict[str, tuple[Callable[..., dict[str, Any]], str, tuple[str, ...]]] 
         "| data | measure | log loss | logistic | ratio | by order | ECE | theirs |",
         SUITE,
     ),
+    "wide": (wide, "| draws | claimed TPR | claimed TNR | TPR | TNR | G-mean | at best | logistic |", ("200",)),
 }
 
 

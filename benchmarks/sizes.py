@@ -1,36 +1,56 @@
 """CPU time and test value of the default fit from 20,000 to 100,000 rows, every 10%: neither may jump.
 
-Rows are drawn from the training part of a data set; the test part stays the same. Medians of three fits.
-Writes benchmarks/results/sizes.json.
+Rows are drawn from the training part of a split; its test part stays the same. Median CPU time and mean value of
+several splits: on one alone the value moves by more than a step is worth. Resumable; writes
+benchmarks/results/sizes.json.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 
 import numpy as np
 
 import datasets
+from output import RESULTS, read_json, write_json
 from ratewise import MeasureClassifier
 from ratewise.measures import get_measure
 
-HERE = Path(__file__).parent
 SIZES = [round(20_000 * 1.1**k) for k in range(17)] + [100_000]
 LARGEST_JUMP = 2.0
 
 
-def measured(X, y, X_test, y_test, measure: str, repeats: int) -> tuple[float, float]:
-    """Median CPU seconds and mean test value."""
-    seconds, values = [], []
-    for seed in range(repeats):
-        started = time.process_time()
-        classifier = MeasureClassifier(measure, random_state=seed).fit(X, y)
-        seconds.append(time.process_time() - started)
-        values.append(get_measure(measure).score(y_test, classifier.predict(X_test)))
-    return float(np.median(seconds)), float(np.mean(values))
+def fitted(problem: datasets.Problem, train, test, measure: str, seed: int) -> tuple[float, float]:
+    """CPU seconds and test value."""
+    X, y = problem.X[train], problem.y[train]
+    started = time.process_time()
+    classifier = MeasureClassifier(measure, random_state=seed).fit(X, y)
+    seconds = time.process_time() - started
+    return seconds, get_measure(measure).score(problem.y[test], classifier.predict(problem.X[test]))
+
+
+def measured(problem: datasets.Problem, measure: str, splits: int) -> dict[str, list[float]]:
+    drawn = [(np.random.default_rng(0).permutation(train), test) for train, test in problem.splits(splits)]
+    sizes = [size for size in SIZES if size <= drawn[0][0].size]
+    for size in (2_000, 30_000, 60_000, 100_000):  # compile
+        fitted(problem, drawn[0][0][:size], drawn[0][1][:1000], measure, 0)
+    found = np.array(
+        [
+            [fitted(problem, train[:size], test, measure, seed) for seed, (train, test) in enumerate(drawn)]
+            for size in sizes
+        ]
+    )
+    seconds, values = np.median(found[..., 0], axis=1), found[..., 1].mean(axis=1)
+    return {"rows": sizes, "seconds": seconds.tolist(), "values": values.tolist(), "splits": splits}
+
+
+def show(name: str, cell: dict[str, list[float]]) -> None:
+    jumps = np.abs(np.diff(np.log(cell["seconds"])))
+    print(f"{name}: largest jump {np.exp(jumps.max()):.2f} (asked {LARGEST_JUMP})")
+    for size, second, value in zip(cell["rows"], cell["seconds"], cell["values"], strict=True):
+        print(f"  {size:8d} {second:8.3f} s {value:.4f}", flush=True)
 
 
 def main() -> None:
@@ -38,39 +58,18 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER)
     parser.add_argument("--only", nargs="*", default=["ijcnn1", "covtype-5", "adb_celeba", "adb_donors"])
     parser.add_argument("--measures", nargs="*", default=["f1", "gmean"])
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--again", action="store_true", help="measure cells that are there already")
     options = parser.parse_args()
-    target = HERE / "results" / "sizes.json"
-    report = json.loads(target.read_text()) if target.exists() else {}
+    report = read_json(RESULTS / "sizes.json")
     for name in options.only:
         problem = datasets.load(name, options.data)
-        train, test = next(problem.splits(2))
-        train = np.random.default_rng(0).permutation(train)
         for measure in options.measures:
-            for size in (2_000, 30_000, 60_000, 100_000):  # compile
-                some = train[:size]
-                measured(problem.X[some], problem.y[some], problem.X[test], problem.y[test], measure, 1)
-            found = [
-                measured(
-                    problem.X[train[:size]],
-                    problem.y[train[:size]],
-                    problem.X[test],
-                    problem.y[test],
-                    measure,
-                    options.repeats,
-                )
-                for size in SIZES
-                if size <= train.size
-            ]
-            seconds, values = (list(one) for one in zip(*found, strict=True))
-            jumps = np.abs(np.diff(np.log(seconds)))
-            report[f"{name}, {measure}"] = {"rows": SIZES[: len(found)], "seconds": seconds, "values": values}
-            print(f"{name} {measure}: largest jump {np.exp(jumps.max()):.2f} (asked {LARGEST_JUMP})")
-            for size, second, value in zip(SIZES, seconds, values, strict=False):
-                print(f"  {size:8d} {second:8.3f} s {value:.4f}", flush=True)
-    temporary = target.with_suffix(".tmp")
-    temporary.write_text(json.dumps(report, indent=0) + "\n")
-    temporary.replace(target)
+            cell = f"{name}, {measure}"
+            if options.again or cell not in report:
+                report[cell] = measured(problem, measure, options.splits)
+                write_json(RESULTS / "sizes.json", report, indent=0)
+            show(cell, report[cell])
 
 
 if __name__ == "__main__":

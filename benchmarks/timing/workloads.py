@@ -22,6 +22,7 @@ from ratewise.kernels import (
     hash_dense_rows,
     merge_column_moments,
 )
+from ratewise.kernels.few import compiled_only
 from ratewise.measures import get_measure
 from ratewise.rewards import Hinge, Logistic, Reward, Sigmoid
 from ratewise.solvers.state import Chunk, Learner, LearnSettings, kernel_rows
@@ -136,4 +137,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with compiled_only():
+        main()

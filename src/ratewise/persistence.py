@@ -56,6 +56,7 @@ OWN_TYPES = (
     "ratewise.rewards.Logistic",
     "ratewise.rewards.Sigmoid",
     "ratewise.solvers.amp.Amp",
+    "ratewise.solvers.centroids.ShrunkenCentroids",
     "ratewise.solvers.logistic.PenalizedLogistic",
     "ratewise.solvers.logistic.WeightedLogistic",
     "ratewise.solvers.multiclass.MultinomialLogistic",

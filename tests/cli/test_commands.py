@@ -152,6 +152,16 @@ def test_a_positive_class_that_looks_like_a_number_may_be_a_text(run, files, row
     assert report["prevalence"] == pytest.approx(1 - rows_to_test["label"].mean())
 
 
+def test_a_positive_class_of_most_rows_that_nobody_asked_for_is_pointed_out(run, rows_to_test, tmp_path):
+    names = rows_to_test["label"].map({1: "fraud", 0: "ok"})
+    rows_to_test.assign(label=names).to_csv(tmp_path / "rows.csv", index=False)
+    words = ("fit", tmp_path / "rows.csv", "--target", "label", "-o", tmp_path / "m.skops")
+    assert "The positive class is ok" in run(*words).stderr
+    assert "add --positive fraud." in run(*words).stderr
+    assert "The positive class" not in run(*words, "--positive", "fraud").stderr
+    assert "The positive class" not in run(*words, "--positive", "ok").stderr
+
+
 def test_options_reach_the_classifier(run, files, tmp_path):
     words = ("fit", files / "train.csv", "--target", "label", "--measure", "gmean", "--solver", "spade", "--plain")
     result = run(*words, "--features", "age,colour", "--seed", 3, "--json", "-o", tmp_path / "model.skops")
@@ -160,7 +170,7 @@ def test_options_reach_the_classifier(run, files, tmp_path):
     model = load_model(tmp_path / "model.skops")
     assert (model.measure, model.solver, model.sharpen, model.random_state) == ("gmean", "spade", False, 3)
     assert model.feature_names_in_.tolist() == ["age", "colour=blue", "colour=green", "colour=red"]
-    assert report["measure"] == "GMean()"
+    assert report["measure"] == "gmean"
     assert report["value"] == pytest.approx(np.sqrt(report["tpr"] * report["tnr"]))
     assert report["rows"] == 400
 
@@ -172,7 +182,7 @@ def test_quiet_says_nothing(run, files, tmp_path):
 
 def test_inspect_names_the_measure_the_columns_and_the_version(run, files):
     result = run("inspect", files / "model.skops")
-    for word in ("FBeta(beta=1.0)", "tpr", "age", "colour=red", __version__, "label", "height; noise; colour"):
+    for word in ("f1", "tpr", "age", "colour=red", __version__, "label", "height; noise; colour"):
         assert word in result.stdout
     report = json.loads(run("inspect", files / "model.skops", "--top", 2, "--json").stdout)
     model = load_model(files / "model.skops")

@@ -73,6 +73,9 @@ def test_a_frame_is_learned_from_by_a_series_or_by_the_name_of_a_column(frame, f
     predicted = by_name.predict(parts)
     assert predicted.npartitions == 4
     np.testing.assert_array_equal(predicted.compute(), by_name.to_local().predict(frame[features]))
+    shares = by_name.predict_proba(parts).compute()
+    assert shares.columns.tolist() == ["no", "yes"]
+    np.testing.assert_allclose(shares, by_name.to_local().predict_proba(frame[features]), rtol=1e-6)
     assert by_name.score(parts, parts["label"]) == by_name.score(frame[features], frame["label"])
 
 
@@ -127,6 +130,9 @@ def test_predictions_of_dask_arrays_are_lazy_and_those_of_one_machine(arrays, ro
     local = fitted.to_local()
     np.testing.assert_allclose(scores.compute(), local.decision_function(X), rtol=1e-6)
     np.testing.assert_array_equal(labels.compute(), local.predict(X))
+    shares = fitted.predict_proba(arrays[0])
+    assert shares.chunks == (*arrays[1].chunks, (2,))
+    np.testing.assert_allclose(shares.compute(), local.predict_proba(X), rtol=1e-6)
     assert fitted.score(*arrays) == fitted.score(X, y) == local.score(X, y)
 
 

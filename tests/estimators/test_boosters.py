@@ -149,6 +149,16 @@ def test_leaves_are_limited_where_the_user_has_set_no_limit():
     assert own.get_params() == histogram(l2_regularization=0.3).get_params()
 
 
+@pytest.mark.parametrize(("make", "usual"), [(lightgbm, 10.0), (xgboost, 10.0 / 3.0)])
+def test_the_limit_of_leaves_lets_a_tree_move_log_odds_by_one(make, usual):
+    def limit(model):
+        return prepared(model, booster_of(model), 100).max_delta_step
+
+    assert limit(make()) == pytest.approx(usual)
+    assert limit(make(learning_rate=0.02)) == pytest.approx(50.0)
+    assert limit(make(max_delta_step=0.7)) == 0.7
+
+
 def test_many_rows_get_half_as_many_trees_again():
     assert prepared(histogram(), booster_of(histogram()), _boosters.MANY_ROWS - 1).max_iter == 12
     assert prepared(histogram(), booster_of(histogram()), _boosters.MANY_ROWS).max_iter == 18
@@ -163,7 +173,7 @@ def test_the_first_tree_does_not_overshoot_with_one_positive_in_hundreds():
     model = MeasureMaximizer(lightgbm(), "gmean", cv=3).fit(X[learned], y[learned])
     first_tree = [np.ptp(one.predict(X, raw_score=True, num_iteration=1)) for one in (loose, *model.estimators_)]
     assert first_tree[0] > 2.0  # from the log odds of one in hundreds to those of one in twenty, by one tree
-    assert max(first_tree[1:]) < 0.41  # 0.1, the learning rate, times 2 on each side
+    assert max(first_tree[1:]) < 1.5  # it moves log odds by 1 up at most, and down by far less
     assert model.score(X[6_000:], y[6_000:]) > 0.8
 
 

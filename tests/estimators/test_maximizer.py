@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from joblib import parallel_config
+from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -16,6 +17,7 @@ from sklearn.model_selection import (
     GroupKFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
+    StratifiedKFold,
     TunedThresholdClassifierCV,
     cross_val_score,
 )
@@ -26,7 +28,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from ratewise import MeasureMaximizer
-from ratewise.estimators._crossfit import cost_weights_at
+from ratewise.estimators._crossfit import cost_weights_at, make_folds
 from ratewise.measures import Rates, get_measure
 from ratewise.solvers.certify import rates_interval
 
@@ -284,6 +286,43 @@ def test_rows_of_a_group_stay_together(small, seen):
         learned = {group_of[row] for row in fit["rows"]}
         assert sum(np.isin(groups, list(learned))) == fit["rows"].size
     MeasureMaximizer(Recorder(), cv=GroupKFold(3)).fit(X, y, groups=groups)
+
+
+def as_arrays(X):
+    return X
+
+
+def as_sparse(X):
+    return sparse.csr_array(X)
+
+
+def as_pandas(X):
+    return pytest.importorskip("pandas").DataFrame(X)
+
+
+def as_polars(X):
+    return pytest.importorskip("polars").DataFrame(X, orient="row")
+
+
+@pytest.mark.parametrize("table", [as_arrays, as_sparse, as_pandas, as_polars])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
+def test_equal_rows_share_a_fold(table, dtype):
+    rng = np.random.default_rng(0)
+    distinct = rng.integers(-1000, 1000, (200, 3)).astype(dtype)
+    which = rng.permutation(np.repeat(np.arange(200), 3))
+    folds = make_folds(4, table(distinct[which]), which % 5 == 0, None)
+    assert sorted(np.concatenate([held for _, held in folds])) == list(range(600))
+    for train, held in folds:
+        assert not set(which[train]) & set(which[held])
+        assert np.mean(which[held] % 5 == 0) == pytest.approx(0.2, abs=0.02)
+
+
+def test_rows_that_all_differ_are_split_as_scikit_learn_does(small):
+    X, y = small
+    theirs = StratifiedKFold(5).split(X, y)
+    for (train, held), (other_train, other_held) in zip(make_folds(None, X, y, None), theirs, strict=True):
+        np.testing.assert_array_equal(train, other_train)
+        np.testing.assert_array_equal(held, other_held)
 
 
 def test_other_parameters_of_fit_reach_the_learner_cut_to_its_rows(small, seen):

@@ -29,7 +29,7 @@ def test_before_a_fit_there_is_the_diagram_alone():
 def test_a_fitted_estimator_shows_measure_rates_threshold_and_a_picture(fitted):
     for shown in (fitted._repr_html_(), fitted._repr_mimebundle_()["text/html"]):
         assert "sk-" in shown
-        assert "GMean()" in shown
+        assert "gmean" in shown
         assert f"{fitted.rates_.tpr:.3f}" in shown
         assert f"{-fitted.intercept_[0]:.4g}" in shown
     ElementTree.fromstring(card_of(fitted))  # well formed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import norm
+from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
@@ -68,6 +69,13 @@ def test_many_classes_share_out_one():
     assert log_loss(y[1500:], shares) < 1.1 * best
     with pytest.raises(AttributeError, match="the highest score wins"):
         model.decision_threshold_  # noqa: B018
+
+
+def test_rows_that_were_learned_by_heart_do_not_tell_how_sure_to_be_of_many_classes():
+    """As many columns as rows: training rows are all right, new ones hardly better than guessed."""
+    X, y = make_classification(1_300, 300, n_informative=10, n_classes=4, random_state=0)
+    model = MeasureClassifier("f1", random_state=0).fit(X[:300], y[:300])
+    assert log_loss(y[300:], model.predict_proba(X[300:])) < 1.05 * np.log(4)
 
 
 def test_labels_have_a_column_each():

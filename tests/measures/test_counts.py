@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -136,3 +138,12 @@ def test_a_larger_normal_draws_a_larger_count():
     low, high = drawn_counts(Confusion(20, 5, 8, 70), np.array([[-1000] * 4, [1000] * 4]))
     assert (low < [20, 5, 8, 70]).all()
     assert (high > [20, 5, 8, 70]).all()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1))
+def test_precision_from_rates_is_that_of_the_labels(pairs):
+    truth, predicted = np.array(pairs).T
+    expected = truth[predicted].mean() if predicted.any() else 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a class may be missing
+        assert rates_from_labels(truth, predicted, pos_label=True).precision == pytest.approx(expected)

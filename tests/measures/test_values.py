@@ -31,9 +31,11 @@ from ratewise.measures import (
     HMean,
     Jaccard,
     PseudoLinear,
+    RecallAtPrecision,
     TPRAtFPR,
     TPRAtTNR,
     get_measure,
+    measure_name,
     measure_names,
     rates_from_labels,
 )
@@ -438,3 +440,13 @@ def test_one_rate_may_be_a_number_and_the_other_a_list():
     expected = [measure.value(0.5, tnr, 0.2) for tnr in (0.25, 0.75)]
     assert measure.value(0.5, [0.25, 0.75], 0.2) == pytest.approx(expected)
     assert measure.value([0.5, 0.5], 0.25, 0.2) == pytest.approx([expected[0]] * 2)
+
+
+@pytest.mark.parametrize("name", [*measure_names(), "f3", "f0.25", "recall-at-precision-0.95", "tpr-at-fpr-0.001"])
+def test_a_measure_is_found_again_by_its_name(name):
+    assert measure_name(get_measure(name)) == name
+
+
+def test_a_measure_without_a_name_goes_by_its_label():
+    measure = RecallAtPrecision(0.8, penalty=3.0)
+    assert measure_name(measure) == measure.label

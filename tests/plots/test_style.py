@@ -8,9 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from ratewise.measures import FBeta, GMean
 from ratewise.plots import ComparisonDisplay, HistoryDisplay, RatesPlaneDisplay, ThresholdDisplay
-from ratewise.plots._style import measure_name
 
 Y = np.array([0, 1, 0, 1])
 SCORES = np.array([0.1, 0.2, 0.3, 0.4])
@@ -52,9 +50,3 @@ def test_legends_lie_below_the_axes_and_inside_the_figure(draw, font_size):
         assert 0 <= box.y0 < box.y1 <= label.y0
         assert 0 <= box.x0 < box.x1 <= display.figure_.bbox.width
     assert not any(one.overlaps(other) for k, one in enumerate(boxes) for other in boxes[:k])
-
-
-def test_measures_are_called_by_their_registry_names():
-    assert measure_name(GMean()) == "gmean"
-    assert measure_name(FBeta(2.0)) == "f2"
-    assert measure_name(FBeta(3.0)) == "FBeta(beta=3.0)"

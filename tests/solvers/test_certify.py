@@ -25,10 +25,12 @@ from ratewise.measures import (
 )
 from ratewise.solvers.base import Scores
 from ratewise.solvers.certify import (
+    ModelShift,
     bound_message,
     certified_threshold,
     decide,
     lower_bound,
+    moved,
     points_of_groups,
     rates_interval,
 )
@@ -268,6 +270,36 @@ def test_rates_of_the_training_rows_are_taken_for_too_high():
     assert trained.tpr[0] < fresh.tpr[0]
     assert trained.tpr[1] < fresh.tpr[1]
     assert trained.value[1] < fresh.value[1]
+
+
+def test_out_of_fold_rates_are_moved_to_the_model_returned():
+    """The mean of five models calls 0.02 more of the negatives right than they do, on the rows they learned."""
+    rates, points = Rates(0.8, 0.9, 0.1), (500.0, 4_500.0)
+    shift = ModelShift((0.0, 0.02), (0.85, 0.9), (0.0, 0.0), 5)
+    plain, found = rates_interval(rates, FBeta(), points), rates_interval(rates, FBeta(), points, shift=shift)
+    assert moved(rates, shift) == Rates(0.8, pytest.approx(0.92), 0.1)
+    assert found.tnr[0] < 0.92 < found.tnr[1]
+    assert plain.tnr[1] < found.tnr[1]
+    # Models of four fifths of the rows may be worse than one of all: by up to a fifth of the flattery.
+    assert found.tpr == (plain.tpr[0], pytest.approx(plain.tpr[1] + 0.05 / 5))
+    wider = rates_interval(rates, FBeta(), points, shift=shift._replace(variance=(0.5, 0.5)))
+    assert wider.tpr[0] < found.tpr[0] < found.tpr[1] < wider.tpr[1]
+    assert wider.value[0] < found.value[0] < found.value[1] < wider.value[1]
+
+
+def test_rates_that_are_moved_stay_rates():
+    shift = ModelShift((0.5, -1.5), (1.0, 1.0), (0.1, 0.1), 2)
+    assert moved(Rates(0.9, 0.8, 0.1), shift) == Rates(1.0, 0.0, 0.1)
+    found = rates_interval(Rates(0.9, 0.8, 0.1), FBeta(), (50.0, 90.0), shift=shift)
+    assert 0.0 <= min(found.tpr + found.tnr) <= max(found.tpr + found.tnr) <= 1.0
+
+
+def test_a_precision_that_dips_at_few_calls_is_certified_at_more():
+    """60 hits, then 20 false alarms, then 400 hits: 0.75 at 80 calls, 0.96 at 480."""
+    y = np.concatenate([np.ones(60), np.zeros(20), np.ones(400), np.zeros(5_000)]).astype(bool)
+    found = certify(-np.arange(y.size, dtype=float), y, RecallAtPrecision(0.8, confidence=0.9))
+    assert found.kept
+    assert found.rates.tpr > 0.9
 
 
 def test_a_decision_holds_the_probabilities_of_its_scores():

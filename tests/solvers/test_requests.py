@@ -13,7 +13,8 @@ from scipy import sparse
 from ratewise import solvers
 from ratewise.measures import FBeta, FunctionMeasure, GMean, MinRate, QMean, TPRAtTNR
 from ratewise.solvers import Amp, Learn, LinearModel, Sharpen, Spade, Stamp, Task, WeightedLogistic, get_solver
-from ratewise.solvers.base import CountRates, Evaluate, History, Maximize, MeanRewards, Request
+from ratewise.solvers.base import CompareCentroids, CountRates, Evaluate, History, Maximize, MeanRewards, Request
+from ratewise.solvers.centroids import ShrunkenCentroids
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.solvers.sharpen import SharpenedRun
 from ratewise.training.plain_data import pack, unpack
@@ -30,6 +31,7 @@ SOLVERS = [
     Amp(level="reward", radius=0.5),
     WeightedLogistic(1.0, passes=3),
     PenalizedLogistic(0.5, 0.1),
+    ShrunkenCentroids(),
 ]
 STARTS = [WeightedLogistic(0.5, 2), Spade(passes=2), Stamp(passes=2), Amp(passes=3), PenalizedLogistic()]
 
@@ -135,7 +137,7 @@ def test_every_request_is_made_by_some_run():
     for start, solver, measure in (case.values for case in CASES):
         rows = rows_of()
         made |= {type(request) for request in drive(start(solver, rows, measure), rows)[1]}
-    assert made == set(get_args(Request)) == {Learn, Evaluate, CountRates, MeanRewards, Maximize}
+    assert made == set(get_args(Request)) == {Learn, Evaluate, CountRates, MeanRewards, Maximize, CompareCentroids}
 
 
 def state_of(request):

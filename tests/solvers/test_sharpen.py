@@ -175,3 +175,23 @@ def test_points_weigh_what_the_slopes_of_the_measure_say_also_where_one_is_small
     slopes = measure.slopes(*rates)
     assert positive / negative == pytest.approx(slopes[0] / 0.2 / (slopes[1] / 0.8))
     assert max(positive, negative) == 1.0
+
+
+def test_a_precision_that_no_cut_of_the_start_keeps_is_learned_for_all_the_same():
+    """A few negatives lie beyond the positives, so the start's highest scores are theirs.
+
+    Hardly a cut of it keeps the precision: the best predicts next to nothing positive, where there is little to
+    learn from.
+    """
+    rng = np.random.default_rng(0)
+    n = 8_000
+    positive = rng.random(n) < 0.05
+    X = rng.standard_normal((n, 2))
+    X[positive, 0] += 4.0
+    beyond = ~positive & (rng.random(n) < 0.02)
+    X[beyond] += [12.0, 8.0]
+    rows, leverage = rows_of(X, np.where(positive, 1.0, -1.0))
+    measure = get_measure("recall-at-precision-0.9")
+    start, *_, last = candidates_of(rows, leverage, measure, passes=16)
+    assert best_threshold(rows.scores(*start.model), rows.signed_weights, measure, caution=None).rates.tpr < 0.02
+    assert best_threshold(rows.scores(*last.model), rows.signed_weights, measure, caution=None).rates.tpr > 0.2

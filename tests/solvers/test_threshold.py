@@ -331,6 +331,20 @@ def test_a_better_cut_far_away_is_left_alone_whatever_the_tied_rows():
     assert abs(threshold - 1.5) <= 0.03 * scores.std()
 
 
+@quick
+@given(points, st.floats(-4.0, 4.0))
+def test_the_cut_taken_beside_tied_rows_is_the_best_of_those_near_by(rows, threshold):
+    scores, signed = columns(rows)
+    cuts = Cuts(scores, signed, MinRate(), caution=None)
+    thresholds = cuts.thresholds(np.arange(cuts.values.size))[::-1]
+    reach = threshold_module._NEAR * scores.std()
+    first = max(np.searchsorted(thresholds, threshold - reach) - 1, 0)
+    near = slice(first, np.searchsorted(thresholds, threshold + reach) + 1)
+    best = max(cuts.values[::-1][near], default=-np.inf)
+    found = MinRate().value(*rates_at(scores, signed, beside_tied_rows(threshold, scores, signed, MinRate(), 0.0)))
+    assert found == pytest.approx(max(best, MinRate().value(*rates_at(scores, signed, threshold))))
+
+
 def test_a_quick_threshold_of_many_scores_is_nearly_the_best():
     rng = np.random.default_rng(0)
     signs = np.where(rng.random(60_000) < 0.05, 1.0, -1.0)

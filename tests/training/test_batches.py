@@ -9,17 +9,19 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import ttest_ind
 from sklearn.linear_model import LogisticRegression
 
 from ratewise import MeasureClassifier
 from ratewise.measures import FBeta, GMean
 from ratewise.solvers import LinearModel, Task
 from ratewise.solvers.batch import BatchRun
+from ratewise.solvers.centroids import ShrunkenCentroids
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.training.memory import ArraySource, folds_of_rows
 from ratewise.training.selection import SelectionPlan, batch_starts
 from ratewise.training.source import ALL_ROWS, Statistics
-from ratewise.training.trainer import _beside_common_rows
+from ratewise.training.trainer import _beside_common_rows, is_wide
 
 
 def a_problem(n=600, d=5, seed=0):
@@ -28,7 +30,7 @@ def a_problem(n=600, d=5, seed=0):
     return X, X[:, 0] - X[:, 1] + rng.standard_normal(n) > 1.5
 
 
-def trained(starts, X, positive, *, wanted=None, rounds=2):
+def trained(starts, X, positive, *, wanted=None, rounds=(1, 2)):
     source = ArraySource(X, np.where(positive, 1.0, -1.0), np.random.default_rng(0))
     transform = source.transform(standardize=True, whiten=False)
     rows = source.transformed(transform, 5)
@@ -42,7 +44,7 @@ def test_a_penalized_start_is_scikit_learns_solution(of, C):
     X, positive = a_problem()
     X /= X.std(axis=0) if of is np.asarray else np.sqrt((X * X).mean(axis=0))
     X -= X.mean(axis=0) if of is np.asarray else 0.0
-    (candidate,) = trained([PenalizedLogistic(0.0, C)], of(X), positive, rounds=0).candidates
+    (candidate,) = trained([PenalizedLogistic(0.0, C)], of(X), positive, rounds=()).candidates
     theirs = LogisticRegression(C=C, tol=1e-8).fit(X, positive)
     assert candidate.model.weights == pytest.approx(theirs.coef_[0], abs=0.02)
     assert candidate.model.intercept == pytest.approx(theirs.intercept_[0], abs=0.02)
@@ -60,15 +62,64 @@ def test_only_the_wanted_stages_are_made_and_as_they_would_be_among_all():
     assert trained(starts, X, positive, wanted=()).finished
 
 
-def test_the_start_to_sharpen_from_suits_the_measure():
-    assert batch_starts(FBeta(), 0.1)[-1] == PenalizedLogistic(0.0, 3.0)
-    assert batch_starts(GMean(), 0.1)[-1] == PenalizedLogistic(1.0, 3.0)
+def test_wide_rows_have_a_sparse_start_and_one_that_takes_a_little_of_all():
+    wide = statistics_of(200, 1_000)
+    assert batch_starts(GMean(), wide, wide=True) == [ShrunkenCentroids(), PenalizedLogistic(1.0, 0.003)]
+    assert is_wide(wide)
+    assert not is_wide(statistics_of(200, 999))
+    assert not is_wide(wide._replace(sparse=True))
+
+
+def test_shrunken_centroids_keep_the_columns_in_which_the_classes_differ():
+    rng = np.random.default_rng(0)
+    X, positive = rng.standard_normal((200, 400)), np.arange(200) < 40
+    X[positive, :20] += 2.0
+    (candidate,) = trained([ShrunkenCentroids()], X, positive, rounds=()).candidates
+    weights, intercept = candidate.model
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    centroids = scaled[positive].mean(axis=0), scaled[~positive].mean(axis=0)
+    assert (weights[:20] > 0).all()
+    assert np.count_nonzero(weights) < 25
+    assert intercept == pytest.approx(-0.5 * weights @ (centroids[0] + centroids[1]), abs=1e-4)
+    # By the t statistic of each column, less three.
+    t = ttest_ind(X[positive], X[~positive]).statistic * np.sqrt(200 / 198)
+    kept = np.maximum(np.abs(t) - 3.0, 0.0)
+    np.testing.assert_allclose(np.abs(weights) / np.abs(weights).max() > 0, kept > 0)
+
+
+def test_ten_columns_are_kept_where_the_classes_do_not_differ():
+    rng = np.random.default_rng(0)
+    X, positive = rng.standard_normal((60, 30)), np.arange(60) % 3 == 0
+    (candidate,) = trained([ShrunkenCentroids(50.0)], X, positive, rounds=()).candidates
+    assert np.count_nonzero(candidate.model.weights) == 10
+
+
+def test_a_fit_finds_the_few_columns_of_wide_rows_that_tell():
+    rng = np.random.default_rng(0)
+    y = rng.random(1_200) < 0.2
+    X = rng.standard_normal((1_200, 1_000)).astype(np.float32)
+    X[y, :10] += 1.0
+    classifier = MeasureClassifier("gmean", random_state=0).fit(X[:200], y[:200])
+    assert classifier.stages_ == (ShrunkenCentroids().label,)
+    assert isinstance(classifier.solver_, ShrunkenCentroids)
+    assert classifier.score(X[200:], y[200:]) > 0.8
 
 
 def statistics_of(rows, columns=5, share=0.1, *, in_memory=True):
     positive = round(share * rows)
     weights = float(positive), float(rows - positive)
     return Statistics(rows, positive, *weights, weights, columns, rows * columns, False, None, in_memory)
+
+
+def test_the_start_to_sharpen_from_suits_the_measure():
+    few = statistics_of(900)
+    assert batch_starts(FBeta(), few)[-1] == PenalizedLogistic(0.0, 3.0)
+    assert batch_starts(GMean(), few)[-1] == PenalizedLogistic(1.0, 3.0)
+
+
+def test_only_scarce_points_are_penalized_strongly():
+    assert {start.C for start in batch_starts(GMean(), statistics_of(900))} == {0.003, 3.0}
+    assert {start.C for start in batch_starts(GMean(), statistics_of(9000))} == {3.0}
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.solvers.state import NOTHING_SEEN, Summary, summarize
+from ratewise.solvers.state import NOTHING_SEEN, LinearModel, Summary, summarize
+from ratewise.solvers.threshold import rates_at
 from ratewise.training import rows as rows_module
-from ratewise.training.rows import ArrayRows, ShuffledBlocks
+from ratewise.training.rows import ArrayRows, ShuffledBlocks, model_shift
+from ratewise.training.source import curvature_is_cheap
 from ratewise.transforms import Standardizer, Whitener
 
 quick = settings(deadline=None, max_examples=60)
@@ -353,14 +355,15 @@ def weighted_rows(kind, n=700, seed=4):
     return rows, rows.X.toarray() if kind == "sparse" else rows.X
 
 
-def test_products_of_rows_are_those_of_their_parts_with_an_entry_of_one_added():
+def test_few_rows_are_one_matrix_with_an_entry_of_one_added():
     whole, dense = weighted_rows("dense")
     rows = whole.part((20, 200), (300, 650))
     values = np.linspace(0.1, 2.0, rows.n_points)
     with_one = np.column_stack([dense, np.ones(700)])[np.r_[20:200, 300:650]].astype(np.float64)
-    expected = (with_one * values[:, None]).T @ with_one
-    np.testing.assert_allclose(rows.weighted_products(values), expected, rtol=1e-4, atol=1e-3)
-    np.testing.assert_allclose(rows.weighted_sum(values), expected[-1, :-1], rtol=1e-4, atol=1e-3)
+    matrix, transpose = rows.with_ones
+    np.testing.assert_allclose(matrix, with_one, rtol=1e-6)
+    np.testing.assert_allclose(transpose, with_one.T, rtol=1e-6)
+    np.testing.assert_allclose(rows.weighted_sum(values), values @ with_one[:, :-1], rtol=1e-4, atol=1e-3)
 
 
 def test_a_share_is_of_the_weight_of_the_rows_own_class():
@@ -413,14 +416,10 @@ def test_rows_of_more_than_the_limit_pull_in_proportion_less(kind, mean):
     assert (expected != rows.signed_weights).any()
 
 
-def test_products_are_cheap_for_dense_rows_of_up_to_128_columns():
-    def rows(n_columns, of=np.asarray):
-        X = of(np.ones((3, n_columns)))
-        return ArrayRows(X, np.ones(3), Standardizer(n_columns, active=False), np.random.default_rng(0))
-
-    assert rows(128).curvature_is_cheap
-    assert not rows(129).curvature_is_cheap
-    assert not rows(5, sparse.csr_matrix).curvature_is_cheap
+def test_curvature_is_cheap_for_dense_rows_of_up_to_128_columns():
+    assert curvature_is_cheap(128, sparse=False)
+    assert not curvature_is_cheap(129, sparse=False)
+    assert not curvature_is_cheap(5, sparse=True)
 
 
 def test_the_usual_entry_is_that_of_entries_which_are_not_zero():
@@ -446,3 +445,34 @@ def test_rows_in_another_order_keep_weights_pulls_and_groups():
     assert other.n_groups == 10
     (before,), (after,) = rows.take(40), other.take(40)
     assert after.signed_weights.tolist() == before.signed_weights[order].tolist()
+
+
+def test_a_model_is_compared_with_those_of_the_folds_on_the_rows_that_they_learned():
+    """Rows 0 to 7, two folds of four; the later half is positive, and a model calls what lies above its cut."""
+    X, signed = np.arange(8.0)[:, None], np.where(np.arange(8) < 4, -1.0, 1.0)
+    rows = ArrayRows(X, signed, Standardizer(1, active=False), np.random.default_rng(0))
+    numbers = rows.X[:, 0]
+    order = np.argsort(numbers % 2, kind="stable")  # even rows are the first fold, odd ones the second
+    rows = rows.reordered(order, np.random.default_rng(0))
+    parts = [rows.part((0, 4)), rows.part((4, 8))]
+    cut_at = [LinearModel(np.array([1.0]), -cut) for cut in (1.5, 5.5, 3.5)]  # of the two folds, and their mean
+    found = model_shift(parts, cut_at[2], cut_at[:2], 0.0, 2)
+    # The first has learned the odd rows: it finds 5 and 7, and passes 1 but not 3. The second has learned the even
+    # rows: it finds 6 but not 4, and passes 0 and 2. The mean parts the classes.
+    assert found.of_training == pytest.approx((0.75, 0.75))
+    assert found.rates == pytest.approx((0.25, 0.25))
+    # A positive is learned right three times in four: own - learned is 0, 0, 0, 1; out-of-fold 1, 1, 0, 1.
+    assert found.variance[0] == pytest.approx(3 / 16 + 2 * 1 / 16)
+    assert found.folds == 2
+
+
+def test_models_that_are_equal_have_no_shift():
+    rng = np.random.default_rng(0)
+    X, signed = rng.standard_normal((60, 3)), rng.choice([-1.0, 2.0], 60)
+    rows = ArrayRows(X, signed, Standardizer(3, active=False), rng)
+    model = LinearModel(np.array([1.0, -1.0, 0.5]), 0.1)
+    found = model_shift([rows.part((0, 20)), rows.part((20, 60))] * 2, model, [model] * 4, 0.3, 2)
+    assert found.rates == (0.0, 0.0)
+    assert found.variance == pytest.approx((0.0, 0.0))
+    expected = rates_at(rows.scores(*model), rows.signed_weights, 0.3)
+    assert found.of_training == pytest.approx(expected[:2])

@@ -198,9 +198,9 @@ def test_the_more_rows_are_learned_from_at_once_the_fewer_folds(rows, folds):
 
 
 def test_starts_of_few_rows_end_with_the_class_weights_nearest_to_the_measures_own():
-    by_f1 = [(start.exponent, start.C) for start in batch_starts(FBeta(), 0.1)]
+    by_f1 = [(start.exponent, start.C) for start in batch_starts(FBeta(), statistics_of(900))]
     assert by_f1 == [(1.0, 0.003), (1.0, 3.0), (0.0, 0.003), (0.0, 3.0)]
-    by_bound = [start.exponent for start in batch_starts(TPRAtTNR(0.9), 0.1)]
+    by_bound = [start.exponent for start in batch_starts(TPRAtTNR(0.9), statistics_of(900))]
     assert sorted(by_bound[:4]) == [0.0, 0.0, 1.0, 1.0]
     assert by_bound[4:] == [0.5, 0.5]
 

@@ -6,7 +6,6 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..estimators._rows import Columns, validate_rows
 from ..estimators._targets import checked_labels, positive_label, training_set
 from ..measures import Measure, get_measure
 from ..solvers import LinearModel, best_threshold, rates_at
+from ..solvers.base import require_number
 from ..training.rows import ArrayRows
 
 OnCheckpoint = Callable[[float, NDArray[np.float64], float], None]
@@ -143,8 +143,12 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         threshold = getattr(self, "threshold", "tune")
         if threshold not in ("tune", "zero"):
             raise ValueError(f"threshold must be 'tune' or 'zero'; got {threshold!r}.")
-        fraction = getattr(self, "validation_fraction", 0.0)
-        require_number("validation_fraction", fraction, low=0, high=1, at_low=True)
+        self._require("validation_fraction", low=0, high=1, at_low=True)
+
+    def _require(self, *names: str, **bounds: Any) -> None:
+        """Refuse parameters that are no numbers within these bounds."""
+        for name in names:
+            require_number(name, getattr(self, name), type(self).__name__, **bounds)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to rows X and labels y."""
@@ -226,20 +230,7 @@ def linear_model(vector: NDArray[np.float64]) -> LinearModel:
     return LinearModel(np.array(vector[:-1], dtype=np.float64), float(vector[-1]))
 
 
-def require_number(
-    name: str, value: Any, *, low: float, high: float = np.inf, whole: bool = False, at_low: bool = False
-) -> None:
-    """Refuse anything but a number above ``low`` (or equal to it, with ``at_low``) and below ``high``."""
-    kind = "a whole number" if whole else "a number"
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else float("nan")
-    high_enough = number > low or (at_low and number == low)
-    if not high_enough or not number < high or (whole and number != int(number)):
-        bound = f"of {low:g} or more" if at_low else f"above {low:g}"
-        below = f" and below {high:g}" if high < np.inf else ""
-        raise ValueError(f"{name} must be {kind} {bound}{below}; got {value!r}.")
-
-
-def candidates(name: str, value: Any, grid: tuple[float, ...]) -> tuple[float, ...]:
+def candidates(name: str, value: Any, grid: tuple[float, ...], owner: Any) -> tuple[float, ...]:
     """Return the values to try, smallest first, for a parameter that is "tune", a number or several."""
     if isinstance(value, str):
         if value != "tune":
@@ -249,5 +240,5 @@ def candidates(name: str, value: Any, grid: tuple[float, ...]) -> tuple[float, .
     if not values:
         raise ValueError(f"{name} is empty: give at least one value to choose from.")
     for one in values:
-        require_number(name, one, low=0)
+        require_number(name, one, type(owner).__name__, low=0)
     return tuple(sorted(float(one) for one in values))

@@ -14,7 +14,7 @@ from ..rewards import Hinge
 from ..solvers import LinearModel
 from ..solvers.state import kernel_rows
 from .labelling import learn_batches, table_loss_of
-from .linear import Finish, FitContext, LinearBaseline, OnCheckpoint, ThresholdedModel, candidates, require_number
+from .linear import Finish, FitContext, LinearBaseline, OnCheckpoint, ThresholdedModel, candidates
 
 STEP_GRID = (1.0, 1e1, 1e2, 1e3)
 """What ``step="tune"`` chooses from."""
@@ -92,14 +92,14 @@ class OnePMB(LinearBaseline):
         self.on_checkpoint = on_checkpoint
 
     def _check_parameters(self) -> None:
-        candidates("step", self.step, STEP_GRID)
-        require_number("buffer", self.buffer, low=2, whole=True, at_low=True)
-        require_number("passes", self.passes, low=1, whole=True, at_low=True)
-        require_number("radius", self.radius, low=0)
+        candidates("step", self.step, STEP_GRID, self)
+        self._require("buffer", low=2, whole=True, at_low=True)
+        self._require("passes", low=1, whole=True, at_low=True)
+        self._require("radius", low=0)
         self._check_validation()
 
     def _learn(self, context: FitContext) -> ThresholdedModel:
-        steps = candidates("step", self.step, STEP_GRID)
+        steps = candidates("step", self.step, STEP_GRID, self)
         if len(steps) == 1 and self.threshold == "zero":  # nothing to choose, so no validation rows
             context = context._replace(learning=context.stream)
         best, self.step_ = context.best_of(steps, self.threshold, partial(self._run, context))

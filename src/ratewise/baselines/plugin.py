@@ -21,7 +21,6 @@ from .linear import (
     OnCheckpoint,
     ThresholdedModel,
     linear_model,
-    require_number,
 )
 
 
@@ -84,9 +83,8 @@ class LogisticBaseline(LinearBaseline):
         return self._fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
-        require_number("C", self.C, low=0)
-        require_number("tol", self.tol, low=0)
-        require_number("max_iter", self.max_iter, low=1, whole=True, at_low=True)
+        self._require("C", "tol", low=0)
+        self._require("max_iter", low=1, whole=True, at_low=True)
 
     def _learn(self, context: FitContext) -> ThresholdedModel:
         self.n_iter_ = 0

@@ -20,7 +20,6 @@ from .linear import (
     ThresholdedModel,
     candidates,
     linear_model,
-    require_number,
 )
 
 C_GRID = (1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5)
@@ -117,15 +116,15 @@ class SVMPerf(LinearBaseline):
         self.on_checkpoint = on_checkpoint
 
     def _check_parameters(self) -> None:
-        candidates("C", self.C, C_GRID)
-        require_number("epsilon", self.epsilon, low=0)
-        require_number("max_planes", self.max_planes, low=1, whole=True, at_low=True)
+        candidates("C", self.C, C_GRID, self)
+        self._require("epsilon", low=0)
+        self._require("max_planes", low=1, whole=True, at_low=True)
         if self.max_seconds is not None:
-            require_number("max_seconds", self.max_seconds, low=0)
+            self._require("max_seconds", low=0)
         self._check_validation()
 
     def _learn(self, context: FitContext) -> ThresholdedModel:
-        values = candidates("C", self.C, C_GRID)
+        values = candidates("C", self.C, C_GRID, self)
         if len(values) == 1 and self.threshold == "zero":  # nothing to choose, so no validation rows
             context = context._replace(learning=context.stream)
         refits = self.refit and context.learning is not context.stream

@@ -17,15 +17,11 @@ from ..solvers.threshold import best_threshold, quick_threshold, rates_at
 _LARGEST_STEP = 4.0
 
 
-# From so many rows on the search by a histogram of the scores is quicker than sorting them.
-_MANY_ROWS = 30_000
-
-
 def _best_value(positives: NDArray[np.float64], negatives: NDArray[np.float64], measure: Measure) -> float:
     """Return the best value of all cuts, for measures that never fall when a rate rises.
 
     Of them the best cut lies right below the score of a positive, or above all scores. Every tree is evaluated,
-    and this takes a third of the time that a search for the threshold takes.
+    and this takes at most half of the time that a search for the threshold takes.
     """
     scores = np.sort(positives)[::-1]
     alarms = negatives.size - np.searchsorted(np.sort(negatives), scores, side="left")
@@ -176,7 +172,7 @@ class MeasureMetric:
         if self.threshold is not None:
             return float(self.measure.value(*rates_at(rows.scores, rows.signed_weights(), self.threshold)))
         simple = rows.weights is None and self.measure.monotone and not self.measure.constraints(0.5)
-        if simple and rows.scores.size < _MANY_ROWS:
+        if simple:
             return _best_value(rows.scores[rows.positive], rows.scores[~rows.positive], self.measure)
         return best_threshold(rows.scores, rows.signed_weights(), self.measure).value
 

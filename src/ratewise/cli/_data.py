@@ -148,11 +148,6 @@ def load_two_class(path: str) -> Any:
     return model
 
 
-def positive_class(model: Any) -> Any:
-    """Return the label of the positive class."""
-    return model.classes_[1] if model.pos_label is None else model.pos_label
-
-
 @contextlib.contextmanager
 def written(path: str) -> Iterator[BinaryIO]:
     """Open a file that is there whole or not at all, or standard output."""
@@ -166,9 +161,11 @@ def written(path: str) -> Iterator[BinaryIO]:
 
 def interval_words(model: Any) -> str | None:
     """Return between what a model's rates lie on new rows; None for a model that does not know."""
+    from ..measures import measure_name
+
     found = getattr(model, "rates_interval_", None)
     if found is None:
         return None
-    ends = {"TPR": found.tpr, "TNR": found.tnr, model.measure_.label: found.value}
+    ends = {"TPR": found.tpr, "TNR": found.tnr, measure_name(model.measure_): found.value}
     said = ", ".join(f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in ends.items())
     return f"{said} ({found.confidence:.0%} intervals)"

@@ -50,10 +50,11 @@ def evaluate(
 
 
 def _count(classifier: Any, stream: Any, meter: Meter, *, weighted: bool) -> Any:
+    from ..estimators._targets import positive_label
     from ..measures.counts import Tally
-    from ._data import positive_class, scores_of, windows_with_progress
+    from ._data import scores_of, windows_with_progress
 
-    positive = positive_class(classifier)
+    positive = positive_label(classifier.classes_, classifier.pos_label)
     second_is_positive = positive == classifier.classes_[1]
     tally = Tally(weighted=weighted)
 
@@ -134,10 +135,10 @@ def _contradicted(classifier: Any, found: dict[str, Any]) -> list[str]:
 
 
 def _print(classifier: Any, report: dict[str, Any]) -> None:
-    from ._data import positive_class
+    from ..estimators._targets import positive_label
 
     counts = report["confusion"]
-    positive = positive_class(classifier)
+    positive = positive_label(classifier.classes_, classifier.pos_label)
     negative = next(label for label in classifier.classes_ if label != positive)
     positives = (f"is {positive}", counts["true_positives"], counts["false_negatives"])
     negatives = (f"is {negative}", counts["false_positives"], counts["true_negatives"])

@@ -177,6 +177,7 @@ def _say_how_to_resume(place: Path | None) -> None:
 
 
 def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None:
+    from ..measures import measure_name
     from ._data import interval_words
 
     rates = classifier.rates_
@@ -184,7 +185,7 @@ def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None
     survey = getattr(classifier, "survey_", None)
     rows = None if survey is None else int(survey.rows)
     if as_json:
-        found = {"measure": classifier.measure_.label, "value": value, **rates._asdict()}
+        found = {"measure": measure_name(classifier.measure_), "value": value, **rates._asdict()}
         interval = getattr(classifier, "rates_interval_", None)
         found |= {"rates_interval": None if interval is None else interval._asdict()}
         found |= {"constraints_met": bool(classifier.constraints_met_)}
@@ -196,17 +197,28 @@ def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None
     to_stderr = output == "-"
     print_table(
         ("measure", "value", "TPR", "TNR", "positives"),
-        [(classifier.measure_.label, value, rates.tpr, rates.tnr, rates.prevalence)],
+        [(measure_name(classifier.measure_), value, rates.tpr, rates.tnr, rates.prevalence)],
         to_stderr=to_stderr,
     )
     if (words := interval_words(classifier)) is not None:
         click.echo(f"On new rows expect {words}.", err=to_stderr)
     if survey is not None:
+        _warn_of_a_common_positive(classifier, survey)
         _warn(survey)
     counted = f"{rows:,} rows, " if rows is not None else ""
     where = "standard output" if to_stderr else output
     columns = f"{classifier.n_features_in_:,} columns"
     click.echo(f"Learned from {counted}{columns} in {seconds:.1f} s; saved in {where}.", err=to_stderr)
+
+
+def _warn_of_a_common_positive(classifier: Any, survey: Any) -> None:
+    """Say which class is the positive one where the user did not, and most rows are of it: it may not be meant."""
+    if classifier.pos_label is None and classifier.classes_.size == 2 and not classifier.multilabel_:
+        other, positive = classifier.classes_.tolist()
+        share = survey.label_counts.get(positive, 0) / max(survey.rows, 1)
+        if share > 0.5:
+            text = f"The positive class is {positive}, that of {share:.0%} of the rows. If {other} is meant, "
+            click.echo(printable(f"{text}add --positive {shlex.quote(str(other))}."), err=True)
 
 
 def _warn(survey: Any) -> None:

@@ -36,12 +36,14 @@ def inspect(model: str, top: int, as_json: bool) -> None:
 
 
 def _report(classifier: Any, top: int) -> dict[str, Any]:
-    from ._data import interval_words, positive_class
+    from ..estimators._targets import positive_label
+    from ..measures import measure_name
+    from ._data import interval_words
 
     survey = getattr(classifier, "survey_", None)
-    positive = positive_class(classifier)
+    positive = positive_label(classifier.classes_, classifier.pos_label)
     return {
-        "measure": classifier.measure_.label,
+        "measure": measure_name(classifier.measure_),
         "value": float(classifier.measure_.value(*classifier.rates_)),
         "tpr": classifier.rates_.tpr,
         "tnr": classifier.rates_.tnr,

@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import MeasureClassifier
 from ..estimators._targets import positive_label
 from ..measures import Measure, Rates
+from ..solvers.calibrate import Calibration
 from .inputs import as_matrix, is_dask_array, is_dask_frame
 
 _SHARED = (
@@ -35,6 +37,7 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
     intercept_: NDArray[Any]
     classes_: NDArray[Any]
     measure_: Measure
+    calibration_: NDArray[np.float64]
 
     def to_local(self) -> MeasureClassifier:
         """An ordinary fitted :class:`~ratewise.MeasureClassifier`, to save, evaluate or export."""
@@ -55,6 +58,11 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "coef_")
         return mapped(self._line(), "labels", X) if is_collection(X) else self.to_local().predict(X)
 
+    def predict_proba(self, X: Any) -> Any:
+        """The probability of each class in each row, a column per class; lazily for a dask collection."""
+        check_is_fitted(self, "coef_")
+        return mapped(self._line(), "shares", X) if is_collection(X) else self.to_local().predict_proba(X)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The measure itself, of the predictions for X against y."""
         check_is_fitted(self, "coef_")
@@ -67,7 +75,8 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
 
     def _line(self) -> Line:
         names = getattr(self, "feature_names_in_", None)
-        return Line(self.coef_[0], float(self.intercept_[0]), self.classes_, names)
+        curve = Calibration.of_numbers(self.calibration_[0])
+        return Line(self.coef_[0], float(self.intercept_[0]), self.classes_, names, curve)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -85,6 +94,7 @@ class Line(NamedTuple):
     intercept: float
     classes: NDArray[Any]
     names: NDArray[Any] | None
+    calibration: Calibration
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         if self.names is not None and hasattr(X, "columns"):
@@ -99,20 +109,28 @@ class Line(NamedTuple):
         found: NDArray[Any] = self.classes[(self.scores(X) > 0).astype(np.intp)]
         return found
 
+    def shares(self, X: Any) -> NDArray[np.float64]:
+        second = expit(self.calibration.log_odds(self.scores(X)))
+        return np.column_stack([1.0 - second, second])
+
 
 def is_collection(X: Any) -> bool:
     return is_dask_array(X) or is_dask_frame(X)
 
 
 def mapped(line: Line, method: str, X: Any) -> Any:
-    """A lazy dask array (or Series, of a DataFrame) of scores or labels."""
-    dtype = np.dtype(np.float64) if method == "scores" else line.classes.dtype
+    """A lazy dask array (or Series, of a DataFrame) of scores or labels; of shares, two columns."""
+    dtype = line.classes.dtype if method == "labels" else np.dtype(np.float64)
     if is_dask_array(X):
         if X.ndim != 2 or X.shape[1] != line.coef.size:
             raise ValueError(f"X has {X.shape[-1]} features, but {line.coef.size} were fitted.")
         X = X.rechunk({1: X.shape[1]}) if X.numblocks[1] > 1 else X
+        if method == "shares":
+            chunks, meta = (X.chunks[0], (2,)), np.empty((0, 2), dtype)
+            return X.map_blocks(_of_block, line, method, chunks=chunks, dtype=dtype, name=None, meta=meta)
         return X.map_blocks(_of_block, line, method, drop_axis=1, dtype=dtype, name=None, meta=np.empty(0, dtype))
-    return X.map_partitions(_of_frame, line, method, meta=(method, dtype))
+    columns = dict.fromkeys(line.classes.tolist(), dtype) if method == "shares" else (method, dtype)
+    return X.map_partitions(_of_frame, line, method, meta=columns)
 
 
 def _of_block(X: Any, line: Line, method: str) -> NDArray[Any]:
@@ -123,7 +141,10 @@ def _of_block(X: Any, line: Line, method: str) -> NDArray[Any]:
 def _of_frame(X: Any, line: Line, method: str) -> Any:
     import pandas as pd
 
-    return pd.Series(getattr(line, method)(X), index=X.index, name=method)
+    found = getattr(line, method)(X)
+    if method == "shares":
+        return pd.DataFrame(found, index=X.index, columns=line.classes.tolist())
+    return pd.Series(found, index=X.index, name=method)
 
 
 def rates_of(predicted: Any, y: Any, positive: Any) -> Rates:

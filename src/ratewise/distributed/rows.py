@@ -13,6 +13,7 @@ from ..measures import Measure
 from ..rewards import Reward
 from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores
 from ..solvers.batch import maximize, minimise
+from ..solvers.certify import ModelShift
 from ..solvers.state import LinearModel, Summary
 from ..solvers.threshold import ScoreBins, ScoreHistogram, constrained_ranks
 from ..training import config
@@ -203,6 +204,15 @@ class ShardTrainingRows:
 
     def own_scores(self, model: LinearModel) -> Scores:
         return self.validation_scores([model] * self.n_folds)
+
+    def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
+        """Count what is called in the training rows of each fold; the variance of the difference is left out."""
+        models = [one._replace(intercept=one.intercept - threshold) for one in (model, *of_folds)]
+        asked = [CountPredicted(fold, one) for fold, own in enumerate(models[1:]) for one in (models[0], own)]
+        answers = self._engine.ask(Together(tuple(asked))).answers
+        own, learned = (merge(answers[k::2]).rates() for k in (0, 1))
+        shift = own.tpr - learned.tpr, own.tnr - learned.tnr
+        return ModelShift(shift, (learned.tpr, learned.tnr), (0.0, 0.0), self.n_folds)
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
         """Count all scores in bins; near the best threshold, count in finer bins until few scores are left there,

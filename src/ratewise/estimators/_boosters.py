@@ -25,13 +25,16 @@ class Booster:
     library: ClassVar[str]
     classifier: ClassVar[str]
     trees_parameter: ClassVar[str] = "n_estimators"
-    limits: ClassVar[dict[str, float]] = {}
-    """Settings that limit the values of leaves, used where the user has set no limit.
 
-    A leaf is a Newton step: gradients over curvatures, which are p(1-p) at the log odds that boosting starts from.
-    A leaf with one positive in twenty rows moves them by 0.05/p, which is 30 where one row in 600 is positive. The
-    first tree overshoots, and the later trees mend that.
-    """
+    def limits(self, given: dict[str, Any]) -> dict[str, float]:
+        """Return settings that limit the values of leaves, for where the user has set no limit.
+
+        A leaf is a Newton step: gradients over curvatures, which are p(1-p) at the log odds that boosting starts
+        from. A leaf with one positive in twenty rows moves them by 0.05/p, which is 30 where one row in 600 is
+        positive. The first tree overshoots, and the later trees mend that. So one tree, after its learning rate,
+        moves log odds by 1 at most.
+        """
+        return {}
 
     def trees(self, model: Any) -> int:
         """Return how many trees the model predicts with."""
@@ -58,7 +61,9 @@ class Booster:
 
 class _LightGBM(Booster):
     library, classifier = "lightgbm", "LGBMClassifier"
-    limits: ClassVar[dict[str, float]] = {"max_delta_step": 2.0}
+
+    def limits(self, given: dict[str, Any]) -> dict[str, float]:
+        return {"max_delta_step": 1.0 / (given.get("learning_rate") or 0.1)}
 
     def trees(self, model: Any) -> int:
         return int(model.best_iteration_ or model.booster_.current_iteration())
@@ -69,7 +74,9 @@ class _LightGBM(Booster):
 
 class _XGBoost(Booster):
     library, classifier = "xgboost", "XGBClassifier"
-    limits: ClassVar[dict[str, float]] = {"max_delta_step": 2.0}
+
+    def limits(self, given: dict[str, Any]) -> dict[str, float]:
+        return {"max_delta_step": 1.0 / (given.get("learning_rate") or 0.3)}
 
     def trees(self, model: Any) -> int:
         stopped_early = model.get_xgb_params().get("booster") != "gblinear" and model.early_stopping_rounds
@@ -100,7 +107,9 @@ class _CatBoost(Booster):
 class _HistGradientBoosting(Booster):
     library, classifier = "sklearn.ensemble", "HistGradientBoostingClassifier"
     trees_parameter = "max_iter"
-    limits: ClassVar[dict[str, float]] = {"l2_regularization": 1.0}
+
+    def limits(self, given: dict[str, Any]) -> dict[str, float]:
+        return {"l2_regularization": 1.0}  # it has no limit of its own
 
     def trees(self, model: Any) -> int:
         return int(model.n_iter_)
@@ -132,7 +141,8 @@ def prepared(estimator: Any, booster: Booster, rows: int) -> Any:
     """Return a copy of the estimator: leaves limited if the user has set no limit, more trees if rows are many."""
     last = _last_step(estimator)
     given = last.get_params(deep=False)
-    settings: dict[str, Any] = {name: value for name, value in booster.limits.items() if not given.get(name)}
+    limits = booster.limits(given).items()
+    settings: dict[str, Any] = {name: value for name, value in limits if not given.get(name)}
     if rows >= MANY_ROWS and booster.trees_parameter:
         settings[booster.trees_parameter] = math.ceil(_MORE_TREES * (given.get(booster.trees_parameter) or 100))
     prefix = "" if last is estimator else f"{estimator.steps[-1][0]}__"

@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import (
     GridSearchCV,
+    PredefinedSplit,
     RandomizedSearchCV,
     StratifiedGroupKFold,
     StratifiedKFold,
@@ -31,6 +33,10 @@ from sklearn.utils.validation import _check_method_params, check_consistent_leng
 
 from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure, Rates
 from ..solvers import BestThreshold
+from ..solvers.base import Scores
+from ..solvers.certify import Decision, decide, points_of_groups
+from ..solvers.threshold import effective_points
+from ..training.memory import folds_of_rows
 from ._boosters import booster_of, tree_count
 from ._ensemble import (
     EnsembleMember,
@@ -192,6 +198,18 @@ class CrossFitter:
             kept |= {stages[0], stages[len(stages) // 2], stages[-1]}
         return sorted(kept, key=lambda k: -values[k])
 
+    def decide(self, kept: list[CrossFit], groups: NDArray[np.intp] | None) -> Decision:
+        """Return where the mean vote of these candidates is cut, and what is known of the rates there.
+
+        A row that several folds hold out counts once, and the rows of a group as much as they are worth.
+        """
+        votes = np.mean([one.votes() for one in kept], axis=0)
+        chosen = choose_threshold(0.5, votes, self.signed_weights, self.measure)
+        rows, once = np.unique(self.validation_rows, return_index=True)
+        weights = self.signed_weights[once]
+        points = effective_points(weights) if groups is None else points_of_groups(weights, groups[rows])
+        return decide(Scores(votes, self.signed_weights), self.measure, chosen.threshold, points)
+
     def members_of_folds(self, candidates: list[CrossFit], kept: list[int]) -> list[EnsembleMember]:
         """Return the models of the folds, each with the stages kept."""
         return [
@@ -244,9 +262,14 @@ class CrossFitter:
             found.append(CrossFit(iteration, ratio, cost_weights, models, scores, best, Stage(trees, transform)))
         return found
 
+    @property
+    def staged(self) -> bool:
+        """Whether the candidates are stages of boosting."""
+        return self.response_method == "auto" and booster_of(self.estimator) is not None
+
     def _stages(self, models: list[Any]) -> list[int] | list[None]:
-        booster = booster_of(self.estimator) if self.response_method == "auto" else None
-        if booster is None:
+        booster = booster_of(self.estimator)
+        if booster is None or not self.staged:
             return [None]
         most = max(tree_count(model, booster) for model in models)
         return sorted({math.ceil(most * tenth / _STAGES) for tenth in range(1, _STAGES + 1)})
@@ -296,10 +319,16 @@ def history_table(candidates: list[CrossFit], kept: list[int], prevalence: float
 
 
 def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any) -> list[Fold]:
-    """Return the training and validation rows of each fold, with both classes among the training rows."""
+    """Return the training and validation rows of each fold, with both classes among the training rows.
+
+    Rows of one group are in one fold; without groups, and unless ``cv`` says otherwise, equal rows.
+    """
     if groups is not None:
         check_consistent_length(y, groups)
-    splits = _splitter(cv, y, groups).split(X, y, groups)
+    if isinstance(cv, bool) or (cv is not None and not isinstance(cv, Integral)):
+        splits = check_cv(cv, y=y, classifier=True).split(X, y, groups)
+    else:
+        splits = _own_folds(_FOLDS if cv is None else int(cv), X, y, groups)
     folds = [(np.asarray(train), np.asarray(held)) for train, held in splits]
     classes = np.unique(y)
     for number, (train, _) in enumerate(folds, start=1):
@@ -314,21 +343,40 @@ def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any) -> list[Fold]:
     return folds
 
 
-def _splitter(cv: Any, y: NDArray[Any], groups: Any) -> Any:
-    if isinstance(cv, bool) or (cv is not None and not isinstance(cv, Integral)):
-        return check_cv(cv, y=y, classifier=True)
-    wanted = _FOLDS if cv is None else int(cv)
+def _own_folds(wanted: int, X: Any, y: NDArray[Any], groups: Any) -> Any:
     if wanted < 2:
-        raise ValueError(f"cv must be 2 folds or more, a splitter or an iterable of splits; got {cv!r}.")
-    labels, counts = np.unique(y, return_counts=True)
+        raise ValueError(f"cv must be 2 folds or more, a splitter or an iterable of splits; got {wanted!r}.")
+    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
             f"There is only 1 row of class {labels[counts.argmin()].tolist()!r}: some must be there to "
             "learn from and some to hold out, so at least 2 of each class are needed."
         )
-    if groups is None:
-        return StratifiedKFold(min(wanted, int(counts.min())))
-    return StratifiedGroupKFold(min(wanted, int(counts.min()), np.unique(np.asarray(groups)).size))
+    wanted = min(wanted, int(counts.min()))
+    if groups is not None:
+        most = np.unique(np.asarray(groups)).size
+        return StratifiedGroupKFold(min(wanted, most)).split(X, y, groups)
+    numbers = _rows_as_numbers(X)
+    fold_of_row = None
+    if numbers is not None:
+        fold_of_row = folds_of_rows(numbers, None, codes, wanted, np.random.default_rng(0)).fold_of_row
+    if fold_of_row is None:
+        return StratifiedKFold(wanted).split(np.zeros(y.size), y)
+    return PredefinedSplit(fold_of_row).split()
+
+
+def _rows_as_numbers(X: Any) -> Any:
+    """Return X as rows that can be hashed; None where that would be slow or is unknown."""
+    if hasattr(X, "hash_rows"):  # polars
+        return np.asarray(X.hash_rows())[:, None]
+    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:
+        import pandas
+
+        return pandas.util.hash_pandas_object(X, index=False).to_numpy()[:, None]
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        return None
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 def weight_keyword(estimator: Any) -> str | None:

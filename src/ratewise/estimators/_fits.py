@@ -19,7 +19,7 @@ from scipy.special import logit
 from threadpoolctl import ThreadpoolController
 
 from ..measures import ConstraintWarning, Measure, Rates, RatesInterval, at_prevalence, get_measure
-from ..solvers import Sharpen, get_solver
+from ..solvers import Sharpen, WeightedLogistic, get_solver
 from ..solvers.base import History
 from ..solvers.calibrate import Calibration, stacked
 from ..solvers.state import LinearModel
@@ -43,18 +43,23 @@ from ._targets import (
 )
 
 
-def fit_config(classifier: Any, **more: Any) -> FitConfig:
-    """Return what a classifier's parameters ask of a fit, or raise one sentence on what is wrong with them."""
+def fit_config(classifier: Any, *, online: bool = False, **more: Any) -> FitConfig:
+    """Return what a classifier's parameters ask of a fit, or raise one sentence on what is wrong with them.
+
+    ``online`` is for rows that come one batch at a time: nothing sharpens then.
+    """
     measure = get_measure(classifier.measure)
-    solver = get_solver(classifier.solver, measure)
+    named = None if classifier.solver == "auto" else get_solver(classifier.solver, measure)
     _check(classifier)
     sharpens = classifier.threshold == "tune" if classifier.sharpen == "auto" else bool(classifier.sharpen)
+    # Sharpening starts from logistic regression, whatever the measure.
+    suited = WeightedLogistic() if sharpens and not online else None
     sharpen = classifier.sharpen if isinstance(classifier.sharpen, Sharpen) else Sharpen()
     share = getattr(classifier, "validation_fraction", "auto")
     return FitConfig(
         measure,
-        solver,
-        None if classifier.solver == "auto" else solver,
+        named or suited or get_solver("auto", measure),
+        named,
         sharpen if sharpens else None,
         tune=classifier.threshold == "tune",
         l2=float(classifier.alpha),

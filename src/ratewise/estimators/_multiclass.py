@@ -14,7 +14,7 @@ from ..solvers.certify import bound_message, rates_interval
 from ..solvers.multiclass import MulticlassModel
 from ..training import ArraySource, FitResult
 from ..training.labelled import LabelledRows
-from ..training.multiclass import learn_classes
+from ..training.multiclass import ClassScores, learn_classes
 from ..training.trainer import may_whiten
 from ..transforms import Transform
 from ._fits import Coefficients, FitOptions, Fitted, first_message
@@ -79,20 +79,20 @@ class MulticlassFit:
             selected.stages,
             selected.solver,
             [rates_interval(one, measure, mine, fitted) for one, mine in seen],
-            self._calibration(coef, intercept, rng),
+            class_calibrations(*(selected.validated or self._some_scores(coef, intercept, rng))),
         )
         names = (f"class {label!r}" for label in rows.classes.tolist())
         messages = (bound_message(measure, one, mine) for one, mine in seen)
         return Fitted(rows.classes, result.checked(), first_message(names, messages))
 
-    def _calibration(
+    def _some_scores(
         self, coef: NDArray[np.float64], intercept: NDArray[np.float64], rng: np.random.Generator
-    ) -> NDArray[np.float64]:
-        """Calibrate all classes at once, on a sample of the rows."""
+    ) -> ClassScores:
+        """Score a sample of the rows that were learned from."""
         rows = self.rows
         some = np.sort(rng.permutation(rows.codes.size)[:_CALIBRATED_ROWS])
         scores = np.asarray(rows.X[some] @ coef.T) + intercept
-        return class_calibrations(scores, rows.codes[some], rows.weights[some])
+        return ClassScores(scores, rows.codes[some], rows.weights[some])
 
     def _transform(self, rng: np.random.Generator) -> Transform:
         checked, settings = self.rows.checked, self.options.settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..measures import Measure, Rates
+from ..measures import Measure, Rates, measure_name
 
 _SIDE = 96
 _ROW = '<tr><td style="text-align:left">{}</td><td style="text-align:left">{}</td></tr>'
@@ -31,7 +31,7 @@ def card_of(estimator: Any) -> str:
     if not hasattr(estimator, "rates_"):
         return ""
     measure, rates = estimator.measure_, estimator.rates_
-    facts = {"measure": html.escape(measure.label)}
+    facts = {"measure": html.escape(measure_name(measure))}
     picture = ""
     if isinstance(rates, Rates):
         value = float(measure.value(*rates))

@@ -153,7 +153,8 @@ def _is_encoded(X: Any, encoder: Encoder) -> bool:
 
 
 def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool = True) -> Any:
-    X = plain_matrix(X)
+    if type(X) is not np.ndarray:  # scikit-learn checks those
+        X = plain_matrix(X)
     try:
         checked = validate_data(
             estimator,

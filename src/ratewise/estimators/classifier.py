@@ -236,7 +236,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     @available_if(_solver_streams)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from some more rows, seen once; the first call must name all ``classes``."""
-        settings = fit_config(self)
+        settings = fit_config(self, online=True)
         if is_indicator(y) or getattr(self, "multilabel_", False):
             raise ValueError("partial_fit learns classes, not an indicator matrix of labels: fit does.")
         first = not hasattr(self, "classes_")

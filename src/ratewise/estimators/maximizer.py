@@ -14,11 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..measures import Measure, at_prevalence, get_measure
-from ..solvers.base import Scores
-from ..solvers.certify import decide, points_of_groups
-from ..solvers.threshold import Points, effective_points
 from ._boosters import MANY_ROWS, booster_of, prepared
 from ._crossfit import (
+    CrossFit,
     CrossFitRows,
     CrossFitter,
     bin_columns,
@@ -27,10 +25,10 @@ from ._crossfit import (
     resampling_step,
     weight_keyword,
 )
-from ._ensemble import EnsembleMember, choose_threshold, weighted_mean
+from ._ensemble import EnsembleMember, weighted_mean
 from ._fits import check_prevalence, warn_of_constraints
 from ._notebook import NotebookCard
-from ._targets import group_numbers, positive_label, two_class_targets
+from ._targets import TwoClassTargets, group_numbers, positive_label, two_class_targets
 
 _RESPONSES = ("auto", "decision_function", "predict_proba")
 
@@ -72,7 +70,8 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         The largest number of reweighting iterations. The first has equal class weights. Each fits one model per
         fold. "auto" is 1 for boosting, where more trees do as much as other class weights, and 2 for others.
     cv : int, splitter or iterable, default=None
-        The folds; None for 5, stratified, and by group if ``groups`` are given to ``fit``.
+        The folds; None for 5, stratified. A number of folds keeps the rows of a group together if ``groups`` are
+        given to ``fit``, and else equal rows.
     ensemble : bool, default=True
         Average the votes of the models of all folds (and of all iterations kept). This is better than one model
         fitted again to all rows and takes no longer to fit, but there are up to ``rounds`` models per fold to keep
@@ -170,39 +169,21 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         reported = self._checked_parameters(sample_weight)
         check_prevalence(target_prevalence)
         measure = reported if target_prevalence is None else at_prevalence(reported, float(target_prevalence))
-        rounds = self._rounds()
         (X,) = indexable(X)
         targets = two_class_targets(y, _num_samples(X), sample_weight)
-        positive = positive_label(targets.classes, self.pos_label)
         numbers = group_numbers(groups, targets.y.size)
-        folds = make_folds(self.cv, X, targets.y, groups)
-        booster = booster_of(self.estimator) if self.response_method == "auto" else None
-        estimator = self.estimator if booster is None else prepared(self.estimator, booster, targets.y.size)
-        X_binned = bin_columns(X, self.estimator) if rounds > 1 else X
-        rows = CrossFitRows(X, X_binned, targets.y, positive, targets.weights, params, folds)
-        fitter = CrossFitter(estimator, rows, measure, self.response_method, self.warm_start, self.n_jobs)
-        candidates = fitter.reweight(rounds)
-        kept = fitter.within_noise(candidates)
-        if not self.ensemble:
-            kept = kept[:1]
-        votes = np.mean([candidates[k].votes() for k in kept], axis=0)
-        chosen = choose_threshold(0.5, votes, fitter.signed_weights, measure)
-
-        members = fitter.members_of_folds(candidates, kept) if self.ensemble else []
-        if not members or (targets.y.size < MANY_ROWS and booster is None):
-            # It has the weight of all models of the folds: their errors average out, but it learns from all rows.
-            weight = sum(member.weight for member in members)
-            members.append(fitter.member_of_all_rows(candidates, kept[0], weight=max(weight, 1)))
+        fitter = self._cross_fitter(X, targets, groups, measure, params)
+        candidates = fitter.reweight(self._rounds())
+        kept = fitter.within_noise(candidates)[: None if self.ensemble else 1]
+        members = self._members_of(fitter, candidates, kept)
+        decision = fitter.decide([candidates[k] for k in kept], numbers)
         self._store(members)
-        points = _effective_points(fitter, numbers)
-        decision = decide(Scores(votes, fitter.signed_weights), measure, chosen.threshold, points)
-        rates = decision.rates
-        if target_prevalence is not None:
-            rates = rates._replace(prevalence=float(target_prevalence))
         self.measure_, self.classes_ = reported, targets.classes
-        self.threshold_, self.rates_, self.rates_interval_ = decision.threshold, rates, decision.interval
+        self.threshold_, self.rates_, self.rates_interval_ = decision.threshold, decision.rates, decision.interval
+        self.history_ = history_table(candidates, kept, decision.rates.prevalence)
+        if target_prevalence is not None:
+            self.rates_ = self.rates_._replace(prevalence=float(target_prevalence))
         self.constraints_met_ = decision.message is None
-        self.history_ = history_table(candidates, kept, chosen.rates.prevalence)
         warn_of_constraints(decision.message, stacklevel=2)
         return self
 
@@ -255,6 +236,29 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         tags.input_tags.allow_nan = base.input_tags.allow_nan
         return tags
 
+    def _cross_fitter(
+        self, X: Any, targets: TwoClassTargets, groups: Any, measure: Measure, params: dict[str, Any]
+    ) -> CrossFitter:
+        """Return what fits the base estimator to the folds; boosting with the settings that suit an ensemble."""
+        positive = positive_label(targets.classes, self.pos_label)
+        folds = make_folds(self.cv, X, targets.y, groups)
+        booster = booster_of(self.estimator) if self.response_method == "auto" else None
+        estimator = self.estimator if booster is None else prepared(self.estimator, booster, targets.y.size)
+        X_binned = bin_columns(X, self.estimator) if self._rounds() > 1 else X
+        rows = CrossFitRows(X, X_binned, targets.y, positive, targets.weights, params, folds)
+        return CrossFitter(estimator, rows, measure, self.response_method, self.warm_start, self.n_jobs)
+
+    def _members_of(
+        self, fitter: CrossFitter, candidates: list[CrossFit], kept: list[int]
+    ) -> list[EnsembleMember]:
+        members = fitter.members_of_folds(candidates, kept) if self.ensemble else []
+        few_rows = fitter.rows.y.size < MANY_ROWS and not fitter.staged
+        if few_rows or not members:
+            # It has the weight of all models of the folds: their errors average out, but it learns from all rows.
+            weight = sum(member.weight for member in members)
+            members.append(fitter.member_of_all_rows(candidates, kept[0], weight=max(weight, 1)))
+        return members
+
     def _rounds(self) -> int:
         if isinstance(self.rounds, str):
             return 1 if booster_of(self.estimator) is not None else 2
@@ -301,10 +305,3 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
                 setattr(self, name, value)
             elif hasattr(self, name):
                 delattr(self, name)
-
-
-def _effective_points(fitter: CrossFitter, groups: NDArray[np.intp] | None) -> Points:
-    """Return the effective points of both classes; a row that several folds hold out counts once."""
-    rows, once = np.unique(fitter.validation_rows, return_index=True)
-    weights = fitter.signed_weights[once]
-    return effective_points(weights) if groups is None else points_of_groups(weights, groups[rows])

@@ -120,6 +120,23 @@ def get_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
     )
 
 
+def measure_name(measure: Measure) -> str:
+    """Return a name by which :func:`get_measure` returns this measure; its label if there is none.
+
+    Examples
+    --------
+    >>> from ratewise.measures import RecallAtPrecision, measure_name
+    >>> measure_name(RecallAtPrecision(0.75))
+    'recall-at-precision-0.75'
+    """
+    numbered = (
+        f"{stem}{'' if kind is FBeta else '-'}{next(iter(vars(measure).values())):g}"
+        for stem, kind in _FAMILIES.items()
+        if type(measure) is kind
+    )
+    return next((name for name in (*_REGISTRY, *numbered) if _named(name) == measure), measure.label)
+
+
 def _named(name: str) -> Measure:
     known = _PLAIN_NAMES.get(_plain(name))
     if known is not None:
@@ -175,6 +192,7 @@ __all__ = [
     "WeightedMin",
     "at_prevalence",
     "get_measure",
+    "measure_name",
     "measure_names",
     "rates_from_labels",
 ]

@@ -23,6 +23,13 @@ class Rates(NamedTuple):
     tnr: float
     prevalence: float
 
+    @property
+    def precision(self) -> Any:
+        """The share of positives among the rows predicted positive; 0 where there are none."""
+        hits = np.asarray(self.prevalence) * self.tpr
+        predicted = hits + (1.0 - np.asarray(self.prevalence)) * (1.0 - np.asarray(self.tnr))
+        return np.where(predicted > 0, hits / np.where(predicted > 0, predicted, 1.0), 0.0)[()]
+
 
 class Constraint(NamedTuple):
     """A bound that is linear in the two rates: it holds where constant + on_tpr TPR + on_tnr TNR >= 0.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ._rates import Constraint, precision_at_least, tnr_at_least, tpr_at_least
+from ._rates import Constraint, Rates, precision_at_least, tnr_at_least, tpr_at_least
 from .base import ConcaveMeasure, Measure, require_not_negative, require_positive, require_share
 
 
@@ -284,10 +284,7 @@ class PrecisionAtRecall(Measure):
         _check_parameters(self, "recall")
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
-        p = np.asarray(self.require_prevalence(prevalence))
-        hits, alarms = p * np.asarray(tpr), (1.0 - p) * (1.0 - np.asarray(tnr))
-        predicted = hits + alarms
-        precision = np.where(predicted > 0, hits / np.where(predicted > 0, predicted, 1.0), 0.0)
+        precision = Rates(tpr, tnr, self.require_prevalence(prevalence)).precision
         (bound,) = self.constraints(0.5)
         return (precision + self.penalty * np.minimum(bound.excess(tpr, tnr), 0.0))[()]
 

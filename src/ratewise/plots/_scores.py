@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators._targets import positive_label
 from ..measures import Measure, get_measure
 from ..solvers.certify import LabelledScores, labelled_scores
 from ._style import model_name
@@ -163,11 +164,7 @@ def positive_class(estimator: Any, pos_label: Any) -> Any:
     classes = _two_classes(estimator)
     if pos_label is None:
         pos_label = getattr(inner_classifier(estimator), "pos_label", None)
-    if pos_label is None:
-        return classes[1]
-    if pos_label not in classes:
-        raise ValueError(f"pos_label={pos_label!r} is not among the classes {classes.tolist()}.")
-    return pos_label
+    return positive_label(classes, pos_label)
 
 
 def inner_classifier(estimator: Any) -> Any:

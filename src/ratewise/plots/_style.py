@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures import Measure, get_measure, measure_names
+from ..measures import Measure, measure_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,11 +80,6 @@ def legend_below(ax: Axes, *rows: Sequence[Line2D]) -> None:
 def labelled_lines(ax: Axes) -> list[Line2D]:
     """Return the lines of the axes that have a label of their own."""
     return [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
-
-
-def measure_name(measure: Measure) -> str:
-    """Return the registry's name of a measure where it has one, its label otherwise."""
-    return next((name for name in measure_names() if get_measure(name) == measure), measure.label)
 
 
 def model_name(estimator: Any, name: str | None) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ..measures import Measure, Rates, get_measure, rates_from_labels
+from ..measures import Measure, Rates, get_measure, measure_name, rates_from_labels
 from ._scores import inner_classifier, measure_of, positive_class
-from ._style import BLUE, ORANGE, SKY, axes_for, legend_below, measure_name
+from ._style import BLUE, ORANGE, SKY, axes_for, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures import Measure, get_measure
+from ..measures import Measure, get_measure, measure_name
 from ._scores import inner_classifier, measure_of
-from ._style import BLUE, GREY, LINES, axes_for, labelled_lines, legend_below, measure_name, model_name
+from ._style import BLUE, GREY, LINES, axes_for, labelled_lines, legend_below, model_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

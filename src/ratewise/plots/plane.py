@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures import Measure, Rates, get_measure
+from ..measures import Measure, Rates, get_measure, measure_name
 from ..solvers.certify import LabelledScores
 from ..solvers.threshold import Cuts, best_threshold, rates_at
 from ._scores import ScoredRows, ScoresDisplay, inner_classifier
@@ -22,7 +22,6 @@ from ._style import (
     draw_level_curves,
     labelled_lines,
     legend_below,
-    measure_name,
 )
 from .history import FEW_RUNS, Runs, checked_history, long_runs, median_of_runs, split_runs
 

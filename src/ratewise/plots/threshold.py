@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures import Measure, get_measure
+from ..measures import Measure, get_measure, measure_name
 from ..solvers.certify import LabelledScores
 from ..solvers.threshold import BestThreshold, Cuts, best_threshold, rates_at
 from ._scores import ScoresDisplay
-from ._style import BLUE, GREEN, ORANGE, SKY, VERMILLION, axes_for, legend_below, measure_name
+from ._style import BLUE, GREEN, ORANGE, SKY, VERMILLION, axes_for, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from .._atomic import write_bytes
+from ..estimators._targets import positive_label
 from ..measures import Measure, get_measure
 from ..measures.counts import values_of
 from ..plots._scores import (
@@ -143,12 +144,8 @@ class Report:
             if cut is None:
                 cut = best_threshold(*checked, measure).threshold
             classes = np.unique(np.asarray(y))
-            rows = _labelled(
-                checked.signed_weights,
-                sample_weight is not None,
-                y,
-                classes[1] if pos_label is None else pos_label,
-            )
+            positive = positive_label(classes, pos_label)
+            rows = _labelled(checked.signed_weights, sample_weight is not None, y, positive)
             probabilities = bool(checked.scores.min() >= 0 and checked.scores.max() <= 1)
             model = ScoredModel(str(one), rows, checked.scores, float(cut), measure, probabilities, facts)
             facts["groups"] = model.groups(sliced_columns(None, slices or {}, rows.positive.size))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures import Measure, Rates, get_measure, measure_names
+from ..measures import Measure, Rates, get_measure, measure_name, measure_names
 from ..measures.counts import (
     DRAWS,
     Confusion,
@@ -306,7 +306,7 @@ def estimates(
     found = {
         "TPR": entry(draws.tpr, rates.tpr),
         "TNR": entry(draws.tnr, rates.tnr),
-        "precision": entry(precision(draws), float(precision(rates))),
+        "precision": entry(draws.precision, float(rates.precision)),
     }
     for name, measure in measures.items():
         few = Rates(*(one[:_OWN_MEASURE_DRAWS] for one in draws))
@@ -315,17 +315,10 @@ def estimates(
     return found
 
 
-def precision(rates: Rates) -> Any:
-    """Return the share of positives among the rows called positive; 0 where there are none."""
-    hits = rates.prevalence * np.asarray(rates.tpr)
-    called = hits + (1.0 - np.asarray(rates.prevalence)) * (1.0 - np.asarray(rates.tnr))
-    return np.where(called > 0, hits / np.where(called > 0, called, 1.0), 0.0)[()]
-
-
 def measures_with(measure: Measure) -> dict[str, Measure]:
     """Return all measures by name, this one first if it has none."""
     known = {name: get_measure(name) for name in measure_names()}
-    return known if measure in known.values() else {measure.label: measure} | known
+    return known if measure in known.values() else {measure_name(measure): measure} | known
 
 
 def formula_of(measure: Measure) -> dict[str, Any] | None:

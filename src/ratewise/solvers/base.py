@@ -100,7 +100,20 @@ class Maximize:
     """The rows are few: their curvature may be used, if they are dense and in memory."""
 
 
-Request = Learn | Evaluate | CountRates | MeanRewards | Maximize
+@dataclass(frozen=True)
+class CompareCentroids:
+    """Make a model of the difference between the mean rows of both classes; answered by a ``LinearModel``.
+
+    Of rows in memory only.
+    """
+
+    solver: Any
+    """Its ``model`` takes the difference, the number of points and the share of positives."""
+    points: int
+    prevalence: float
+
+
+Request = Learn | Evaluate | CountRates | MeanRewards | Maximize | CompareCentroids
 
 
 class Scores(NamedTuple):
@@ -441,12 +454,24 @@ def checked_reward(reward: str | Reward, solver: str) -> Reward:
     return found
 
 
-def require_number(name: str, value: Any, owner: str, *, low: float, whole: bool = False) -> None:
-    """Refuse a setting that is not a number above ``low``."""
+def require_number(
+    name: str,
+    value: Any,
+    owner: str,
+    *,
+    low: float,
+    high: float = math.inf,
+    whole: bool = False,
+    at_low: bool = False,
+) -> None:
+    """Refuse a setting that is not a number above ``low`` (or equal to it, with ``at_low``) and below ``high``."""
     kind: Any = Integral if whole else Real
-    if isinstance(value, bool) or not isinstance(value, kind) or not value > low:
+    number = math.nan if isinstance(value, bool) or not isinstance(value, kind) else value
+    if not (number > low or (at_low and number == low)) or (high < math.inf and not number < high):
         what = "a whole number" if whole else "a number"
-        raise ValueError(f"{owner}: {name} must be {what} above {low:g}; got {value!r}.")
+        bound = f"of {low:g} or more" if at_low else f"above {low:g}"
+        below = f" and below {high:g}" if high < math.inf else ""
+        raise ValueError(f"{owner}: {name} must be {what} {bound}{below}; got {value!r}.")
 
 
 def check_settings(solver: Any, *above_zero: str) -> None:

@@ -43,10 +43,10 @@ class BatchRun(Run):
     task : Task
     softness : float
         Of :class:`~ratewise.solvers.Sharpen`.
-    rounds : int
-        Of sharpening.
+    rounds : sequence of int
+        Of sharpening: after which of them the model is a candidate.
     wanted : collection of str, optional
-        The stages to make; all unless given.
+        The stages to make; all candidates unless given.
     """
 
     def __init__(
@@ -55,19 +55,21 @@ class BatchRun(Run):
         task: Task,
         softness: float,
         *,
-        rounds: int,
+        rounds: Sequence[int],
         wanted: Collection[str] | None = None,
     ):
-        self._task, self._softness, self._wanted = task, softness, wanted
-        self._stages = [start.label for start in starts]
-        self._stages += [f"{starts[-1].label}, sharpened {k + 1}" for k in range(rounds)]
-        last = max((k for k, stage in enumerate(self._stages) if self._wants(stage)), default=-1)
+        self._task, self._softness = task, softness
+        of_starts = [start.label for start in starts]
+        of_rounds = [f"{starts[-1].label}, sharpened {k + 1}" for k in range(max(rounds, default=0))]
+        self._stages = of_starts + of_rounds
+        self._wanted = of_starts + [of_rounds[k - 1] for k in rounds] if wanted is None else wanted
+        last = max((k for k, stage in enumerate(self._stages) if stage in self._wanted), default=-1)
         self._n_starts = len(starts)
         # Sharpening needs the start before it.
         self._todo = [
             k
             for k in range(last + 1)
-            if self._wants(self._stages[k]) or (last >= self._n_starts and k >= self._n_starts - 1)
+            if self._stages[k] in self._wanted or (last >= self._n_starts and k >= self._n_starts - 1)
         ]
         self._starts = list(starts)
         self._model = task.initial
@@ -77,9 +79,6 @@ class BatchRun(Run):
         self._to_evaluate = False
         self.candidates: list[Candidate] = []
         self.finished = not self._todo
-
-    def _wants(self, stage: str) -> bool:
-        return self._wanted is None or stage in self._wanted
 
     def request(self, seen: Summary) -> Request:
         self._seen = seen
@@ -139,7 +138,7 @@ class BatchRun(Run):
     def _add(self, origin: float) -> None:
         assert self._model is not None
         stage = self._stages[self._todo.pop(0)]
-        if self._wants(stage):
+        if stage in self._wanted:
             self.candidates.append(Candidate(stage, self._model, math.nan, origin, 1.0))
         self.finished = not self._todo
 

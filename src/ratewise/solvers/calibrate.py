@@ -11,15 +11,16 @@ from scipy.optimize import minimize
 from scipy.special import chdtri, expit, logsumexp
 
 from ..kernels import mean_and_spread
-from .threshold import ScoreBins
 
-_BINS = _MANY_SCORES = 8192
+_BINS = _MANY_SCORES = 2048
+_BLOCK = 1 << 14  # scores counted at a time, in cache
 _REACH = 6.0  # standard deviations from the mean of a class
 _GROUPS = 200
 _KNOTS = 15
 _POINTS_PER_KNOT = 5.0  # of the rarer class
 _LEAST_SLOPE = 0.01  # log odds per spread of the scores; a curve must rise
 _STIFFNESS = 10.0 ** np.arange(2.0, -7.0, -1.5)  # per point of the rarer class; the first all but a line
+_TELLS = 0.01  # of log likelihood: less tells nothing
 _RIDGE = 1e-3  # so that classes that scores part have finite odds
 
 
@@ -100,6 +101,8 @@ def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float
         value = _lost(weights, targets, odds) + _worth(1) * float(parameters)
         if value < best_value:
             best, best_value = found, value
+        elif value > best_value + _worth(2):
+            break
     slopes = best[:-1] / spread
     gains = np.diff(slopes)
     return Calibration(float(slopes[0]), float(best[-1]), tuple((knots * spread).tolist()), tuple(gains.tolist()))
@@ -121,11 +124,15 @@ class _Rows(NamedTuple):
     def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any], points: float) -> _Rows:
         """Return scores with weights that add up to ``points``."""
         if scores.size > _MANY_SCORES:
-            bins = _bins_of_both(scores, signed_weights)
-            weights = bins.empty()
-            bins.add(scores, signed_weights, weights)
+            low, width = _bins_around(scores, signed_weights)
+            weights = np.zeros((2, _BINS))
+            for start in range(0, scores.size, _BLOCK):
+                block, signed = scores[start : start + _BLOCK], signed_weights[start : start + _BLOCK]
+                bins = np.clip((block - low) * (1.0 / width), 0, _BINS - 1).astype(np.intp)
+                bins += (signed > 0) * _BINS
+                weights += np.bincount(bins, np.abs(signed), 2 * _BINS).reshape(2, _BINS)
             occupied = np.flatnonzero(weights.any(axis=0))
-            places, weights = bins.low + bins.width * (occupied.astype(np.float64) + 0.5), weights[:, occupied]
+            places, weights = low + width * (occupied.astype(np.float64) + 0.5), weights[:, occupied]
         else:
             places, where = np.unique(scores.astype(np.float64), return_inverse=True)
             weights = np.array([np.bincount(where, np.maximum(side * signed_weights, 0.0)) for side in (-1, 1)])
@@ -160,13 +167,18 @@ class _Rows(NamedTuple):
         return found
 
 
-def _bins_of_both(scores: NDArray[Any], signed_weights: NDArray[Any]) -> ScoreBins:
-    """Return bins that reach around the mean of each class: rare rows may score far from all others."""
+def _bins_around(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[float, float]:
+    """Return the low end and the width of bins around the scores of each class.
+
+    Rare rows may score far from all others.
+    """
     ends = []
     for mine in (signed_weights > 0, signed_weights < 0):
-        mean, deviation = mean_and_spread(scores[mine] if mine.any() else scores)
+        which = np.flatnonzero(mine)
+        some = scores[which[:: 1 + which.size // _BLOCK]] if which.size else scores
+        mean, deviation = mean_and_spread(some)
         ends += [mean - _REACH * deviation, mean + _REACH * deviation]
-    return ScoreBins(min(ends), (max(ends) - min(ends) + 1e-30) / _BINS, _BINS)
+    return min(ends), (max(ends) - min(ends) + 1e-30) / _BINS
 
 
 def class_calibrations(
@@ -248,12 +260,13 @@ def _newton(
         gradient = columns.T @ (weights * (targets - expit(odds))) - penalty @ found
         curvature = _solvable(_curvature(columns, weights, odds) + penalty)
         step = _step_within(curvature, gradient, np.asarray(least - found))
+        last = float(gradient @ step) < _TELLS  # twice what it gains
         step *= min(1.0, 5.0 / max(float(np.abs(step).max()), 1e-300))
         before = lowest
         while (lowest := loss(found + step)) > before + 1e-9 and float(np.abs(step).max()) > 1e-9:
             step *= 0.5
         found = found + step
-        if before - lowest < 1e-3:  # no likelihood that tells
+        if last or before - lowest < _TELLS:
             break
     return found
 
@@ -294,5 +307,6 @@ def _curvature(
 
 
 def _solvable(curvature: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = curvature + 1e-9 * np.trace(curvature) * np.eye(curvature.shape[0])
-    return found
+    """Return the matrix, with a little more on its diagonal."""
+    curvature.flat[:: curvature.shape[0] + 1] += 1e-9 * np.trace(curvature)
+    return curvature

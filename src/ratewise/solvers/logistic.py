@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..measures import Measure
+from ..measures import Measure, PseudoLinearMeasure
 from ..rewards import Logistic
 from .base import Learn, LearnerRun, Maximize, Run, Solver, Task, leverage_settings, require_number
 from .state import LinearModel, Summary
@@ -21,7 +21,9 @@ class _Logistic(Solver):
     """What both kinds share."""
 
     def check(self, measure: Measure, prevalence: float) -> None:
-        """Any measure will do."""
+        """Refuse a measure that no classifier could be good at; any other will do."""
+        if isinstance(measure, PseudoLinearMeasure):
+            measure.check_against(prevalence)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Model files of version 0.1.0 name the exponent "emphasis".

@@ -24,13 +24,14 @@ from .base import (
     require_number,
 )
 from .state import Learner, LinearModel, Summary
-from .threshold import BestThreshold, quick_threshold
+from .threshold import BestThreshold, Cuts, quick_threshold
 
 _ENOUGH_POINTS = 300_000
 _MANY_POINTS = 420_000
 _SAMPLE_OF_A_CLASS = 20_000
 # The penalty on a constraint missed would make the sigmoid far too narrow: soft rates may miss it by far.
 _SOFTER = 40.0
+_LEAST_TPR = 0.02  # where no cut keeps a precision
 SIGMOID = Sigmoid(1.0)
 
 
@@ -311,7 +312,11 @@ class Evaluation:
         self._prevalence = prevalence
         self.useless, perfect = measure.scale(prevalence)
         self._scale = perfect - self.useless
-        self._constrained = bool(measure.constraints(prevalence))
+        bounds = measure.constraints(prevalence)
+        self._constrained = bool(bounds)
+        # The highest scores of a start may all be of negatives. Then no cut keeps a precision, and the best one,
+        # which predicts no row positive, is no place to learn at: the next passes learn at one that finds some.
+        self._may_be_out_of_reach = any(bound.on_tpr > 0 and bound.on_tnr > 0 for bound in bounds)
 
     def of(self, model: LinearModel, scores: Scores) -> Evaluated:
         if not scores.finite:
@@ -319,6 +324,8 @@ class Evaluation:
         best = quick_threshold(
             scores.values, scores.signed_weights, self._measure, caution=None, points=scores.points
         )
+        if self._may_be_out_of_reach and best.rates.tpr < _LEAST_TPR:
+            best = Cuts(scores.values, scores.signed_weights, self._measure, caution=None).best(_LEAST_TPR)
         return Evaluated(model, scores, best)
 
     def class_weights(self, evaluated: Evaluated, width: float) -> tuple[float, float]:

@@ -184,14 +184,25 @@ def beside_tied_rows(
     """
     if measure.constraints(0.5):
         return threshold
-    cuts = Cuts(scores, signed_weights, measure, caution=None)
-    thresholds = cuts.thresholds(np.arange(cuts.values.size))  # highest first
     reach = _NEAR * float(scores.std())
+    cuts = Cuts(scores, signed_weights, measure, _around(threshold, reach, scores, signed_weights), caution=None)
+    thresholds = cuts.thresholds(np.arange(cuts.values.size))  # highest first
     above, below = np.searchsorted(-thresholds, [-(threshold + reach), -(threshold - reach)])
     near = np.arange(max(int(above) - 1, 0), min(int(below) + 1, thresholds.size))
     best = int(near[np.argmax(cuts.values[near])])
     now = float(measure.value(*rates_at(scores, signed_weights, threshold)))
     return float(thresholds[best]) if cuts.values[best] > now + 2.0 * tolerance else threshold
+
+
+def _around(threshold: float, reach: float, scores: NDArray[Any], signed_weights: NDArray[Any]) -> Stretch:
+    """The scores this near, and the next two on each side: the first and last cut of a stretch are not known."""
+    low, high = threshold - reach, threshold + reach
+    for _ in range(2):
+        low = float(scores.max(initial=-math.inf, where=scores < low))
+        high = float(scores.min(initial=math.inf, where=scores > high))
+    high = math.nextafter(high, math.inf)
+    positives, hits, negatives, passes = count_called(scores, signed_weights, math.nextafter(high, -math.inf))
+    return Stretch(low, high, hits, negatives - passes, positives, negatives)
 
 
 def _stretches(
@@ -355,9 +366,10 @@ class Cuts:
             points = effective_points(signed_weights)
         self._ranks = constrained_ranks(self.values, measure, self.tpr, self.tnr, self.prevalence, points, caution)
 
-    def best(self) -> BestThreshold:
-        """The best cut; of those that do equally well, the one nearest zero."""
-        ties = np.flatnonzero(self._ranks >= self._ranks.max() - _TIE)
+    def best(self, least_tpr: float = 0.0) -> BestThreshold:
+        """The best cut with such a TPR or more; of those that do equally well, the one nearest zero."""
+        ranks = np.where(self.tpr >= least_tpr, self._ranks, -np.inf)
+        ties = np.flatnonzero(ranks >= ranks.max() - _TIE)
         thresholds = self.thresholds(ties)
         nearest = int(np.argmin(np.abs(thresholds)))
         chosen = int(ties[nearest])

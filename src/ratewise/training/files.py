@@ -22,14 +22,15 @@ from scipy import sparse
 from .. import kernels
 from ..measures import Measure, Rates
 from ..solvers.base import Scores
+from ..solvers.certify import ModelShift
 from ..solvers.state import LinearModel, Summary, class_totals
-from ..solvers.threshold import ScoreBins
+from ..solvers.threshold import ScoreBins, effective_points
 from ..streams import Stream, Survey, Window
 from ..transforms import Standardizer, Transform, Whitener, sample_size, standardized_products
 from . import config
 from .checkpoint import Checkpoint
 from .reservoir import Reservoir
-from .rows import ArrayRows
+from .rows import ArrayRows, model_shift
 from .source import Progress, R, Runner, Statistics
 
 # To transform the rows of a window. One thread reads meanwhile: on two cores, more threads leave neither idle.
@@ -319,6 +320,14 @@ class WindowTrainingRows:
 
     def own_scores(self, model: LinearModel) -> Scores:
         return Scores(self._sample.scores(*model), self._sample.signed_weights)
+
+    def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
+        parts = [self._sample.fold(k) for k in range(self.n_folds)]
+        sampled = effective_points(self._sample.signed_weights)
+        of_positives, of_negatives = (
+            max(one / max(mine, 1.0), 1.0) for one, mine in zip(self._found.points, sampled, strict=True)
+        )
+        return model_shift(parts, model, of_folds, threshold, self.n_folds, (of_positives, of_negatives))
 
 
 class _Training(_Job):

@@ -15,11 +15,11 @@ from ..kernels import evenly_mixed_order, hash_rows
 from ..measures import Measure
 from ..solvers.base import Scores
 from ..solvers.batch import BatchRun
-from ..solvers.certify import points_of_groups
+from ..solvers.certify import ModelShift, points_of_groups
 from ..solvers.state import LinearModel, Summary, class_totals
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer, Transform, Whitener
-from .rows import ArrayRows, Ranges, order_by_fold
+from .rows import ArrayRows, Ranges, model_shift, order_by_fold
 from .source import ALL_ROWS, Progress, R, Runner, Statistics
 
 _LARGE_GROUPS = 1000  # that are placed one by one; smaller ones are dealt out in turn
@@ -129,7 +129,7 @@ class ArrayTrainingRows:
     ):
         self._limited = row_limit is not None
         self.leverage = 1.0 if row_limit is None else rows.limit_rows(row_limit)
-        self.n_folds = folds * repeats
+        self._folds, self.n_folds = folds, folds * repeats
         self.points_per_pass = rows.n_points
         self.common_rows = common
         rng = rows.rng if rng is None else rng
@@ -176,6 +176,8 @@ class ArrayTrainingRows:
             self._progress({"stage": "learning", "done_rows": done, "total_rows": total})
 
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
+        if self.n_folds == 1:
+            return self.own_scores(models[0])
         parts = list(zip(self._validation, models, strict=True))
         values = np.concatenate([rows.scores(*model) for rows, model in parts])
         folds = tuple(rows.n_points for rows, _ in parts)
@@ -186,6 +188,9 @@ class ArrayTrainingRows:
 
     def own_scores(self, model: LinearModel) -> Scores:
         return Scores(self._rows.scores(*model), self._rows.signed_weights)
+
+    def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
+        return model_shift(self._validation, model, of_folds, threshold, self._folds)
 
 
 def _with_both_classes(rows: ArrayRows) -> ArrayRows:
@@ -219,18 +224,24 @@ def folds_of_rows(
     another one. All rows may lie anywhere if else a class would be in one fold alone.
     """
     if groups is not None:
-        return GivenFolds(groups, _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups])
-    keys, first, numbers, counts = np.unique(
-        hash_rows(X), return_index=True, return_inverse=True, return_counts=True
-    )
-    if keys.size == codes.size:
+        return GivenFolds(groups, _fold_of_each_row(groups, codes.astype(np.intp), folds, rng))
+    hashes = hash_rows(X)
+    ordered = np.sort(hashes)
+    repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    if not repeated.size:
         return GivenFolds()
-    often = np.flatnonzero(counts >= _COMMON_SHARE * codes.size + 1)
-    common = first[often[np.argsort(-counts[often], kind="stable")]]
-    spread = np.flatnonzero(counts[numbers] >= _COMMON_SHARE * codes.size + 1)
-    numbers[spread] = keys.size + np.arange(spread.size)
-    numbers = np.unique(numbers, return_inverse=True)[1]
-    found = _folds_of_groups(numbers, codes.astype(np.intp), folds, rng)[numbers]
+    some_bits = np.zeros(1 << 16, dtype=bool)  # sorts out most of the others, before the search
+    some_bits[repeated & np.uint64(0xFFFF)] = True
+    copies = np.flatnonzero(some_bits[hashes & np.uint64(0xFFFF)])
+    copies = copies[np.isin(hashes[copies], repeated)]
+    which = np.searchsorted(repeated, hashes[copies])
+    _, first, counts = np.unique(which, return_index=True, return_counts=True)
+    often = counts >= _COMMON_SHARE * codes.size + 1
+    common = copies[first[often]][np.argsort(-counts[often], kind="stable")]
+    together = ~often[which]  # the others are each on their own
+    numbers = np.arange(codes.size) + repeated.size
+    numbers[copies[together]] = which[together]
+    found = _fold_of_each_row(numbers, codes.astype(np.intp), folds, rng)
     if min(np.unique(found[codes == code]).size for code in np.unique(codes)) < 2:
         return GivenFolds(common=common)
     return GivenFolds(numbers, found, common)
@@ -258,23 +269,44 @@ def order_by_group(
 
     ``codes`` are the classes of the rows, and ``mixed`` gives the order within a fold.
     """
-    fold_of_row = _folds_of_groups(groups, codes.astype(np.intp), folds, rng)[groups]
+    fold_of_row = _fold_of_each_row(groups, codes.astype(np.intp), folds, rng)
     return order_by_fold(fold_of_row, codes, folds, rng, mixed)
 
 
-def _folds_of_groups(
+def _fold_of_each_row(
     groups: NDArray[np.intp], codes: NDArray[np.intp], folds: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """A fold for every group, each with about its share of every class.
+    """A fold for every row, the same for all of a group; each with about its share of every class.
 
-    The groups that hold most of some class come first; each goes where it makes the folds least uneven.
+    Groups of several rows come first, those that hold most of some class before others; each goes where it makes
+    the folds least uneven. Rows that are on their own fill up the folds that have least of their class.
     """
-    n_groups, n_classes = int(groups.max()) + 1, int(codes.max()) + 1
-    counts = np.bincount(groups * n_classes + codes, minlength=n_groups * n_classes).reshape(n_groups, n_classes)
-    shares = counts / np.maximum(counts.sum(axis=0), 1)
+    n_classes = int(codes.max()) + 1
+    alone = np.bincount(groups)[groups] == 1
+    per_row = 1.0 / np.maximum(np.bincount(codes, minlength=n_classes), 1)
     loads = np.zeros((folds, n_classes))
-    found = np.empty(n_groups, dtype=np.intp)
-    shuffled = rng.permutation(n_groups)
+    found = np.empty(groups.size, dtype=np.intp)
+    others = np.flatnonzero(~alone)
+    if others.size:
+        numbers = np.unique(groups[others], return_inverse=True)[1]
+        counts = np.bincount(numbers * n_classes + codes[others], minlength=n_classes * (int(numbers.max()) + 1))
+        shares = counts.reshape(-1, n_classes) * per_row
+        found[others] = _folds_of_groups(shares, loads, rng)[numbers]
+    for code in range(n_classes):
+        mine = rng.permutation(np.flatnonzero(alone & (codes == code)))
+        load = loads[:, code]
+        room = np.maximum((load.sum() + mine.size * per_row[code]) / folds - load, 1e-9)
+        ends = np.rint(np.cumsum(room) / room.sum() * mine.size).astype(np.intp)
+        found[mine] = np.repeat(np.arange(folds), np.diff(ends, prepend=0))
+    return found
+
+
+def _folds_of_groups(
+    shares: NDArray[np.float64], loads: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """A fold for every group, given its share of every class; adds the shares to the loads of the folds."""
+    found = np.empty(shares.shape[0], dtype=np.intp)
+    shuffled = rng.permutation(shares.shape[0])
     by_size = shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]
     for group in by_size[:_LARGE_GROUPS]:
         unevenness = (loads * shares[group]).sum(axis=1)
@@ -282,8 +314,9 @@ def _folds_of_groups(
         loads[found[group]] += shares[group]
     # Of the many others, each class's in turn, the larger ones first.
     others = by_size[_LARGE_GROUPS:]
-    others = others[np.argsort(counts[others].argmax(axis=1), kind="stable")]
-    found[others] = np.arange(others.size) % folds
+    others = others[np.argsort(shares[others].argmax(axis=1), kind="stable")]
+    found[others] = np.arange(others.size) % loads.shape[0]
+    np.add.at(loads, found[others], shares[others])
     return found
 
 

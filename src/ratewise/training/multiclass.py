@@ -43,9 +43,18 @@ _SAMPLE = 4096
 # Penalties as in scikit-learn, 1 / C: validation rows choose.
 _PENALTIES = (0.05, 2.0)
 _PENALTIES_FOR_FEW = (0.05, 1.0, 20.0)
+_CALIBRATED_VALUES = 1 << 18  # validation scores of each stage that are kept
 _NEVER = -30.0  # the log odds of a class that no row is of
 
 Pull = Callable[[NDArray[Any], Batch], NDArray[Any]]
+
+
+class ClassScores(NamedTuple):
+    """Scores of rows, a column per class, with the class and the weight of each row."""
+
+    scores: NDArray[np.floating[Any]]
+    codes: NDArray[np.intp]
+    weights: NDArray[Any]
 
 
 class SelectedMany(NamedTuple):
@@ -56,6 +65,8 @@ class SelectedMany(NamedTuple):
     stages: tuple[str, ...]
     solver: Solver | MultinomialLogistic
     """What made the model."""
+    validated: ClassScores | None = None
+    """Some validation rows as models of other rows score them; None if all rows were learned from."""
 
 
 def learn_classes(
@@ -105,10 +116,14 @@ def _learn_jointly(rows: LabelledRows, path: _Path, rng: np.random.Generator, hi
         for number, fold in enumerate(folds)
     ]
     histories = [history.branch() for _ in jobs]
-    found = in_threads(lambda job: _predictions_of(job, path, rows, histories[job.number]), jobs, settings.threads)
+    kept = max(_CALIBRATED_VALUES // (rows.n_classes * len(folds)), 1)
+    found = in_threads(
+        lambda job: _predictions_of(job, path, rows, histories[job.number], kept), jobs, settings.threads
+    )
     for one in histories:
         history.join(one)
     best, stages, rates = _best_stages(found, jobs, rows, settings.measure)
+    validated = _validated(found, jobs, stages, rows)
     last = {penalty: seeds[len(jobs) + k] for k, penalty in enumerate(penalties)}
     wanted = [penalty for penalty in penalties if any(stage.penalty == penalty for stage in stages)]
     refitted = in_threads(
@@ -116,7 +131,7 @@ def _learn_jointly(rows: LabelledRows, path: _Path, rng: np.random.Generator, hi
     )
     model = _mean([model for several in refitted for model in several])
     names = tuple(f"{stage.name}, L2 {stage.penalty:.2g}" for stage in stages)
-    return SelectedMany(model, rates, names, settings.start or MultinomialLogistic(best.penalty))
+    return SelectedMany(model, rates, names, settings.start or MultinomialLogistic(best.penalty), validated)
 
 
 def passes_over(rows: LabelledRows) -> int:
@@ -173,16 +188,24 @@ class _Path(NamedTuple):
         return number & (number - 1) == 0 or number == self.passes
 
 
+class _Predictions(NamedTuple):
+    """What a model calls the validation rows, and its scores of the first of them, brought to unit spread."""
+
+    called: NDArray[np.intp]
+    scores: NDArray[np.floating[Any]]
+
+
 def _predictions_of(
-    job: _FoldJob, path: _Path, rows: LabelledRows, history: History
-) -> dict[_Stage, NDArray[np.intp]]:
-    """What the models of each stage call the validation rows."""
+    job: _FoldJob, path: _Path, rows: LabelledRows, history: History, kept: int
+) -> dict[_Stage, _Predictions]:
+    """What the models of each stage say of the validation rows; scores of so many of them are kept."""
     start, stop = job.validation
     learned, validation = rows.part((0, start), (stop, rows.n_points)), rows.part((start, stop))
     codes, weights = validation.codes, validation.weights
     calls = {}
     for name, passes, model in path.models(learned, job.penalty, job.rng):
-        called = predicted_classes(model, validation)
+        scores = validation.scores(*model)
+        called = scores.argmax(axis=1)
         rates = ClassRates.of_predictions(codes, called, weights, rows.n_classes)
         history.record(
             run=job.number,
@@ -192,12 +215,26 @@ def _predictions_of(
             tnr=float(rates.tnr.mean()),
             value=rates.value(path.settings.measure),
         )
-        calls[_Stage(name, job.penalty)] = called
+        some = scores[:kept] - scores[:kept].mean(axis=1, keepdims=True)
+        calls[_Stage(name, job.penalty)] = _Predictions(called, some / max(float(some.std()), 1e-12))
     return calls
 
 
+def _validated(
+    found: list[dict[_Stage, _Predictions]], jobs: list[_FoldJob], stages: list[_Stage], rows: LabelledRows
+) -> ClassScores:
+    """Some rows of each fold, with the mean scores of the chosen stages by the models of the other folds."""
+    by_fold: dict[tuple[int, int], list[NDArray[np.floating[Any]]]] = {}
+    for job, predictions in zip(jobs, found, strict=True):
+        mine = by_fold.setdefault(job.validation, [])
+        mine += [predictions[stage].scores for stage in stages if stage in predictions]
+    scores = [np.mean(several, axis=0) for several in by_fold.values()]
+    some = rows.part(*((start, start + len(one)) for (start, _), one in zip(by_fold, scores, strict=True)))
+    return ClassScores(np.concatenate(scores), some.codes, some.weights)
+
+
 def _best_stages(
-    found: list[dict[_Stage, NDArray[np.intp]]], jobs: list[_FoldJob], rows: LabelledRows, measure: Measure
+    found: list[dict[_Stage, _Predictions]], jobs: list[_FoldJob], rows: LabelledRows, measure: Measure
 ) -> tuple[_Stage, list[_Stage], ClassRates]:
     """The best stage on the validation rows, all that these cannot tell from it, and the rates of the best."""
     pooled: dict[_Stage, ClassRates] = {}
@@ -206,7 +243,7 @@ def _best_stages(
         validation = rows.part(*(job.validation for job, _ in mine))
         codes, weights = validation.codes, validation.weights
         for stage in mine[0][1]:
-            called = np.concatenate([calls[stage] for _, calls in mine])
+            called = np.concatenate([calls[stage].called for _, calls in mine])
             pooled[stage] = ClassRates.of_predictions(codes, called, weights, rows.n_classes)
     values = {stage: rates.value(measure) for stage, rates in pooled.items()}
     best = max(values, key=lambda stage: values[stage])

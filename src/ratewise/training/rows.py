@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..kernels import evenly_mixed_order, gather_weights, square_rows
-from ..solvers.state import Chunk, Summary, class_totals, kernel_rows, sum_of_squares
+from ..solvers.certify import ModelShift
+from ..solvers.state import Chunk, LinearModel, Summary, class_totals, kernel_rows, sum_of_squares
 from ..transforms import Standardizer, Transform
 
 # A kernel call sums models in the width of the data; learners fold that into float64 between calls.
@@ -21,7 +22,7 @@ _LARGEST_CHUNK = 1 << 18
 _SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
 _BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
 _CACHED_BYTES = 1 << 20
-_FEW_COLUMNS = 128
+_COMPARED_ROWS = 1 << 14
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -41,6 +42,10 @@ class StoredRows:
     def n_values(self) -> int:
         """Numbers a pass over all rows reads."""
         return self._stored.n_values
+
+    @property
+    def sparse(self) -> bool:
+        return self._stored.sparse
 
     @property
     def groups(self) -> NDArray[np.intp] | None:
@@ -139,6 +144,7 @@ class ArrayRows(StoredRows):
         self._summary: Summary | None = None
         self._blocks: ShuffledBlocks | None = None
         self._shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._with_ones: tuple[Any, Any] | None = None
 
     @property
     def summary(self) -> Summary:
@@ -167,6 +173,12 @@ class ArrayRows(StoredRows):
         if len(self.fold_ranges) == 1:
             return self
         return self.part(*self.fold_ranges[:number], *self.fold_ranges[number + 1 :])
+
+    def blocks(self, rows: int) -> Iterator[ArrayRows]:
+        """Yield these rows, so many at a time."""
+        for start, stop in self._ranges:
+            for begin in range(start, stop, rows):
+                yield self.part((begin, min(begin + rows, stop)))
 
     def with_rng(self, rng: np.random.Generator) -> ArrayRows:
         """Return the same rows, their blocks shuffled by another generator."""
@@ -241,13 +253,16 @@ class ArrayRows(StoredRows):
             yield from self._stored.chunks(self._pulls, *self._blocks.take(now))
             points -= now
 
-    def scores(self, weights: NDArray[Any], intercept: float) -> NDArray[np.floating[Any]]:
-        """Return the scores of all rows under a model of their columns, in the width of the rows."""
+    def scores(self, weights: NDArray[Any], intercept: Any) -> NDArray[np.floating[Any]]:
+        """Return the scores of all rows under a model of their columns, in the width of the rows.
+
+        Of several models, whose weights are columns, a column each.
+        """
         narrow = np.asarray(weights, dtype=self.dtype)
         scores: NDArray[np.floating[Any]] = joined(
             [np.asarray(piece @ narrow) for piece in self._stored.pieces(self._ranges)]
         )
-        scores += self.dtype.type(intercept)
+        scores += np.asarray(intercept, dtype=self.dtype)
         return scores
 
     @property
@@ -261,23 +276,13 @@ class ArrayRows(StoredRows):
         return self._shares
 
     @property
-    def curvature_is_cheap(self) -> bool:
-        """Whether a product of the rows by themselves costs about as much as a few passes over them."""
-        return not self._stored.sparse and self.n_features <= _FEW_COLUMNS
-
-    def weighted_products(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the sum of the rows' products by themselves, an entry of 1 added to each, times its value."""
-        d, done = self.n_features, 0
-        total = np.zeros((d + 1, d + 1))
-        for piece in self._stored.pieces(self._ranges):
-            mine = np.asarray(values[done : done + piece.shape[0]], dtype=self.dtype)
-            weighted = piece * mine[:, np.newaxis]
-            total[:d, :d] += piece.T @ weighted
-            total[d, :d] += weighted.sum(axis=0)
-            total[d, d] += mine.sum()
-            done += piece.shape[0]
-        total[:d, d] = total[d, :d]
-        return total
+    def with_ones(self) -> tuple[Any, Any]:
+        """All rows in one matrix, an entry of 1 added to each, and its transpose: for rows that are few."""
+        if self._with_ones is None:
+            rows, ones = joined(list(self._stored.pieces(self._ranges))), np.ones((self.n_points, 1), self.dtype)
+            matrix = sparse.hstack([rows, ones], format="csr") if self._stored.sparse else np.hstack([rows, ones])
+            self._with_ones = matrix, matrix.T
+        return self._with_ones
 
     def standardized_apart(self) -> tuple[ArrayRows, Standardizer]:
         """Return a copy of these rows, standardised without any others, and what was done to them."""
@@ -297,6 +302,45 @@ class ArrayRows(StoredRows):
             total += np.asarray(piece.T @ mine, dtype=np.float64)
             done += piece.shape[0]
         return total
+
+
+def model_shift(
+    parts: Sequence[ArrayRows],
+    model: LinearModel,
+    of_folds: Sequence[LinearModel],
+    threshold: float,
+    folds: int,
+    per_point: tuple[float, float] = (1.0, 1.0),
+) -> ModelShift:
+    """Return how a model differs from those of the folds, by the rows of each fold; of several draws of folds.
+
+    ``per_point`` are the points of both classes that one of these rows stands for.
+    """
+    # Weights by class, by how many of the models that learned a row call it, and by whether the one that did not
+    # and the model itself do.
+    total = np.zeros((2, folds, 2, 2))
+    for number, part in enumerate(parts):
+        first = number - number % folds
+        models = [model, *of_folds[first : first + folds]]
+        coef, intercepts = np.stack([one.weights for one in models], axis=1), [one.intercept for one in models]
+        for rows in part.blocks(_COMPARED_ROWS):
+            called = rows.scores(coef, intercepts) > threshold
+            own, scored = called[:, 0], called[:, 1 + number - first]
+            cell = (rows.signed_weights > 0) * folds + called[:, 1:].sum(axis=1) - scored
+            cell = 4 * cell + 2 * scored + own
+            total += np.bincount(cell, np.abs(rows.signed_weights), total.size).reshape(total.shape)
+    found = []
+    for called_right, counts, points in ((1, total[1], per_point[0]), (0, total[0], per_point[1])):
+        share = counts / max(float(counts.sum()), 1e-300)
+        right = np.meshgrid(np.arange(folds) / (folds - 1.0), [0.0, 1.0], [0.0, 1.0], indexing="ij")
+        of_learned, of_scored, of_own = right if called_right else [1.0 - one for one in right]
+        difference = of_own - of_learned
+        shift = float((share * difference).sum())
+        apart = share * (difference - shift)
+        variance = points * float((apart * difference).sum()) + 2.0 * float((apart * of_scored).sum())
+        found.append((shift, float((share * of_learned).sum()), variance))
+    (tpr, hits, of_tpr), (tnr, passes, of_tnr) = found
+    return ModelShift((tpr, tnr), (hits, passes), (of_tpr, of_tnr), folds)
 
 
 class RowStorage(ABC):
@@ -415,6 +459,8 @@ def _groups(ranges: Iterable[tuple[int, int]], rows: int) -> Iterator[list[tuple
 
 def _row_range(X: Any, start: int, stop: int) -> Any:
     """Rows start to stop, not copied; slicing a CSR matrix would copy them."""
+    if stop - start == X.shape[0]:
+        return X
     if not sparse.issparse(X):
         return X[start:stop]
     first, last = X.indptr[start], X.indptr[stop]

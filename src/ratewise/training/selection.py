@@ -54,8 +54,7 @@ class SelectionPlan(NamedTuple):
         own_choice: bool = True,
     ) -> SelectionPlan:
         """Return the plan; ``own_choice`` is whether starts and passes are the library's to choose."""
-        rarer = statistics.rarer_rows
-        asked = config.PLENTY_PER_COLUMN * (statistics.n_features + 1)
+        rarer, asked = statistics.rarer_rows, _points_in_plenty(statistics)
         plenty = rarer >= asked
         constrained = bool(measure.constraints(0.5))
         # A bound is a matter of level, so the folds' models must be about as good as the whole; and it can be
@@ -87,6 +86,10 @@ class SelectionPlan(NamedTuple):
         return cls(folds, repeats if folds > 1 else 1, starts, small, batch)
 
 
+def _points_in_plenty(statistics: Statistics) -> int:
+    return config.PLENTY_PER_COLUMN * (statistics.n_features + 1)
+
+
 def _few_enough_for_batches(statistics: Statistics) -> bool:
     size = statistics.n_values * (8 if statistics.sparse else 4)
     return statistics.in_memory and statistics.rows <= config.BATCH_ROWS and size <= config.IN_MEMORY_BYTES
@@ -98,13 +101,23 @@ def _folds_of_batches(rows: int) -> int:
     return min(int(config.FOLDS * (config.FEW_ROWS / rows) ** power + 0.5), config.FOLDS)
 
 
-def batch_starts(measure: Measure, prevalence: float) -> list[PenalizedLogistic]:
-    """Return the penalized starts of few rows: weak and strong penalties, the one to sharpen from last."""
+def batch_starts(measure: Measure, statistics: Statistics, *, wide: bool = False) -> list[Solver]:
+    """Return the penalized starts of few rows: weak and strong penalties, the one to sharpen from last.
+
+    Where points are in plenty a strong penalty has nothing to mend. Where rows are ``wide`` all of them fit their
+    rows perfectly, and differ little: one stands for them.
+    """
+    prevalence = statistics.prevalence
+    penalties = config.BATCH_C[-1:] if statistics.rarer_rows >= _points_in_plenty(statistics) else config.BATCH_C
     bounded = bool(measure.constraints(0.5))
     natural = 0.5 if bounded else natural_exponent(measure, prevalence)
+    if wide:
+        from ..solvers.centroids import ShrunkenCentroids
+
+        return [ShrunkenCentroids(), PenalizedLogistic(natural, config.BATCH_C[0])]
     exponents = (0.0, 0.5, 1.0) if bounded else (0.0, 1.0)
     by_distance = sorted(exponents, key=lambda exponent: -abs(exponent - natural))
-    return [PenalizedLogistic(exponent, C) for exponent in by_distance for C in config.BATCH_C]
+    return [PenalizedLogistic(exponent, C) for exponent in by_distance for C in penalties]
 
 
 def _effort(size: float, plenty: bool) -> float:

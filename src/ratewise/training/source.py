@@ -17,14 +17,26 @@ from scipy import sparse
 
 from ..measures import Measure
 from ..rewards import Reward, Sigmoid
-from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores, Solver
+from ..solvers.base import (
+    CompareCentroids,
+    CountRates,
+    Evaluate,
+    Learn,
+    Maximize,
+    MeanRewards,
+    Request,
+    Run,
+    Scores,
+    Solver,
+)
 from ..solvers.batch import maximize
 from ..solvers.calibrate import stacked
-from ..solvers.certify import Decision
+from ..solvers.certify import Decision, ModelShift
 from ..solvers.multiclass import MultinomialLogistic
 from ..solvers.state import Chunk, LinearModel, Summary
 from ..solvers.threshold import rates_at
 from ..transforms import Transform
+from . import config
 from .rows import ArrayRows
 
 R = TypeVar("R", bound=Run)
@@ -88,6 +100,9 @@ class TrainingRows(Protocol):
 
     def own_scores(self, model: LinearModel) -> Scores:
         """Score all rows, or a fair sample of them, by one model."""
+
+    def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
+        """Compare a model with those of the folds, on the rows that they have learned from."""
 
 
 class RowSource(Protocol):
@@ -182,6 +197,11 @@ def occupied_columns(X: Any) -> tuple[Any, NDArray[np.integer[Any]] | None]:
     return type(X)((X.data, places, X.indptr), shape=(X.shape[0], occupied.size)), occupied
 
 
+def curvature_is_cheap(n_features: int, *, sparse: bool) -> bool:
+    """Return whether a product of the rows by themselves costs about as much as a few passes over them."""
+    return not sparse and n_features <= config.CURVATURE_COLUMNS
+
+
 def answer(rows: ArrayRows, request: Request) -> Any:
     """Answer any request but :class:`Learn` from rows in memory."""
     match request:
@@ -198,9 +218,12 @@ def answer(rows: ArrayRows, request: Request) -> Any:
             sums = [reward_sums(*part, reward) for part in parts]
             rewards, weights = (np.sum([one[k] for one in sums], axis=0) for k in (0, 1))
             return tuple((rewards / np.maximum(weights, 1e-300)).tolist())
+        case CompareCentroids(solver, number, prevalence):
+            signs, shares = rows.signs_and_shares
+            return solver.model(rows.weighted_sum(signs * shares), number, prevalence)
         case Maximize(reward, class_weights):
-            objective = WeightedReward(rows, reward, class_weights)
-            by_curvature = request.few_rows and rows.curvature_is_cheap
+            objective = WeightedReward(rows, reward, class_weights, few_rows=request.few_rows)
+            by_curvature = request.few_rows and curvature_is_cheap(rows.n_features, sparse=rows.sparse)
             return maximize(objective, request, objective.curvature if by_curvature else None)
     raise TypeError(f"{type(request).__name__} is no request that rows in memory can answer.")
 
@@ -284,30 +307,46 @@ class WeightedReward:
     matters.
     """
 
-    def __init__(self, rows: ArrayRows, reward: Reward, class_weights: tuple[float, float]):
+    def __init__(
+        self, rows: ArrayRows, reward: Reward, class_weights: tuple[float, float], *, few_rows: bool = False
+    ):
         self._signs, shares = rows.signs_and_shares
         on_positives, on_negatives = class_weights
         total = max(on_positives + on_negatives, 1e-300)
         self._weights = np.where(self._signs > 0, on_positives / total, on_negatives / total) * shares
+        self._signed_weights = self._signs * self._weights
         self._rows = rows
         self._reward = reward
+        self._matrix: Any = None
+        self._transpose: Any = None
+        if few_rows:
+            self._matrix, self._transpose = rows.with_ones
         self._last: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def __call__(self, model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         values, slopes = self._reward.value_and_slope(self._margins(model))
+        pull = -self._signed_weights * slopes
         loss = -float(self._weights @ values)
-        pull = -self._weights * self._signs * slopes
-        return loss, np.append(self._rows.weighted_sum(pull), pull.sum())
+        if self._transpose is None:
+            return loss, np.append(self._rows.weighted_sum(pull), pull.sum())
+        return loss, (self._transpose @ pull.astype(self._rows.dtype)).astype(np.float64)
 
     def curvature(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives of the logistic reward; of the sigmoid, as if it were that."""
-        margins = self._margins(model)
-        pull = self._weights * _WINDOW.slope(margins)
-        return self._rows.weighted_products(pull / math.log(2.0) if self._reward.concave else pull)
+        """Return the second derivatives of the logistic reward, of few rows; of the sigmoid as if it were that."""
+        pull = self._weights * _WINDOW.slope(self._margins(model))
+        if self._reward.concave:
+            pull /= math.log(2.0)
+        weighted = self._matrix * pull.astype(self._rows.dtype)[:, np.newaxis]
+        products: NDArray[np.float64] = (self._transpose @ weighted).astype(np.float64)
+        return products
 
     def _margins(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._last is None or self._last[0] is not model:
-            self._last = model, self._signs * self._rows.scores(model[:-1], model[-1])
+            if self._matrix is None:
+                scores = self._rows.scores(model[:-1], model[-1])
+            else:
+                scores = self._matrix @ model.astype(self._rows.dtype)
+            self._last = model, self._signs * scores
         return self._last[1]
 
 

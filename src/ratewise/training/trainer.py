@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from .selection import (
     select_apart,
     starts_for,
 )
-from .source import ALL_ROWS, FitResult, RowSource, Statistics, TrainingRows
+from .source import ALL_ROWS, FitResult, RowSource, Statistics, TrainingRows, curvature_is_cheap
 
 _DIVERGED_TRIES = 5
 _BESIDE = 1e-3  # of the deviation of scores: more than rounding
@@ -72,8 +73,17 @@ class Trainer:
         if settings.tune:
             threshold = best_threshold(*scores[:2], measure, points=scores.points).threshold
         fitted = statistics.n_features + 1 if rows.n_folds == 1 else 0
-        decision = decide(scores, measure, threshold, statistics.points, tune=settings.tune, fitted=fitted)
-        model = mean_model([run.model() for run in trained.runs])
+        models = [run.model() for run in trained.runs]
+        model = mean_model(models)
+        decision = decide(
+            scores,
+            measure,
+            threshold,
+            statistics.points,
+            tune=settings.tune,
+            fitted=fitted,
+            shift_at=None if rows.n_folds == 1 else partial(rows.model_shift, model, models),
+        )
         return FitResult.of_model(transform, model, decision, trained.solver)
 
     def _fit_sharpened(self, source: RowSource, statistics: Statistics) -> FitResult:
@@ -133,11 +143,14 @@ class Trainer:
         measure = self._config.measure
         transform = source.transform(standardize=self._config.standardize, whiten=False)
         rows = source.transformed(transform, plan.folds, plan.repeats)
-        starts = batch_starts(measure, statistics.prevalence)
+        wide = self._config.standardize and is_wide(statistics)
+        starts = batch_starts(measure, statistics, wide=wide)
+        cheap = curvature_is_cheap(statistics.n_features, sparse=statistics.sparse)
+        rounds = () if wide else config.BATCH_ROUNDS if cheap else config.BATCH_ROUNDS[:1]
 
         def run_of(fold: int, wanted: tuple[str, ...] | None = None) -> tuple[int, BatchRun]:
             task = self._task(source, statistics, transform)
-            return fold, BatchRun(starts, task, sharpen.softness, rounds=config.BATCH_ROUNDS, wanted=wanted)
+            return fold, BatchRun(starts, task, sharpen.softness, rounds=rounds, wanted=wanted)
 
         trained = rows.train([run_of(fold) for fold in range(rows.n_folds)])
         # All stages are to count alike in their mean, in folds and on all rows.
@@ -154,7 +167,8 @@ class Trainer:
         else:
             (whole,) = rows.train([run_of(ALL_ROWS, selected.stages)])
             model = mean_model([one.normalized().divided(spreads[one.stage]) for one in whole.candidates])
-        decision = self._cut(model, scored, selected.tolerance, rows, plan, statistics.points)
+        near = config.BATCH_SMOOTHING * selected.tolerance
+        decision = self._cut(model, scored, near, rows, plan, statistics.points)
         maker = next(start for start in starts if selected.best.startswith(start.label))
         return FitResult.of_model(transform, model, decision, maker, selected.stages)
 
@@ -220,8 +234,8 @@ class Trainer:
         else:
             threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, tolerance)
         if own.all_equal:  # the models of the folds may still differ, by chance
-            scores = own
-        return decide(scores, measure, threshold, points)
+            return decide(own, measure, threshold, points)
+        return decide(scores, measure, threshold, points, shift_at=partial(rows.model_shift, model, scored))
 
     def _task(self, source: RowSource, statistics: Statistics, transform: Transform) -> Task:
         initial = None if self._before is None else LinearModel(*transform.transform_coef(*self._before))
@@ -267,6 +281,11 @@ def may_whiten(statistics: Statistics) -> bool:
         and statistics.rows >= config.WHITENED_ROWS
         and statistics.n_features <= config.WHITENED_COLUMNS
     )
+
+
+def is_wide(statistics: Statistics) -> bool:
+    """Whether dense rows have so many columns that most of them must be noise."""
+    return not statistics.sparse and statistics.n_features >= config.WIDE * statistics.rows
 
 
 def _beside_common_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
