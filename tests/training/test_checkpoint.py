@@ -275,10 +275,10 @@ def test_a_fit_that_goes_on_keeps_what_it_went_on_from_as_the_one_before(path):
         assert Checkpoint(path, FIT).load() == "first"
 
 
-@pytest.mark.parametrize("place", [0, 10_000, 150_000, 299_999])
+@pytest.mark.parametrize("place", [0, 10_000, 99_000, 199_999])
 def test_a_file_of_the_same_size_and_time_is_told_by_its_content_from_end_to_end(tmp_path, place):
     file = tmp_path / "rows.csv"
-    content = bytearray(np.random.default_rng(0).bytes(300_000))
+    content = bytearray(np.random.default_rng(0).bytes(200_000))
     found = []
     for _ in range(2):
         file.write_bytes(bytes(content))
@@ -286,7 +286,7 @@ def test_a_file_of_the_same_size_and_time_is_told_by_its_content_from_end_to_end
         found += list(facts_of_files([str(file)]))
         content[place] ^= 1
     assert found[0][0] == str(file)
-    assert found[0][1].startswith("300000 bytes, 12345, ")
+    assert found[0][1].startswith("200000 bytes, 12345, ")
     assert found[0] != found[1]
     os.utime(file, ns=(0, 12346))
-    assert list(facts_of_files([str(file)]))[0] != found[1]
+    assert next(facts_of_files([str(file)])) != found[1]
