@@ -112,7 +112,14 @@ def summary(cells: dict, seeds: list[int]) -> str:
             + "".join("{:11.3f} {:7.4f}".format(*one.get(side, (np.nan, np.nan))) for side in sides)
         )
     for other in ("rival", "before"):
-        both = {key: one for key, one in means.items() if other in one and "now" in one}
+        shared: dict[tuple[str, str], list[tuple]] = {}  # of the same splits
+        for key, found in cells.items():
+            name, measure, seed = key.split("|")
+            if int(seed) in seeds and other in found and "now" in found:
+                shared.setdefault((name, measure), []).append((found[other], found["now"]))
+        both = {
+            key: dict(zip((other, "now"), np.mean(pairs, axis=0), strict=True)) for key, pairs in shared.items()
+        }
         if not both:
             continue
         ratio = {key: one["now"][0] / one[other][0] for key, one in both.items()}
