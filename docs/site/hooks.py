@@ -204,7 +204,6 @@ SUMMARISED = (
     "many_classes",
     "fit_time",
     "streams",
-    "sizes",
     "svmlight",
     "promises",
 )
