@@ -3,7 +3,9 @@
 All data sets under 50,000 rows of the folder and of its ``suite``; F1, G-mean and the worse of the two rates;
 70/30 splits. CPU seconds and test values, one process, side by side. ``before`` is the default fit of the commit
 named in the results, recorded once (``--side before`` with that commit on the path). Rules were chosen on splits
-100 and up. Resumable; writes benchmarks/results/small_fits.json.
+100 to 299. Three splits tell a cell to about 0.01 only: small_fits-fresh.json has splits 300 to 311 of the tables
+in ``suite``, which no rule was chosen on (``--show --results FILE --seeds 300 301 ...``). Resumable; writes
+benchmarks/results/small_fits.json.
 """
 
 from __future__ import annotations

@@ -388,6 +388,12 @@ def test_equal_rows_give_a_finite_model_with_the_rates_of_one_answer_for_all(mea
     assert (classifier.rates_.tpr, classifier.rates_.tnr) in ((0.0, 1.0), (1.0, 0.0))
 
 
+def test_columns_that_float32_cannot_tell_apart_end_in_a_sentence_where_they_are_not_centred():
+    X, y = np.random.default_rng(0).normal(size=(300, 3)), np.arange(300) % 3 == 0
+    with pytest.raises(ValueError, match=r"No model could be learned.*standardize=True does"):
+        MeasureClassifier("f1", random_state=0, standardize=False).fit(X + 1e9, y)
+
+
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("value", [1e9, 1e30])

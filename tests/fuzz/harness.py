@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import io
 import os
 import re
 import resource
@@ -81,7 +82,8 @@ def run_commands(
 def _kind_of(status: int, output: str) -> str:
     if os.WIFSIGNALED(status):
         return "timeout" if os.WTERMSIG(status) == signal.SIGXCPU else "signal"
-    if os.WEXITSTATUS(status) not in (0, 1, 2) or "Traceback" in output or "defect of ours" in output:
+    said = ("Traceback", "defect of ours", "No module named")
+    if os.WEXITSTATUS(status) not in (0, 1, 2) or any(words in output for words in said):
         return "internal error"
     if re.search(r"\w+Warning: ", output):
         return "warning"
@@ -136,6 +138,7 @@ class Workbench:
         self.folder = folder
         self.seeds = seeds.all_seeds()
         self._models: dict[str, bytes] = {}
+        self._is_warm = False
         self._good = seeds.good_files()
         for name, content in self._good.items():
             (folder / name).write_bytes(content)
@@ -186,7 +189,17 @@ class Workbench:
             filled = [[word.format(f"mutant{ending}") for word in words] for words in commands]
             return run_commands(filled, folder, len(content))
 
+    def _warm_up(self) -> None:
+        """Run every command once: a child that is nobody may not be able to read what it imports."""
+        self._is_warm = True
+        (self.folder / "model.skops").write_bytes(self.model_of("csv"))
+        with contextlib.redirect_stdout(io.StringIO()):
+            for words in seeds.COMMAND_LINES:
+                self._run_here(words, self.folder / "good.csv")
+
     def try_words(self, words: Sequence[str]) -> Outcome:
+        if not self._is_warm:
+            self._warm_up()
         with self.cleared(self.model_of("csv")) as folder:
             # What is drawn at random is not for the administrator to run.
             return run_commands([words], folder, as_nobody=True)

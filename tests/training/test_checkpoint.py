@@ -14,7 +14,13 @@ import numpy as np
 import pytest
 
 from ratewise._atomic import atomic_write
-from ratewise.training.checkpoint import Checkpoint, CheckpointWarning, kept_checkpoint, remove_checkpoint
+from ratewise.training.checkpoint import (
+    Checkpoint,
+    CheckpointWarning,
+    facts_of_files,
+    kept_checkpoint,
+    remove_checkpoint,
+)
 
 FIT = {"seed": 3, "rows": 100}
 
@@ -257,3 +263,30 @@ def test_two_equal_fits_may_save_and_remove_at_once(path):
     remove_checkpoint(path)
     first.save("c")
     assert second.load() == "c"
+
+
+def test_a_fit_that_goes_on_keeps_what_it_went_on_from_as_the_one_before(path):
+    Checkpoint(path, FIT).save("first")
+    resumed = Checkpoint(path, FIT)
+    assert resumed.load() == "first"
+    resumed.save("second")
+    truncate(path)
+    with pytest.warns(CheckpointWarning, match="damaged"):
+        assert Checkpoint(path, FIT).load() == "first"
+
+
+@pytest.mark.parametrize("place", [0, 10_000, 99_000, 199_999])
+def test_a_file_of_the_same_size_and_time_is_told_by_its_content_from_end_to_end(tmp_path, place):
+    file = tmp_path / "rows.csv"
+    content = bytearray(np.random.default_rng(0).bytes(200_000))
+    found = []
+    for _ in range(2):
+        file.write_bytes(bytes(content))
+        os.utime(file, ns=(0, 12345))
+        found += list(facts_of_files([str(file)]))
+        content[place] ^= 1
+    assert found[0][0] == str(file)
+    assert found[0][1].startswith("200000 bytes, 12345, ")
+    assert found[0] != found[1]
+    os.utime(file, ns=(0, 12346))
+    assert next(facts_of_files([str(file)])) != found[1]

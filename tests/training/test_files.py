@@ -439,3 +439,14 @@ def test_a_checkpoint_is_kept_after_so_many_rows_and_after_every_pass():
         expected += [(number, windows, done, False) for windows, done in one_pass]
         expected.append((number + 1, 0, 0, ended))
     assert saved == expected
+
+
+@pytest.mark.parametrize(("as_sparse", "kept"), [(False, 2000), (True, 1000)])
+def test_a_sample_of_each_class_takes_so_many_bytes_but_holds_a_thousand_rows(as_sparse, kept, monkeypatch):
+    X, signed = rows(6000, d=4, share=0.5)
+    X = sparse.csr_matrix(X) if as_sparse else X
+    per_row = 4 * (8 if as_sparse else 4)
+    monkeypatch.setattr(config, "SAMPLE_BYTES", 2000 * 16 if not as_sparse else 10 * per_row)
+    found = _FirstPass(True, 0)
+    found.take(X, signed, np.random.default_rng(0))
+    assert found.reservoir.capacity == kept

@@ -22,6 +22,7 @@ from ratewise.training.multiclass import (
     _folds,
     _mean,
     _Path,
+    _Predictions,
     _predictions_of,
     _Stage,
     _to_unit_spread,
@@ -267,16 +268,16 @@ def test_a_fold_learns_from_all_other_rows_and_calls_its_own():
             yield "only", 3, MulticlassModel(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]), np.zeros(3))
 
     job = _FoldJob(4, (50, 90), 0.5, np.random.default_rng(0))
-    (stage,) = found = _predictions_of(job, Path(), rows, history)
+    (stage,) = found = _predictions_of(job, Path(), rows, history, kept=10)
     ((learned, penalty),) = met
     assert stage == _Stage("only", 0.5)
     assert penalty == 0.5
     assert learned.codes.tolist() == [*rows.codes[:50], *rows.codes[90:]]
     model = MulticlassModel(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]), np.zeros(3))
-    assert found[stage].tolist() == predicted_classes(model, rows)[50:90].tolist()
+    assert found[stage].called.tolist() == predicted_classes(model, rows)[50:90].tolist()
     noted = {name: column.tolist() for name, column in history.table().items()}
     assert (noted["run"], noted["pass"], noted["points"]) == ([4], [3], [3 * 160])
-    right = found[stage] == rows.codes[50:90]
+    right = found[stage].called == rows.codes[50:90]
     hits = [right[rows.codes[50:90] == k].mean() for k in range(3)]
     assert noted["tpr"] == pytest.approx([np.mean(hits)])
 
@@ -294,7 +295,10 @@ def test_stages_that_validation_rows_cannot_tell_apart_are_kept_together():
     for job in jobs:
         start, stop = job.validation
         found.append(
-            {_Stage(name, 0.1): calls(n)[start:stop] for name, n in {"a": 360, "b": 358, "c": 355}.items()}
+            {
+                _Stage(name, 0.1): _Predictions(calls(n)[start:stop], np.zeros((0, 3)))
+                for name, n in {"a": 360, "b": 358, "c": 355}.items()
+            }
         )
     best, alike, rates = _best_stages(found, jobs, rows, get_measure("f1"))
     assert best.name == "a"

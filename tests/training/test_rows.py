@@ -14,6 +14,7 @@ from ratewise.solvers.state import NOTHING_SEEN, LinearModel, Summary, summarize
 from ratewise.solvers.threshold import rates_at
 from ratewise.training import rows as rows_module
 from ratewise.training.rows import ArrayRows, ShuffledBlocks, model_shift
+from ratewise.training.source import curvature_is_cheap
 from ratewise.transforms import Standardizer, Whitener
 
 quick = settings(deadline=None, max_examples=60)
@@ -354,14 +355,15 @@ def weighted_rows(kind, n=700, seed=4):
     return rows, rows.X.toarray() if kind == "sparse" else rows.X
 
 
-def test_products_of_rows_are_those_of_their_parts_with_an_entry_of_one_added():
+def test_few_rows_are_one_matrix_with_an_entry_of_one_added():
     whole, dense = weighted_rows("dense")
     rows = whole.part((20, 200), (300, 650))
     values = np.linspace(0.1, 2.0, rows.n_points)
     with_one = np.column_stack([dense, np.ones(700)])[np.r_[20:200, 300:650]].astype(np.float64)
-    expected = (with_one * values[:, None]).T @ with_one
-    np.testing.assert_allclose(rows.weighted_products(values), expected, rtol=1e-4, atol=1e-3)
-    np.testing.assert_allclose(rows.weighted_sum(values), expected[-1, :-1], rtol=1e-4, atol=1e-3)
+    matrix, transpose = rows.with_ones
+    np.testing.assert_allclose(matrix, with_one, rtol=1e-6)
+    np.testing.assert_allclose(transpose, with_one.T, rtol=1e-6)
+    np.testing.assert_allclose(rows.weighted_sum(values), values @ with_one[:, :-1], rtol=1e-4, atol=1e-3)
 
 
 def test_a_share_is_of_the_weight_of_the_rows_own_class():
@@ -414,14 +416,10 @@ def test_rows_of_more_than_the_limit_pull_in_proportion_less(kind, mean):
     assert (expected != rows.signed_weights).any()
 
 
-def test_products_are_cheap_for_dense_rows_of_up_to_128_columns():
-    def rows(n_columns, of=np.asarray):
-        X = of(np.ones((3, n_columns)))
-        return ArrayRows(X, np.ones(3), Standardizer(n_columns, active=False), np.random.default_rng(0))
-
-    assert rows(128).curvature_is_cheap
-    assert not rows(129).curvature_is_cheap
-    assert not rows(5, sparse.csr_matrix).curvature_is_cheap
+def test_curvature_is_cheap_for_dense_rows_of_up_to_128_columns():
+    assert curvature_is_cheap(128, sparse=False)
+    assert not curvature_is_cheap(129, sparse=False)
+    assert not curvature_is_cheap(5, sparse=True)
 
 
 def test_the_usual_entry_is_that_of_entries_which_are_not_zero():

@@ -15,7 +15,7 @@ import click
 _EXTRAS = {"rich": "cli", "pyarrow": "files", "skops": "persistence", "onnx": "onnx", "skl2onnx": "onnx"}
 
 # What Python calls features= is --features here.
-_OPTION = re.compile(r"\b(features|target|format|weight)=(?:'(\w+)')?(?=[\s.,:;)]|$)")
+_OPTION = re.compile(r"\b(features|target|format|weight)=(?:'?(\w+)'?)?(?=[\s.,:;)]|$)")
 
 
 def sentence(error: Exception) -> str:

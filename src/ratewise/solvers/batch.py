@@ -182,7 +182,10 @@ def _by_newton_steps(objective: Objective, curvature: Curvature, request: Maximi
     for _ in range(request.iterations):
         matrix = curvature(model)
         _add_to_diagonal(matrix, penalties + 1e-7)
-        step = np.linalg.solve(matrix, gradient)
+        try:
+            step = np.linalg.solve(matrix, gradient)
+        except np.linalg.LinAlgError:  # columns that float32 cannot tell apart
+            step = np.full_like(model, math.nan)
         gain = float(gradient @ step)
         if not math.isfinite(gain):
             return _linear(np.full_like(model, math.nan))
