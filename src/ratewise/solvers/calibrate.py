@@ -11,9 +11,10 @@ from scipy.optimize import minimize
 from scipy.special import chdtri, expit, logsumexp
 
 from ..kernels import mean_and_spread
+from .threshold import ScoreBins
 
 _BINS = _MANY_SCORES = 2048
-_BLOCK = 1 << 14  # scores counted at a time, in cache
+_SAMPLED = 1 << 14  # scores of a class, to see where they lie
 _REACH = 6.0  # standard deviations from the mean of a class
 _GROUPS = 200
 _KNOTS = 15
@@ -124,15 +125,11 @@ class _Rows(NamedTuple):
     def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any], points: float) -> _Rows:
         """Return scores with weights that add up to ``points``."""
         if scores.size > _MANY_SCORES:
-            low, width = _bins_around(scores, signed_weights)
-            weights = np.zeros((2, _BINS))
-            for start in range(0, scores.size, _BLOCK):
-                block, signed = scores[start : start + _BLOCK], signed_weights[start : start + _BLOCK]
-                bins = np.clip((block - low) * (1.0 / width), 0, _BINS - 1).astype(np.intp)
-                bins += (signed > 0) * _BINS
-                weights += np.bincount(bins, np.abs(signed), 2 * _BINS).reshape(2, _BINS)
+            bins = _bins_around(scores, signed_weights)
+            weights = bins.empty()
+            bins.add(scores, signed_weights, weights)
             occupied = np.flatnonzero(weights.any(axis=0))
-            places, weights = low + width * (occupied.astype(np.float64) + 0.5), weights[:, occupied]
+            places, weights = bins.low + bins.width * (occupied.astype(np.float64) + 0.5), weights[:, occupied]
         else:
             places, where = np.unique(scores.astype(np.float64), return_inverse=True)
             weights = np.array([np.bincount(where, np.maximum(side * signed_weights, 0.0)) for side in (-1, 1)])
@@ -167,18 +164,15 @@ class _Rows(NamedTuple):
         return found
 
 
-def _bins_around(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[float, float]:
-    """Return the low end and the width of bins around the scores of each class.
-
-    Rare rows may score far from all others.
-    """
+def _bins_around(scores: NDArray[Any], signed_weights: NDArray[Any]) -> ScoreBins:
+    """Return bins around the scores of each class: rare rows may score far from all others."""
     ends = []
     for mine in (signed_weights > 0, signed_weights < 0):
         which = np.flatnonzero(mine)
-        some = scores[which[:: 1 + which.size // _BLOCK]] if which.size else scores
+        some = scores[which[:: 1 + which.size // _SAMPLED]] if which.size else scores
         mean, deviation = mean_and_spread(some)
         ends += [mean - _REACH * deviation, mean + _REACH * deviation]
-    return min(ends), (max(ends) - min(ends) + 1e-30) / _BINS
+    return ScoreBins(min(ends), (max(ends) - min(ends) + 1e-30) / _BINS, _BINS)
 
 
 def class_calibrations(
