@@ -109,8 +109,9 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     feature_spread_ : array of shape (n_features,)
         What each column was divided by: a coefficient times it tells how much the column moves scores.
     rates_ : Rates
-        (tpr, tnr, prevalence): with sharpening, of out-of-fold scores where there are folds; otherwise of the
-        training rows. With more than two classes or with labels, a list of them.
+        (tpr, tnr, prevalence): with sharpening, of out-of-fold scores where there are folds, moved by what the
+        model differs from those of the folds; otherwise of the training rows. With more than two classes or with
+        labels, a list of them.
     rates_interval_ : RatesInterval
         (tpr, tnr, value, confidence): between what the rates and the measure lie on new rows, with 95% or the
         confidence of the measure's bounds. With more than two classes or with labels, a list of them.
