@@ -48,3 +48,10 @@ def test_many_numbers_are_shuffled_all_over(n):
     expected = n / 256
     assert ((met - expected) ** 2 / expected).sum() < 310  # 225 degrees of freedom, and less: p < 0.0002
     assert (values[1:] == values[:-1] + 1).sum() < 10  # one is expected: neighbours do not stay together
+
+
+def test_the_place_of_the_rarer_class_in_its_stretch_is_random():
+    positive = np.arange(4_000) % 8 == 0
+    places = np.flatnonzero(positive[evenly_mixed_order(positive, np.random.default_rng(0))]) % 8
+    counts = np.bincount(places, minlength=8)
+    assert ((counts - 62.5) ** 2 / 62.5).sum() < 25  # chi-squared, 7 degrees: p < 0.001

@@ -227,3 +227,11 @@ def test_at_the_corner_of_a_minimum_the_slopes_are_the_mean_of_those_beside_it()
     measure = WeightedMin(0.5, 2.0)
     beside = [measure.slopes(tpr, 0.875) for tpr in (0.4, 0.6)]
     assert measure.slopes(0.5, 0.875) == pytest.approx(np.mean(beside, axis=0))
+
+
+@pytest.mark.parametrize("measure", [TPRAtTNR(0.9), TPRAtTNR(0.3)], ids=str)
+def test_the_slope_of_the_conjugate_of_a_penalty_is_the_nearest_point_of_the_bounds_line(measure):
+    constant, on_tpr, on_tnr = measure.line()
+    x, y = measure.conjugate_gradient(1.5, 0.5)
+    assert constant + on_tpr * x + on_tnr * y == pytest.approx(0.0, abs=1e-12)
+    assert x * on_tnr == pytest.approx(y * on_tpr)  # at a right angle to the line
