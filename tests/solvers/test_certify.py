@@ -138,6 +138,13 @@ def test_two_bounds_share_the_error():
             assert reached["precision"] >= 0.6
 
 
+def test_what_can_be_promised_of_two_bounds_shares_the_error_too():
+    measure = Constrained("f1", tpr=0.9, tnr=0.9)
+    promised = bound_message(measure, Rates(0.8, 0.85, 0.5), (100.0, 100.0))
+    for rate, hits in (("TPR", 80), ("TNR", 85)):
+        assert f"a {rate} of at least {beta.ppf(0.05, hits, 101 - hits):.3g}" in promised
+
+
 def test_a_bound_by_margin_beside_one_with_a_confidence_is_kept_too():
     measure = Constrained(RecallAtPrecision(0.6, confidence=None), tnr=0.98)
     found = certify(*overlapping(), measure)

@@ -195,3 +195,13 @@ def test_a_precision_that_no_cut_of_the_start_keeps_is_learned_for_all_the_same(
     start, *_, last = candidates_of(rows, leverage, measure, passes=16)
     assert best_threshold(rows.scores(*start.model), rows.signed_weights, measure, caution=None).rates.tpr < 0.02
     assert best_threshold(rows.scores(*last.model), rows.signed_weights, measure, caution=None).rates.tpr > 0.2
+
+
+@pytest.mark.parametrize(("measure", "the_same"), [(FBeta(), True), (MinRate(), False)])
+def test_class_weights_are_damped_for_a_measure_with_a_corner_only(measure, the_same):
+    rows, leverage = rows_of(*with_hopeless_points(2_000))
+    last = []
+    for damped in (False, True):
+        rows = rows.with_rng(np.random.default_rng(1))
+        last.append(candidates_of(rows, leverage, measure, passes=2, damped=damped)[-1].model.weights)
+    assert np.array_equal(*last) == the_same

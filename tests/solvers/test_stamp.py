@@ -23,6 +23,7 @@ from ratewise.measures import (
 from ratewise.measures.base import PseudoLinearCoefficients, PseudoLinearMeasure
 from ratewise.solvers import Learn, LinearModel, Stamp, Summary, Task, best_threshold, rates_at
 from ratewise.solvers.base import CountRates, History
+from ratewise.solvers.stamp import _least_rows
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner
 from ratewise.transforms import Standardizer
@@ -180,3 +181,10 @@ def test_dense_and_csr_rows_in_the_same_order_give_the_same_model(level):
         rows = ArrayRows(matrix, signs, Standardizer(4, active=False), np.random.default_rng(0), np.float64)
         models.append(run_stamp(Stamp(passes=3, level=level), rows, FBeta(1.0)).model())
     np.testing.assert_allclose(models[1].weights, models[0].weights, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("prevalence", "rows"), [(0.5, 400), (0.1, 2_000), (0.9, 2_000), (0.01, 10_000), (0.99, 10_000)]
+)
+def test_a_level_is_taken_on_200_points_of_the_rarer_class_or_10000_rows(prevalence, rows):
+    assert _least_rows(prevalence) == pytest.approx(rows)

@@ -248,9 +248,8 @@ def bound_message(measure: Measure, rates: Rates, points: Points, *, searched: b
         return None
     if rates.tpr > 0 and slack > -1e-6 and not searched and all(low.promised >= low.asked for low in lows):
         return None
-    tpr, tnr, p = rates
-    predicted = p * tpr + (1.0 - p) * (1.0 - tnr)
-    precision = f"{p * tpr / predicted:.3g}" if predicted > 0 else "not defined"
+    tpr, tnr, _ = rates
+    precision = f"{rates.precision:.3g}" if tpr > 0.0 or tnr < 1.0 else "not defined"
     wanted = " and ".join(f"{one.label} ({_certainty(one)})" for one in bounds)
     promised = ", ".join(f"a {low.kind} of at least {low.promised:.3g}" for low in lows)
     said = f" What can be promised at the nearest threshold, among rows like these, is {promised}." if lows else ""
