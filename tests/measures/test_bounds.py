@@ -235,3 +235,11 @@ def test_the_slope_of_the_conjugate_of_a_penalty_is_the_nearest_point_of_the_bou
     x, y = measure.conjugate_gradient(1.5, 0.5)
     assert constant + on_tpr * x + on_tnr * y == pytest.approx(0.0, abs=1e-12)
     assert x * on_tnr == pytest.approx(y * on_tpr)  # at a right angle to the line
+
+
+@pytest.mark.parametrize("kind", [RecallAtPrecision, TPRAtTNR, TPRAtFPR, PrecisionAtRecall])
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 1.5, "high"])
+def test_a_confidence_is_a_share_or_none(kind, confidence):
+    with pytest.raises(ValueError, match="confidence must be a number above 0 and below 1"):
+        kind(0.5, confidence=confidence)
+    assert kind(0.5, confidence=None).confidence is None

@@ -22,10 +22,12 @@ from ratewise.measures import (
     NetBenefit,
     PrecisionAtRecall,
     PseudoLinear,
+    PseudoLinearMeasure,
     RecallAtPrecision,
     TPRAtFPR,
     TPRAtTNR,
     Tversky,
+    at_prevalence,
     get_measure,
     measure_names,
 )
@@ -324,3 +326,12 @@ def test_a_measure_is_returned_as_it_is():
     mine = FBeta(3.0)
     assert get_measure(mine) is mine
     assert get_measure("min") == MinRate()
+
+
+@pytest.mark.parametrize("name", ["f1", "jaccard", "gower-legendre"])
+def test_a_pseudo_linear_measure_at_a_prevalence_stays_one(name):
+    measure = get_measure(name)
+    elsewhere = at_prevalence(measure, 0.3)
+    assert isinstance(elsewhere, PseudoLinearMeasure)
+    for prevalence in (None, 0.1, 0.9):
+        assert elsewhere.value(0.7, 0.8, prevalence) == pytest.approx(measure.value(0.7, 0.8, 0.3))

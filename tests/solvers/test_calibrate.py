@@ -134,3 +134,11 @@ def test_classes_without_a_bias_keep_the_order_of_their_scores():
     codes = (rng.random((2_000, 1)) > softmax(scores, axis=1).cumsum(axis=1)).sum(axis=1)
     constants = class_calibrations(scores, codes, np.ones(2_000))[:, 1]
     assert (constants == 0).all()
+
+
+@pytest.mark.parametrize(("rarer", "number"), [(4, 0), (20, 4), (40, 8), (4_000, 15)])
+def test_there_is_a_knot_per_five_points_of_the_rarer_class_alike_on_both_sides(rarer, number):
+    scores = np.concatenate([np.linspace(-1.0, 0.5, rarer), np.linspace(-0.5, 1.0, rarer)])
+    knots = calibrated(scores, np.repeat([-1.0, 1.0], rarer), 2.0 * rarer, 0.0).knots
+    assert len(knots) == number
+    assert knots == pytest.approx([-one for one in knots[::-1]], abs=0.05)
