@@ -13,8 +13,8 @@ from scipy import sparse
 from ratewise.solvers.state import NOTHING_SEEN, LinearModel, Summary, summarize
 from ratewise.solvers.threshold import rates_at
 from ratewise.training import rows as rows_module
-from ratewise.training.rows import ArrayRows, ShuffledBlocks, model_shift
-from ratewise.training.source import curvature_is_cheap
+from ratewise.training.rows import ArrayRows, ShuffledBlocks
+from ratewise.training.source import curvature_is_cheap, model_shift
 from ratewise.transforms import Standardizer, Whitener
 
 quick = settings(deadline=None, max_examples=60)

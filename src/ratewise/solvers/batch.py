@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from .base import Evaluate, History, Maximize, Request, Run, Scores, Solver, Task
-from .sharpen import SIGMOID, Candidate, Evaluated, Evaluation
+from .sharpen import SIGMOID, Candidate, Evaluated, Evaluation, halfway
 from .state import LinearModel, Summary
 
 _STEPS = 8  # up the sigmoid reward, per round
@@ -146,9 +146,8 @@ class BatchRun(Run):
         """Move the model to its best cut, in units of the sigmoid, and take the class weights there."""
         width = evaluation.sigmoid_width(evaluated) if first else 1.0
         asked, before = evaluation.class_weights(evaluated, width), self._weights
-        if not first and not self._task.measure.smooth:  # else the weights swing from side to side of the corner
-            asked = (math.sqrt(asked[0] * before[0]), math.sqrt(asked[1] * before[1]))
-        self._weights = asked
+        damped = not first and not self._task.measure.smooth
+        self._weights = halfway(asked, before) if damped else asked
         self._evaluated = evaluated._replace(model=evaluated.model.divided(width, evaluated.best.threshold))
 
     @property

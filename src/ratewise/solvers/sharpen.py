@@ -282,7 +282,7 @@ class Sharpening:
             return False
         before, asked = learner.class_weights, evaluation.class_weights(evaluated, 1.0)
         if self._damped:
-            asked = (math.sqrt(asked[0] * before[0]), math.sqrt(asked[1] * before[1]))
+            asked = halfway(asked, before)
         learner.class_weights = asked
         current = learner.current()
         learner.set_model(current._replace(intercept=current.intercept - evaluated.best.threshold))
@@ -395,6 +395,11 @@ def _class_shares(weights: NDArray[Any]) -> NDArray[np.float64]:
     shares: NDArray[np.float64] = np.maximum(np.stack([weights, -weights]), 0.0).astype(np.float64)
     shares /= shares.sum(axis=1, keepdims=True)
     return shares
+
+
+def halfway(asked: tuple[float, float], before: tuple[float, float]) -> tuple[float, float]:
+    """Return class weights moved by half of what is asked, on a log scale, so as not to swing about a corner."""
+    return math.sqrt(asked[0] * before[0]), math.sqrt(asked[1] * before[1])
 
 
 def is_power_of_two(number: int) -> bool:

@@ -30,8 +30,8 @@ from ..transforms import Standardizer, Transform, Whitener, sample_size, standar
 from . import config
 from .checkpoint import Checkpoint
 from .reservoir import Reservoir
-from .rows import ArrayRows, model_shift
-from .source import Progress, R, Runner, Statistics
+from .rows import ArrayRows
+from .source import Progress, R, Runner, Statistics, model_shift
 
 # To transform the rows of a window. One thread reads meanwhile: on two cores, more threads leave neither idle.
 _THREADS = min(os.cpu_count() or 1, 2)

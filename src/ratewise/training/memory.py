@@ -19,8 +19,8 @@ from ..solvers.certify import ModelShift, points_of_groups
 from ..solvers.state import LinearModel, Summary, class_totals
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer, Transform, Whitener
-from .rows import ArrayRows, Ranges, model_shift, order_by_fold
-from .source import ALL_ROWS, Progress, R, Runner, Statistics
+from .rows import ArrayRows, Ranges, order_by_fold
+from .source import ALL_ROWS, Progress, R, Runner, Statistics, model_shift
 
 _LARGE_GROUPS = 1000  # that are placed one by one; smaller ones are dealt out in turn
 _COMMON_SHARE = 0.01  # of all rows: copies of a row that are as many are spread over the folds

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..kernels import evenly_mixed_order, gather_weights, square_rows
-from ..solvers.certify import ModelShift
-from ..solvers.state import Chunk, LinearModel, Summary, class_totals, kernel_rows, sum_of_squares
+from ..solvers.state import Chunk, Summary, class_totals, kernel_rows, sum_of_squares
 from ..transforms import Standardizer, Transform
 
 # A kernel call sums models in the width of the data; learners fold that into float64 between calls.
@@ -22,7 +21,6 @@ _LARGEST_CHUNK = 1 << 18
 _SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
 _BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
 _CACHED_BYTES = 1 << 20
-_COMPARED_ROWS = 1 << 14
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -302,45 +300,6 @@ class ArrayRows(StoredRows):
             total += np.asarray(piece.T @ mine, dtype=np.float64)
             done += piece.shape[0]
         return total
-
-
-def model_shift(
-    parts: Sequence[ArrayRows],
-    model: LinearModel,
-    of_folds: Sequence[LinearModel],
-    threshold: float,
-    folds: int,
-    per_point: tuple[float, float] = (1.0, 1.0),
-) -> ModelShift:
-    """Return how a model differs from those of the folds, by the rows of each fold; of several draws of folds.
-
-    ``per_point`` are the points of both classes that one of these rows stands for.
-    """
-    # Weights by class, by how many of the models that learned a row call it, and by whether the one that did not
-    # and the model itself do.
-    total = np.zeros((2, folds, 2, 2))
-    for number, part in enumerate(parts):
-        first = number - number % folds
-        models = [model, *of_folds[first : first + folds]]
-        coef, intercepts = np.stack([one.weights for one in models], axis=1), [one.intercept for one in models]
-        for rows in part.blocks(_COMPARED_ROWS):
-            called = rows.scores(coef, intercepts) > threshold
-            own, scored = called[:, 0], called[:, 1 + number - first]
-            cell = (rows.signed_weights > 0) * folds + called[:, 1:].sum(axis=1) - scored
-            cell = 4 * cell + 2 * scored + own
-            total += np.bincount(cell, np.abs(rows.signed_weights), total.size).reshape(total.shape)
-    found = []
-    for called_right, counts, points in ((1, total[1], per_point[0]), (0, total[0], per_point[1])):
-        share = counts / max(float(counts.sum()), 1e-300)
-        right = np.meshgrid(np.arange(folds) / (folds - 1.0), [0.0, 1.0], [0.0, 1.0], indexing="ij")
-        of_learned, of_scored, of_own = right if called_right else [1.0 - one for one in right]
-        difference = of_own - of_learned
-        shift = float((share * difference).sum())
-        apart = share * (difference - shift)
-        variance = points * float((apart * difference).sum()) + 2.0 * float((apart * of_scored).sum())
-        found.append((shift, float((share * of_learned).sum()), variance))
-    (tpr, hits, of_tpr), (tnr, passes, of_tnr) = found
-    return ModelShift((tpr, tnr), (hits, passes), (of_tpr, of_tnr), folds)
 
 
 class RowStorage(ABC):
