@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._foreign import canonical_csr, plain_matrix
+from .._foreign import canonical_csr, plain_matrix, warn_of_far_columns
 from ..streams.encode import Encoder, learn_encoder
 from ..streams.formats.batches import is_table
 from ..training.source import occupied_columns
@@ -48,6 +48,7 @@ class Columns(NamedTuple):
         if not np.isfinite(statistics.squares).all():
             _require_finite(matrix, columns.names, estimator)
             _refuse_huge(matrix, columns.names)
+        warn_of_far_columns(matrix)
         return CheckedRows(kept, statistics, occupied), columns
 
     @property

@@ -235,7 +235,8 @@ class Trainer:
             threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, tolerance)
         if own.all_equal:  # the models of the folds may still differ, by chance
             return decide(own, measure, threshold, points)
-        return decide(scores, measure, threshold, points, shift_at=partial(rows.model_shift, model, scored))
+        shift_at = None if len(scored) == 1 else partial(rows.model_shift, model, scored)
+        return decide(scores, measure, threshold, points, shift_at=shift_at)
 
     def _task(self, source: RowSource, statistics: Statistics, transform: Transform) -> Task:
         initial = None if self._before is None else LinearModel(*transform.transform_coef(*self._before))

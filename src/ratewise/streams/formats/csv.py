@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections import Counter
@@ -9,7 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from ..columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema, TableReader, kind_of
+import numpy as np
+
+from ..columns import BOOLEAN, CATEGORY, DATE, LARGEST_EXACT, NUMBER, Schema, TableReader, kind_of
 from ..errors import DataError, Place, first_line, need_pyarrow, shortened
 from ..open import open_tables
 from . import Opened, Request, Rows, TextReader
@@ -253,10 +256,11 @@ class CsvReader(TextReader, TableReader):
         rows = self.plan.rows(batch, place)
         if self.plan.target is None or not pa.types.is_integer(self.plan.target_type):
             return rows
-        try:
-            return replace(rows, target=rows.target.cast(pa.int64()))
-        except ValueError:  # a fraction after all: the survey will say so
-            return rows
+        with contextlib.suppress(ValueError):  # a fraction after all: the survey will say so
+            whole = rows.target.cast(pa.int64())
+            if np.abs(whole.to_numpy(zero_copy_only=False)).max(initial=0) < LARGEST_EXACT:  # else it says that
+                return replace(rows, target=whole)
+        return rows
 
     def _fault(self, error: Exception, text: bytes, before: tuple[int, int] = (0, 1)) -> DataError:
         """Return the error that names row and column; the given one if these cannot be found.
@@ -295,8 +299,8 @@ class CsvReader(TextReader, TableReader):
                         )
         except UnicodeDecodeError:
             return DataError(f"{self.name}, after row {row:,}: this is not UTF-8 text. {_TO_UTF8}")
-        except csv.Error as error:
-            return DataError(f"{self.name}, after row {row:,}: {error}.")
+        except csv.Error as error:  # such as a value of more than 131,072 characters
+            return DataError(f"{self.name}, after row {row:,}: {error}. Mend the next row.")
         return None
 
 
