@@ -361,9 +361,9 @@ def _are_rates(value: Any) -> bool:
 
 
 def _is_interval(value: Any) -> bool:
-    *pairs, confidence = value if isinstance(value, RatesInterval) else [None, None]
-    pairs_right = all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs)
-    return pairs_right and all(isinstance(number, float) for number in (confidence, *sum(pairs, ())))
+    found: list[Any] = list(value) if isinstance(value, RatesInterval) else [None]
+    numbers = [found.pop(), *(end for pair in found if isinstance(pair, tuple) and len(pair) == 2 for end in pair)]
+    return len(numbers) == 1 + 2 * len(found) and all(isinstance(number, float) for number in numbers)
 
 
 def _is_survey(value: Any) -> bool:

@@ -51,10 +51,10 @@ class Trainer:
         self._config, self._history, self._before = config, history, before
 
     def fit(self, source: RowSource) -> FitResult:
-        statistics = source.statistics()
-        if self._config.sharpen is None:
-            return self._fit_plain(source, statistics)
-        return self._fit_sharpened(source, statistics)
+        with np.errstate(over="ignore"):  # what became infinite is refused in one sentence
+            statistics = source.statistics()
+            fit = self._fit_plain if self._config.sharpen is None else self._fit_sharpened
+            return fit(source, statistics)
 
     def _fit_plain(self, source: RowSource, statistics: Statistics) -> FitResult:
         """The solver's own algorithm, and the best threshold on the scores of its training rows.
@@ -229,12 +229,14 @@ class Trainer:
             points=scores.points,
         )
         own = rows.own_scores(model)
-        if plan.batch and not own.all_equal:  # scores of its own rows would flatter the model
+        if own.all_equal:  # the models of the folds may still differ, by chance
+            if not measure.constraints(0.5):
+                threshold = best_threshold(own.values, own.signed_weights, measure).threshold
+            return decide(own, measure, threshold, points)
+        if plan.batch:  # scores of its own rows would flatter the model
             threshold = _beside_common_rows(threshold, model, scored, rows.common_rows)
         else:
             threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, tolerance)
-        if own.all_equal:  # the models of the folds may still differ, by chance
-            return decide(own, measure, threshold, points)
         shift_at = None if len(scored) == 1 else partial(rows.model_shift, model, scored)
         return decide(scores, measure, threshold, points, shift_at=shift_at)
 
