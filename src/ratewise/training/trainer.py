@@ -16,7 +16,7 @@ from ..solvers.batch import BatchRun
 from ..solvers.certify import Decision, certifies, decide
 from ..solvers.sharpen import Sharpen, SharpenedRun
 from ..solvers.state import LinearModel, mean_model
-from ..solvers.threshold import Points, beside_tied_rows, best_threshold, smoothed_threshold
+from ..solvers.threshold import Points, beside_tied_rows, best_threshold, rates_at, smoothed_threshold
 from ..transforms import Transform
 from . import config
 from .config import FitConfig
@@ -230,9 +230,10 @@ class Trainer:
         )
         own = rows.own_scores(model)
         if own.all_equal:  # the models of the folds may still differ, by chance
-            if not measure.constraints(0.5):
-                threshold = best_threshold(own.values, own.signed_weights, measure).threshold
-            return decide(own, measure, threshold, points)
+            ends = float(own.values.min()), float(own.values.max())
+            cuts = [end + sign * (1.0 + abs(end)) for end, sign in zip(ends, (-1.0, 1.0), strict=True)]
+            values = [measure.value(*rates_at(own.values, own.signed_weights, cut)) for cut in cuts]
+            return decide(own, measure, cuts[int(np.argmax(values))], points)
         if plan.batch:  # scores of its own rows would flatter the model
             threshold = _beside_common_rows(threshold, model, scored, rows.common_rows)
         else:
