@@ -233,10 +233,7 @@ class _FirstPass(_Job):
         if not self._begun:
             self._begun = True
             self.standardizer = Standardizer(X.shape[1], active=self._standardize)
-            per_value = 8 if sparse.issparse(X) else X.dtype.itemsize
-            per_row = (X.nnz if sparse.issparse(X) else X.size) / X.shape[0] * per_value
-            capacity = max(int(config.SAMPLE_BYTES / max(per_row, 1.0)), 1000)
-            self.reservoir = Reservoir(capacity, np.random.default_rng([self._seed, 2**31]))
+            self.reservoir = Reservoir.for_rows(X, np.random.default_rng([self._seed, 2**31]))
         self.standardizer.update(X)
         self.reservoir.add(X, signed_weights)
         self.rows += X.shape[0]

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..measures import Measure
 from ..solvers.base import History, Run, Scores, Solver, Task
 from ..solvers.batch import BatchRun
@@ -295,17 +293,16 @@ def is_wide(statistics: Statistics) -> bool:
 def _beside_common_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
     """Return the threshold, moved so that rows that come often lie on the side that the folds' models put them.
 
-    Their scores are as many as there are folds, and the model's own lies somewhere between: the side of a
-    hundredth of all rows must not be left to that.
+    The model's own score of such a row differs a little from their mean: the side of a hundredth of all rows must
+    not be left to that.
     """
     low, high = -math.inf, math.inf
+    mean = mean_model(of_folds)
     for k in range(0 if common is None else common.shape[0]):
-        row = common[[k]]
-        called = np.mean([(row @ one.weights).item() + one.intercept > threshold for one in of_folds]) > 0.5
-        own = (row @ model.weights).item() + model.intercept
-        if called and own > low:
+        of_mean, own = ((common[[k]] @ one.weights).item() + one.intercept for one in (mean, model))
+        if of_mean > threshold and own > low:
             high = min(high, own)
-        elif not called and own < high:
+        elif of_mean <= threshold and own < high:
             low = max(low, own)
     if low < threshold < high:
         return threshold
