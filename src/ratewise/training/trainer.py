@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..measures import Measure
 from ..solvers.base import History, Run, Scores, Solver, Task
 from ..solvers.batch import BatchRun
