@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+from functools import partial
 from typing import Any, NoReturn
 
 INTERRUPTED = 130
@@ -47,7 +48,8 @@ def _interrupt_again(lost: Any) -> None:
         return
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupt_once)
-    threading.Timer(0.05, _thread.interrupt_main).start()  # by then the call has returned
+    repeat = partial(os.kill, os.getpid(), signal.SIGINT) if os.name == "posix" else _thread.interrupt_main
+    threading.Timer(0.05, repeat).start()  # by then the call has returned
 
 
 def ignore_interrupts() -> None:

@@ -335,3 +335,10 @@ def test_a_closed_standard_input_is_told(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(DataError, match="Standard input is closed"):
         open_stream("-", format="csv", target="label")
+
+
+def test_labels_that_float64_cannot_tell_apart_are_refused(tmp_path):
+    path = tmp_path / "large.csv"
+    path.write_text("x,y\n" + f"1,{2**53}\n2,{2**53 + 1}\n3,5\n" * 20)
+    with pytest.raises(DataError, match=r"row 1, column 'y': labels as large as 9007199254740992 cannot be told"):
+        open_stream(path, target="y").survey()
