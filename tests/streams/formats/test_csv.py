@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ratewise.streams import DataError, open_stream
@@ -257,6 +257,7 @@ def test_faults_of_standard_input_are_told(monkeypatch):
         matrix(open_stream("-", target="y", format="csv"))
 
 
+@example([*["x"] * 6, *['two "" quotes'] * 6, "a\nbreak"])
 @given(
     st.lists(st.sampled_from(["x", 'two "" quotes', "a\nbreak", "\n\n", "", "é" * 90]), min_size=4, max_size=60)
 )

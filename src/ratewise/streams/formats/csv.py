@@ -66,11 +66,13 @@ class CsvReader(TextReader, TableReader):
         header, newline, lines = body.partition(b"\n")
         self._check_header(header, is_whole=bool(newline) or len(head) < _LONGEST_ROW)
         self._delimiter, names = self._names(header)
-        if len(head) >= _HEAD_BYTES:  # the last line may be cut
-            lines = lines[: lines.rfind(b"\n") + 1]
+        is_cut = len(head) >= _HEAD_BYTES  # then the last row may not be whole
+        each = lines.split(b"\n")[: -1 if is_cut else None] if b'"' in lines else []
+        self._breaks_in_values = any(line.count(b'"') % 2 for line in each)
+        if is_cut:
+            lines = lines[: self._end_of_rows(lines) or len(lines)]
         self.schema: Schema = dict.fromkeys(names, pa.null())
         self._header_bytes = len(head) - len(body) + len(header) + 1
-        self._breaks_in_values = b'"' in lines and any(line.count(b'"') % 2 for line in lines.split(b"\n"))
         self.has_rows = bool(lines.strip())
         if len(names) > _MANY_COLUMNS:  # every piece costs a little per column
             self._wide_bytes = min(_ROWS_AT_ONCE * (lines.find(b"\n") + 1), _LONGEST_ROW)
@@ -181,12 +183,7 @@ class CsvReader(TextReader, TableReader):
         rest = b""
         while more := self._next_bytes(file):
             text = rest + more
-            end = text.rfind(b"\n") + 1
-            is_inside = self._breaks_in_values and text.count(b'"', 0, end) % 2  # of quotes
-            while is_inside and end:
-                earlier = text.rfind(b"\n", 0, end - 1) + 1
-                is_inside ^= text.count(b'"', earlier, end) % 2
-                end = earlier
+            end = self._end_of_rows(text)
             if len(text) - end > _LONGEST_ROW:
                 raise DataError(
                     f"{self.name}: a row has more than {_LONGEST_ROW:,} bytes. Is a quote never closed?"
@@ -196,6 +193,16 @@ class CsvReader(TextReader, TableReader):
                 yield text[:end]
         if rest:
             yield rest
+
+    def _end_of_rows(self, text: bytes) -> int:
+        """Return where the last whole row of a text ends."""
+        end = text.rfind(b"\n") + 1
+        is_inside = self._breaks_in_values and text.count(b'"', 0, end) % 2  # of quotes
+        while is_inside and end:
+            earlier = text.rfind(b"\n", 0, end - 1) + 1
+            is_inside ^= text.count(b'"', earlier, end) % 2
+            end = earlier
+        return end
 
     def _parsed(
         self, text: bytes, columns: list[str], types: Schema, before: Callable[[], tuple[int, int]]
