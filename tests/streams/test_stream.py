@@ -198,22 +198,18 @@ def test_a_small_window_holds_no_memory_of_a_large_one(any_format):
         assert held.shape[0] < 100
 
 
-@pytest.mark.parametrize("change", ["touched", "shortened", "removed"])
+@pytest.mark.parametrize("change", ["touched", "shortened"])
 def test_a_file_that_changes_after_the_survey_is_refused(tmp_path, change):
     path = tmp_path / "rows.csv"
     path.write_text("x,y\n" + "1.5,0\n2.5,1\n" * 50)
     stream = open_stream(path, target="y")
     stream.survey()
-    windows = stream.windows()
     if change == "touched":
         os.utime(path, ns=(1, 1))
-    elif change == "shortened":
-        path.write_text("x,y\n1.5,0\n")
     else:
-        next(iter(windows))
-        path.unlink()
+        path.write_text("x,y\n1.5,0\n")
     with pytest.raises(DataError, match=r"rows.csv: the file has changed while it was read"):
-        list(windows)
+        list(stream.windows())
 
 
 @pytest.mark.parametrize("name", ["rows.npy", "rows.feather"])

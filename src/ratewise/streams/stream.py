@@ -157,7 +157,7 @@ class Stream:
         """Refuse files that have changed since the survey, once a pass has ended: its rows were others."""
         yield from windows
         for path, stamp in self._surveyed_files.items():
-            if not os.path.exists(path) or _stamp(path) != stamp:
+            if _stamp(path) != stamp:
                 raise DataError(f"{path}: the file has changed while it was read. Begin anew.")
 
     def survey(self, progress: Progress | None = None) -> Survey:
