@@ -6,6 +6,8 @@ A mutant is one change of an ordinary kind in one function: a sign, a comparison
 dropped term or factor, a condition turned round. It is made in memory, in a process forked from one that has
 imported everything, by replacing the code of the live function; a compiled loop is compiled again. The quick tests
 of its folder run until one fails. Survivors are printed: each asks for a test, or is equivalent to the original.
+
+Left out is what changes words only: messages of errors with what prepares them, assertions, annotations, labels.
 """
 
 from __future__ import annotations
@@ -102,7 +104,7 @@ class Site(NamedTuple):
         if changed is not node:
             tree = _Replace(node, changed).visit(tree)
         after = ast.unparse(changed)
-        text = f"{what}: {before[:70]} -> {after[:70]}"
+        text = f"{what}: {' '.join(before.split())[:70]} -> {' '.join(after.split())[:70]}"
         if after == before:
             return None
         return Mutant(self.path, self.node.lineno, text, ast.fix_missing_locations(tree), self.function)
@@ -131,8 +133,9 @@ def _nodes(function: ast.FunctionDef) -> Iterator[Any]:
             continue
         if hasattr(node, "lineno"):
             yield node
+        refuses = isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise)
         for field, value in ast.iter_fields(node):
-            if field not in ("annotation", "returns", "decorator_list"):
+            if field not in ("annotation", "returns", "decorator_list") and not (refuses and field == "body"):
                 inner = value if isinstance(value, list) else [value]
                 waiting += [one for one in inner if isinstance(one, ast.AST)]
 
