@@ -426,7 +426,7 @@ def report(part: str, number: int, seed: int, first: int, seconds: float) -> Non
     trials = Trials([mutant for site in sample if (mutant := site.mutant())], time.monotonic() + seconds)
     tests = next(tests for name, tests in TESTS.items() if part == name or part.startswith(name + "/"))
     options = ["-q", "-q", "-m", "not slow", "-p", "no:cacheprovider", "--hypothesis-seed=0", "-s"]
-    options += ["--ignore-glob=*/test_cache.py"]  # it needs loops that are kept
+    options += ["-p", "no:faulthandler", "--ignore-glob=*/test_cache.py"]  # it needs loops that are kept
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what was imported before pytest began
     pytest.main([*options, *(str(ROOT / test) for test in tests)], plugins=[trials])
     outcomes = trials.outcomes
