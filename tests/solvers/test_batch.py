@@ -13,6 +13,7 @@ from ratewise.rewards import Logistic, Sigmoid
 from ratewise.solvers import LinearModel, Summary, Task, best_threshold
 from ratewise.solvers.base import Evaluate, Maximize, Scores
 from ratewise.solvers.batch import BatchRun, maximize, minimise
+from ratewise.solvers.centroids import ShrunkenCentroids
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.solvers.sharpen import Evaluated, Evaluation
 
@@ -323,3 +324,31 @@ def test_candidates_are_carried_over_to_other_columns():
     run.change_transform(lambda weights, intercept: (2.0 * weights, intercept - 1.0))
     for one, model in zip(run.candidates, before, strict=True):
         assert (one.model.weights[0], one.model.intercept) == (2.0 * model.weights[0], model.intercept - 1.0)
+
+
+@pytest.mark.parametrize("shrinkage", [0.5, 2.0, 50.0])
+def test_shrunken_centroids_are_what_is_left_of_t_statistics(shrinkage):
+    rng = np.random.default_rng(0)
+    X, positive = rng.normal(size=(40, 25)), np.arange(40) < 10
+    X[positive, :3] += 1.5
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    difference = X[positive].mean(axis=0) - X[~positive].mean(axis=0)
+    found = ShrunkenCentroids(shrinkage).model(difference, 40, 0.25)
+    within = np.sqrt(0.25 * X[positive].var(axis=0) + 0.75 * X[~positive].var(axis=0))
+    t = difference / (within * np.sqrt(1 / 10 + 1 / 30))
+    least = min(shrinkage, np.sort(np.abs(t))[-10] - 1e-9)  # ten columns are kept at least
+    expected = np.sign(t) * np.maximum(np.abs(t) - least, 0.0) / within
+    expected /= np.linalg.norm(expected * within)  # scores have a deviation of one within the classes
+    np.testing.assert_allclose(found.weights, expected, atol=1e-5)
+    middle = 0.5 * (X[positive].mean(axis=0) + X[~positive].mean(axis=0))
+    assert found.intercept == pytest.approx(-middle @ expected, abs=1e-6)
+
+
+def test_a_column_that_is_the_class_itself_has_a_finite_weight_and_the_largest():
+    difference = np.array([1.0 / np.sqrt(0.25 * 0.75), 0.5, -0.1])
+    found = ShrunkenCentroids(1.0).model(difference, 40, 0.25)
+    assert np.isfinite(found.weights).all()
+    # Its deviation within a class is taken for a thousandth.
+    ratio = (difference[0] / 1e-6) / (difference[1] / (1.0 - 0.1875 * 0.25))
+    assert found.weights[0] / found.weights[1] == pytest.approx(ratio, rel=0.5)
+    assert ShrunkenCentroids().start(Task(FBeta(), 3)).model().weights.tolist() == [0.0, 0.0, 0.0]
