@@ -358,6 +358,7 @@ def test_bins_reach_six_deviations_from_the_mean_of_each_class():
     assert found.low + found.width * found.number == pytest.approx(highest)
     # One class alone; and many scores, of which some will do.
     assert _bins_around(scores[:50], signs[:50]).low == pytest.approx(means[0] - 6 * deviations[0])
+    assert _bins_around(np.append(scores, 1e9), np.append(signs, 0.0)) == found  # a row without weight
     many = _bins_around(np.tile(scores, 20), np.tile(signs, 20))
     assert many == pytest.approx(found, rel=0.05)
 
@@ -419,3 +420,33 @@ def test_the_curve_is_the_best_of_its_penalties(rows, bent, cut):
     assert found.knots == pytest.approx(expected.knots)
     middle = np.quantile(scores, np.linspace(0.05, 0.95, 19)) - cut
     np.testing.assert_allclose(expit(found.log_odds(middle)), expit(expected.log_odds(middle)), atol=0.01)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_a_curve_does_not_depend_on_the_unit_of_the_scores(unit):
+    scores, signs = drawn(Calibration(1.2, -0.5), 300)
+    one, other = calibrated(scores, signs, 300, 0.1), calibrated(unit * scores, signs, 300, unit * 0.1)
+    np.testing.assert_allclose(other.log_odds(unit * scores), one.log_odds(scores), rtol=1e-6, atol=1e-6)
+    slope, constant = log_odds_line(unit * scores, signs)
+    assert (unit * slope, constant) == pytest.approx(log_odds_line(scores, signs), rel=1e-6)
+
+
+def test_classes_have_constants_where_the_likelihood_gains_more_than_by_chance():
+    """Weak constants: of two that are free, the gain in likelihood is above 3 in one case of twenty by chance."""
+    kept = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        scores = rng.normal(size=(400, 3))
+        share = softmax(scores + np.array([0.12, 0.0, -0.12]), axis=1)
+        codes = (rng.random((400, 1)) > share.cumsum(axis=1)).sum(axis=1)
+        weights, spread = np.ones(400), scores.std()
+        problem = (scores / spread, codes, weights)
+        losses = [
+            minimize(class_loss, np.eye(1, 4)[0], problem, bounds=[(0.0, None)] + [limits] * 3).fun
+            for limits in ((0.0, 0.0), (None, None))
+        ]
+        gain = 400 * (losses[0] - losses[1])
+        if abs(gain - chi2.ppf(0.95, 2) / 2) > 0.05:
+            kept.append(gain > chi2.ppf(0.95, 2) / 2)
+            assert class_calibrations(scores, codes, weights)[:, 1].any() == kept[-1]
+    assert 5 < sum(kept) < 25

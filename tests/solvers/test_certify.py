@@ -186,6 +186,7 @@ def test_weights_and_groups_count_as_the_points_they_are_worth():
 def test_groups_of_uneven_size_are_worth_fewer_than_their_number():
     signs = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
     assert points_of_groups(signs, np.array([0, 0, 1, 2, 3, 4])) == pytest.approx((9 / 5, 3.0))
+    assert points_of_groups(signs[:3], np.arange(3)) == (3.0, 0.0)
 
 
 def test_a_precision_elsewhere_is_asked_of_the_rows_as_they_are():
@@ -350,6 +351,7 @@ def test_tests_are_the_binomial_ones(trials, share, part, error):
 
 
 def test_no_trials_prove_nothing():
+    assert float(_tail(_least_successes(1.0, 1e-3, 0.9), 1.0, 1e-3)) == pytest.approx(0.9)
     assert _least_successes(0.0, 0.1, 0.9) == math.inf
     assert _least_successes(0.5, 0.1, 0.9) < 0.5
     assert float(_tail(0.0, 0.0, 0.5)) == 1.0
@@ -449,7 +451,7 @@ def quantiles_by_hand(rate, points, places):
 @settings(deadline=None, max_examples=100)
 @given(
     rates=st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)),
-    points=st.tuples(st.floats(5.0, 5_000.0), st.floats(5.0, 5_000.0)),
+    points=st.tuples(st.floats(0.5, 5_000.0), st.floats(0.5, 5_000.0)),
     fitted=st.integers(0, 20),
     shifted=st.booleans(),
     seed=st.integers(0, 99),
@@ -464,6 +466,7 @@ def test_intervals_are_made_of_clopper_and_pearsons_and_of_what_is_known_of_the_
     found = rates_interval(rates, GMean(), points, fitted, shift if shifted else None)
     grids, places = [], (np.arange(64) + 0.5) / 64
     for k, number in enumerate(points):
+        number = max(number, 1.0)
         rate, variance, least, most = rates[k], 0.0, -2.0 * fitted / number, -0.5 * fitted / number
         if shifted:
             rate, variance = float(np.clip(rate + shift.rates[k], 0, 1)), max(shift.variance[k], 0.0)
@@ -516,6 +519,21 @@ def test_what_is_promised_of_a_rate_and_how_many_rows_would_promise_what_is_aske
     if found.times * points < 1e8:
         assert promises(found.times * 1.001)
         assert found.times == pytest.approx(1.0, rel=1e-5) or not promises(found.times / 1.001)
+
+
+def test_what_is_promised_of_a_precision_is_of_the_hits_among_the_calls():
+    """Of 40 positives 30 are hit, and of 60 negatives 6 are called: 30 of 36."""
+    (bound,) = RecallAtPrecision(0.8, confidence=0.9).constraints(0.4)
+    found = _lowest(bound, 1, Rates(0.75, 0.9, 0.4), (40.0, 60.0))
+    assert (found.kind, found.asked) == ("precision", pytest.approx(0.8))
+    assert found.promised == pytest.approx(beta.ppf(0.1, 30, 7))
+    assert beta.ppf(0.1, 30 * found.times, 6 * found.times + 1) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_the_search_for_enough_rows_ends_at_a_billion():
+    (bound,) = TPRAtTNR(0.5).constraints(0.5)
+    found = _lowest(bound, 1, Rates(0.5, 0.5 + 1e-9, 0.5), (1.0, 100.0))
+    assert 1e9 <= 100.0 * found.times <= 2.0001e9
 
 
 def test_a_rate_of_no_rows_promises_nothing():
@@ -602,6 +620,8 @@ def test_the_sentence_tells_how_sure_the_bounds_were_to_be_and_what_the_rates_ar
     assert "can be promised" not in message
     nothing = bound_message(TPRAtTNR(0.9), Rates(0.0, 1.0, 0.5), (40.0, 60.0))
     assert "a precision of not defined" in nothing
+    assert "a precision of 1." in bound_message(TPRAtTNR(0.9), Rates(0.05, 1.0, 0.5), (40.0, 6.0))
+    assert "a precision of 0." in bound_message(TPRAtTNR(0.9), Rates(0.0, 0.99, 0.5), (40.0, 60.0))
 
 
 def test_rows_of_weight_zero_do_not_count():

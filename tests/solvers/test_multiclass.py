@@ -13,6 +13,7 @@ from ratewise.solvers.calibrate import log_odds_line
 from ratewise.solvers.multiclass import (
     ClassRates,
     _best_move,
+    _places,
     best_offsets,
     logistic_pull,
     macro_pull,
@@ -189,14 +190,14 @@ def test_the_move_of_a_class_is_the_best_of_all(seed, n_classes, n, tied):
     scores = np.round(4.0 * scores) / 4.0 if tied else scores
     if seed % 3 == 0:
         codes[codes == n_classes - 1] = 0  # no row is of the last class
-    measure, k = get_measure("f1"), seed % n_classes
+    measure, k = get_measure(["f1", "accuracy", "mcc", "gmean"][seed % 4]), seed % n_classes
     move = _best_move(scores, codes, weights, measure, k)
     moved = scores.copy()
     moved[:, k] += move
     # Rows that are tied go to their rival: a little less decides.
     moved[:, k] -= 1e-9
     value = ClassRates.of_predictions(codes, moved.argmax(axis=1), weights, n_classes).value(measure)
-    assert value == pytest.approx(best_of_all_moves(scores, codes, weights, measure, k), abs=1e-9)
+    assert value == pytest.approx(best_of_all_moves(scores, codes, weights, measure, k), abs=1e-7)
 
 
 def test_a_class_that_is_never_or_always_to_be_called_is_moved_half_beyond_the_rows():
@@ -230,3 +231,21 @@ def test_offsets_are_moves_one_after_another():
         expected[k] += move
     np.testing.assert_allclose(best_offsets(scores, codes, weights, measure), expected)
     assert np.abs(expected).max() > 0.1
+
+
+def test_places_go_up_to_three_times_as_many_calls_as_there_are_or_should_be():
+    leads = -np.arange(1_000.0)
+    assert _places(leads, 10, 20).tolist() == list(range(62))
+    assert _places(leads, 20, 10).tolist() == list(range(62))
+    assert _places(leads[:50], 20, 10).tolist() == list(range(51))
+    # Of many, some 256, and what is called now.
+    many = _places(leads, 333, 10)
+    assert (many[0], many[-1], 333 in many) == (0, 1_000, True)
+    assert 250 <= many.size <= 258
+    # Between rows of one lead no line can be drawn.
+    assert _places(np.array([2.0, 1.0, 1.0, 0.0]), 1, 4).tolist() == [0, 1, 3, 4]
+
+
+def test_shares_of_large_scores_are_finite():
+    found = softmax(np.array([[1e4, 1e4 - 1.0], [-1e4, 0.0]]))
+    np.testing.assert_allclose(found, [[1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1))], [0.0, 1.0]], atol=1e-12)

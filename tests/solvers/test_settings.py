@@ -377,6 +377,9 @@ def test_a_level_is_taken_of_rewards_no_lower_than_zero():
 
 
 def test_stamp_begins_at_a_level_of_zero_and_goes_on_while_points_are_left():
+    history = History()
+    epochs_of(Stamp(passes=1).start(Task(FBeta(), 3, history=history)), SEEN)
+    assert history.table()["pass"].tolist() == [0.1, 0.3, 1.0]
     run = Stamp(passes=1, first_epoch=999).start(Task(FBeta(), 3))
     assert run.challenge_level == 0.0
     request = run.request(SEEN)

@@ -436,3 +436,17 @@ def test_class_weights_move_half_of_the_way_where_they_are_damped(measure, dampe
     stage.take(after, evaluation)
     assert stage.learner.class_weights == pytest.approx(tuple(np.sqrt(asked * before) if damped else asked))
     assert not np.allclose(asked, before)
+
+
+@pytest.mark.parametrize(("measure", "least"), [(MinRate(), 0.05), (TPRAtTNR(0.9), 0.02)])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_class_without_scores_near_the_cut_leaves_the_other_a_little_weight(measure, least, side):
+    """The least share of a constraint is a tenth of the rarer class's."""
+    scores = Scores(side * np.repeat([0.0, -90.0], 10), side * np.repeat([1.0, -1.0], 10))
+    best = BestThreshold(0.0, 0.5, Rates(0.5, 0.5, 0.2))
+    found = Evaluation(measure, 0.2, 0.05).class_weights(
+        Evaluated(LinearModel(np.zeros(1), 0.0), scores, best), 1.0
+    )
+    on_tpr = least if side > 0 else 1.0 - least
+    expected = np.array([on_tpr / 0.2, (1.0 - on_tpr) / 0.8])
+    assert found == pytest.approx(tuple(expected / expected.max()))

@@ -218,6 +218,9 @@ def test_the_rates_met_are_those_of_weights_and_0_of_a_class_that_was_not_met():
     learner.restart_rates()
     learner.move_to(LinearModel.zeros(1), 3, np.array([0.0, 0.0, 4.0, 3.0]))
     assert learner.rates_met() == (0.0, 0.75, 0.0)
+    learner.restart_rates()
+    learner.move_to(LinearModel.zeros(1), 3, np.array([1e-9, 0.0, 3e-9, 3e-9]))
+    assert learner.rates_met() == pytest.approx((0.0, 1.0, 0.25))
 
 
 def test_the_intercept_of_a_mean_is_the_mean_of_intercepts():

@@ -334,16 +334,19 @@ def test_a_better_cut_far_away_is_left_alone_whatever_the_tied_rows():
 
 
 @quick
-@given(points, st.floats(-4.0, 4.0))
-def test_the_cut_taken_beside_tied_rows_is_the_best_of_those_near_by(rows, threshold):
+@given(points, st.floats(-4.0, 4.0), st.sampled_from([0.02, 0.5, 2.0]))
+def test_the_cut_taken_beside_tied_rows_is_the_best_of_those_near_by(rows, threshold, near_by):
     scores, signed = columns(rows)
     cuts = Cuts(scores, signed, MinRate(), caution=None)
     thresholds = cuts.thresholds(np.arange(cuts.values.size))[::-1]
-    reach = threshold_module._NEAR * scores.std()
+    reach = near_by * scores.std()
     first = max(np.searchsorted(thresholds, threshold - reach) - 1, 0)
     near = slice(first, np.searchsorted(thresholds, threshold + reach) + 1)
     best = max(cuts.values[::-1][near], default=-np.inf)
-    found = MinRate().value(*rates_at(scores, signed, beside_tied_rows(threshold, scores, signed, MinRate(), 0.0)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threshold_module, "_NEAR", near_by)
+        moved = beside_tied_rows(threshold, scores, signed, MinRate(), 0.0)
+    found = MinRate().value(*rates_at(scores, signed, moved))
     assert found == pytest.approx(max(best, MinRate().value(*rates_at(scores, signed, threshold))))
 
 
@@ -530,3 +533,11 @@ def test_the_cuts_of_a_stretch_are_those_of_all_scores_but_for_its_ends(rows, en
     np.testing.assert_allclose(found.values[1:-1], everything.values[same][1:-1], atol=1e-12)
     inner = np.arange(1, number)
     np.testing.assert_array_equal(found.thresholds(inner), everything.thresholds(first + inner))
+
+
+def test_all_cuts_are_looked_at_where_scores_are_few_or_a_measure_may_fall():
+    scores, signs = np.linspace(-1.0, 1.0, 40_000), np.repeat([-1.0, 1.0], 20_000)
+    assert threshold_module._stretches(scores[::2], signs[::2], FBeta()) == [threshold_module._EVERYTHING]
+    assert threshold_module._stretches(scores, signs, Accuracy()) == [threshold_module._EVERYTHING]
+    (found,) = threshold_module._stretches(scores, signs, FBeta())
+    assert found.high - found.low < 0.01

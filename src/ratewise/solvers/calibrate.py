@@ -98,7 +98,7 @@ def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float
         curvature = _curvature(columns, weights, odds)
         free = found > least + 1e-9
         matrix = _only(free, _solvable(curvature + penalty))
-        parameters = np.trace(np.linalg.solve(matrix, curvature * free[:, np.newaxis]) * free)
+        parameters = np.trace(np.linalg.solve(matrix, curvature * free[:, np.newaxis]))
         value = _lost(weights, targets, odds) + _worth(1) * float(parameters)
         if value < best_value:
             best, best_value = found, value
