@@ -78,3 +78,20 @@ def test_many_rows_are_ordered_by_the_compiled_loop(many, rng):
     ours = few.evenly_mixed_order(positive, np.random.default_rng(1))
     assert ours.tolist() == passes.evenly_mixed_order(positive, np.random.default_rng(1)).tolist()
     assert few.weight_moments(np.ones(3)) == passes.weight_moments(np.ones(3))
+
+
+def test_many_rows_are_hashed_as_their_folds_are(many, rng):
+    X = rng.standard_normal((20, 3)).astype(np.float32)
+    for rows in (X, sparse.csr_matrix(np.where(X > 0, X, 0))):
+        assert np.array_equal(few.hash_rows(rows) % np.uint64(5), passes.fold_of_each_row(rows, 5))
+
+
+def test_moments_of_parts_add_up_and_no_rows_add_nothing(rng):
+    X = rng.standard_normal((100, 3)) + 1e6
+    mean, squares = np.zeros(3), np.zeros(3)
+    count = 0.0
+    for part in (X[:30], X[30:30], X[30:]):
+        count = few.merge_column_moments(part, count, mean, squares)
+    assert count == 100.0
+    np.testing.assert_allclose(mean, X.mean(axis=0))
+    np.testing.assert_allclose(squares, 100 * X.var(axis=0), rtol=1e-6)

@@ -243,3 +243,11 @@ def test_a_confidence_is_a_share_or_none(kind, confidence):
     with pytest.raises(ValueError, match="confidence must be a number above 0 and below 1"):
         kind(0.5, confidence=confidence)
     assert kind(0.5, confidence=None).confidence is None
+
+
+def test_at_a_bound_that_is_just_kept_the_slopes_are_half_of_the_penalised_or_those_of_the_measure_itself():
+    measure = TPRAtTNR(0.5, penalty=3.0)
+    beside = [measure.slopes(0.7, tnr) for tnr in (0.4, 0.6)]
+    assert measure.slopes(0.7, 0.5) == pytest.approx(np.mean(beside, axis=0))
+    kept = Constrained("gmean", tnr=0.5, penalty=3.0)
+    assert kept.slopes(0.7, 0.5) == GMean().slopes(0.7, 0.5)

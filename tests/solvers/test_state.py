@@ -233,3 +233,26 @@ def test_the_intercept_of_a_mean_is_the_mean_of_intercepts():
 def test_rows_are_summed_up_by_their_points_weights_and_squares(of):
     X = of(np.array([[1.0, 2.0], [0.0, 3.0]]))
     assert summarize(X, np.array([2.0, -5.0])) == Summary(2, 2.0, 5.0, 14.0, 1.0)
+
+
+@pytest.mark.parametrize("columns", [3, 11, 17])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_learner_arranges_its_model_for_dense_rows_and_for_sparse_ones(columns, dtype):
+    """Dense rows leave a gap in the arrays of a model; what was learned from them goes on with sparse rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, columns))
+    signs = np.where(X[:, 0] + rng.standard_normal(400) > 1.0, 1.0, -1.0)
+    models = []
+    for kinds in ((np.asarray, np.asarray), (sparse.csr_matrix, np.asarray), (np.asarray, sparse.csr_matrix)):
+        learner = Learner(columns, dtype)
+        learner.class_weights = (0.5, 0.5)
+        for part, of in zip((slice(0, 200), slice(200, 400)), kinds, strict=True):
+            rows = ArrayRows(
+                of(X[part]), signs[part], Standardizer(columns, active=False), np.random.default_rng(1), dtype
+            )
+            learned(learner, rows)
+        models.append(learner)
+    for other in models[1:]:
+        np.testing.assert_allclose(flat(other.current()), flat(models[0].current()), atol=1e-4)
+        np.testing.assert_allclose(flat(other.mean()), flat(models[0].mean()), atol=1e-4)
+    assert np.abs(models[0].current().weights).min() > 0

@@ -200,7 +200,7 @@ def _certified_cuts(bound: Constraint, share: float, cuts: Cuts, points: Points)
     # One class decides, and its rate rises with the cut: so the order statistic of its scores at which the exact
     # test just passes certifies all cuts beyond it (the Neyman-Pearson umbrella).
     rate, rows = (cuts.tpr, points[0]) if kind == "TPR" else (cuts.tnr, points[1])
-    return rate * rows >= _least_successes(rows, least, error) - 1e-9
+    return rate * rows >= _least_successes(rows, least, error)
 
 
 def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) -> NDArray[np.bool_]:
