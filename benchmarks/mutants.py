@@ -72,7 +72,7 @@ _SWAPPED = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
-_SYMMETRIC = {"max", "min", "maximum", "minimum", "clip", "hypot", "add", "array_equal"}
+_SYMMETRIC = {"max", "min", "maximum", "minimum", "clip", "hypot", "logaddexp", "add", "array_equal"}
 _ERRORS = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom)
 
 

@@ -253,7 +253,9 @@ def soft_rates(scores, threshold, width):
     return found
 
 
-@pytest.mark.parametrize("measure", [FBeta(), MinRate(), get_measure("mcc"), TPRAtTNR(0.9)], ids=str)
+@pytest.mark.parametrize(
+    "measure", [FBeta(), MinRate(), get_measure("mcc"), get_measure("cost"), TPRAtTNR(0.9)], ids=str
+)
 @pytest.mark.parametrize("softness", [0.01, 0.05, 0.3])
 def test_the_sigmoid_is_as_wide_as_the_softness_allows(measure, softness):
     scores = some_scores()

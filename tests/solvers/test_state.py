@@ -231,8 +231,8 @@ def test_the_intercept_of_a_mean_is_the_mean_of_intercepts():
 
 @pytest.mark.parametrize("of", [np.asarray, sparse.csr_matrix])
 def test_rows_are_summed_up_by_their_points_weights_and_squares(of):
-    X = of(np.array([[1.0, 2.0], [0.0, 3.0]]))
-    assert summarize(X, np.array([2.0, -5.0])) == Summary(2, 2.0, 5.0, 14.0, 1.0)
+    X = of(np.array([[1.0, 2.0], [0.0, 3.0], [0.0, 0.0]]))
+    assert summarize(X, np.array([2.0, -5.0, -1.0])) == Summary(3, 2.0, 6.0, 14.0, 1.0)
 
 
 @pytest.mark.parametrize("columns", [3, 11, 17])

@@ -393,10 +393,11 @@ def test_bins_that_reach_further_are_as_wide_and_more():
     assert far.low == pytest.approx(1.0 - 48.0 * 2.0)
 
 
-def test_a_histogram_has_the_rates_at_its_edges():
+@pytest.mark.parametrize("unit", [1.0, 1e-9])
+def test_a_histogram_has_the_rates_at_its_edges(unit):
     rng = np.random.default_rng(0)
     scores = rng.standard_normal(5_000)
-    signed_weights = np.where(scores + rng.standard_normal(5_000) > 1.0, 2.0, -1.0)
+    signed_weights = unit * np.where(scores + rng.standard_normal(5_000) > 1.0, 2.0, -1.0)
     histogram = ScoreHistogram.of(scores, signed_weights)
     for edge in (100, 4_000, 4_096, 5_000, 8_000):
         tpr, tnr, prevalence = rates_by_hand(scores, signed_weights, scores >= histogram.edges[edge])
