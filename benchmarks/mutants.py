@@ -72,7 +72,19 @@ _SWAPPED = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
-_SYMMETRIC = {"max", "min", "maximum", "minimum", "clip", "hypot", "logaddexp", "add", "array_equal"}
+_SYMMETRIC = {
+    "max",
+    "min",
+    "maximum",
+    "minimum",
+    "clip",
+    "hypot",
+    "logaddexp",
+    "add",
+    "array_equal",
+    "fmul",
+    "_product",
+}
 _ERRORS = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom)
 
 

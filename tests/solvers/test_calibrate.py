@@ -21,6 +21,7 @@ from ratewise.solvers.calibrate import (
     _solvable,
     _step_within,
     _targets,
+    _usual_log_odds,
     _worth,
     calibrated,
     class_calibrations,
@@ -243,6 +244,10 @@ def test_a_matrix_is_made_solvable_by_a_billionth_of_its_trace():
     np.testing.assert_allclose(found, 4e-9 * np.eye(2), atol=1e-15)
 
 
+def test_the_usual_log_odds_are_those_of_the_classes_with_a_point_more_of_each():
+    assert _usual_log_odds(np.array([2.0, 1.0]), np.array([6.0, 1.0])) == pytest.approx(np.log(4 / 8))
+
+
 def test_targets_are_platts():
     found = _targets(np.array([3.0, 1.0, 0.0]), np.array([1.0, 0.0, 5.0]))
     positive, negative = 5 / 6, 1 / 8  # (4 + 1) / (4 + 2) and 1 / (6 + 2)
@@ -303,6 +308,7 @@ def test_few_scores_stand_for_themselves_with_weights_that_add_up_to_the_points(
     scores = rng.integers(-9, 10, rows) / 4.0
     signed = rng.choice([-1.0, 1.0], rows) * rng.uniform(0.5, 2.0, rows)
     signed[:2] = 1.0, -1.0
+    signed[signed > 0] *= 10.0 ** -(seed % 5)  # a class may weigh next to nothing
     found = _Rows.of(scores, signed, 50.0)
     for mine, expected in zip(found, rows_by_hand(scores, signed, 50.0), strict=True):
         np.testing.assert_allclose(mine, expected)

@@ -537,8 +537,18 @@ def test_the_cuts_of_a_stretch_are_those_of_all_scores_but_for_its_ends(rows, en
 
 
 def test_all_cuts_are_looked_at_where_scores_are_few_or_a_measure_may_fall():
-    scores, signs = np.linspace(-1.0, 1.0, 40_000), np.repeat([-1.0, 1.0], 20_000)
-    assert threshold_module._stretches(scores[::2], signs[::2], FBeta()) == [threshold_module._EVERYTHING]
+    scores, signs = np.linspace(-1.0, 1.0, 32_768), np.repeat([-1.0, 1.0], 16_384)
+    assert threshold_module._stretches(scores[1:], signs[1:], FBeta()) == [threshold_module._EVERYTHING]
     assert threshold_module._stretches(scores, signs, Accuracy()) == [threshold_module._EVERYTHING]
     (found,) = threshold_module._stretches(scores, signs, FBeta())
     assert found.high - found.low < 0.01
+
+
+def test_a_quick_threshold_of_few_scores_or_under_a_bound_is_the_exact_one():
+    rng = np.random.default_rng(0)
+    signs = np.where(rng.random(32_768) < 0.2, 1.0, -1.0)
+    scores = rng.standard_normal(32_768) + 2.0 * (signs > 0)
+    measure = get_measure("recall-at-precision-0.9")
+    assert quick_threshold(scores, signs, measure) == best_threshold(scores, signs, measure)
+    assert quick_threshold(scores[1:], signs[1:], FBeta()) == best_threshold(scores[1:], signs[1:], FBeta())
+    assert quick_threshold(scores, signs, FBeta()).threshold in ScoreHistogram.of(scores, signs).edges

@@ -89,7 +89,7 @@ def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float
     least = np.append(np.full(low.size, _LEAST_SLOPE), -np.inf)
     bends = np.diff(np.eye(low.size, least.size), axis=0)
     targets = _targets(rows.positive, rows.negative)
-    found = np.append(np.ones(low.size), np.log((rows.positive.sum() + 1.0) / (rows.negative.sum() + 1.0)))
+    found = np.append(np.ones(low.size), _usual_log_odds(rows.positive, rows.negative))
     best, best_value = found, np.inf
     for stiffness in _STIFFNESS if knots.size else _STIFFNESS[:1]:
         penalty = stiffness * rarer * (bends.T @ bends)
@@ -216,10 +216,15 @@ def log_odds_line(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[f
     middle = float(scores.mean())
     columns = np.column_stack([(scores - middle) / spread, np.ones(scores.size)])
     positive, negative = (np.maximum(side * signed_weights, 0.0).astype(np.float64) for side in (1, -1))
-    start = np.array([0.0, np.log((positive.sum() + 1.0) / (negative.sum() + 1.0))])
+    start = np.array([0.0, _usual_log_odds(positive, negative)])
     line = _newton(columns, start, positive + negative, _targets(positive, negative))
     slope = max(float(line[0]), 0.0) / spread
     return slope, float(line[1]) - slope * middle
+
+
+def _usual_log_odds(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:
+    """Return those of a row of unknown score: where to begin."""
+    return float(np.log((positive.sum() + 1.0) / (negative.sum() + 1.0)))
 
 
 def _targets(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> NDArray[np.float64]:
