@@ -72,19 +72,7 @@ _SWAPPED = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
-_SYMMETRIC = {
-    "max",
-    "min",
-    "maximum",
-    "minimum",
-    "clip",
-    "hypot",
-    "logaddexp",
-    "add",
-    "array_equal",
-    "fmul",
-    "_product",
-}
+_SYMMETRIC = set("max min maximum minimum clip hypot logaddexp add fadd fmul _product array_equal".split())
 _ERRORS = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom)
 
 
