@@ -72,7 +72,7 @@ _SWAPPED = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
-_SYMMETRIC = set("max min maximum minimum clip hypot logaddexp add fadd fmul _product array_equal".split())
+_SYMMETRIC = set(["max", "min", "maximum", "minimum", "clip", "hypot", "logaddexp", "add", "fadd", "fmul", "_product", "array_equal"])
 _ERRORS = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom)
 
 
