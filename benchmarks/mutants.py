@@ -72,7 +72,8 @@ _SWAPPED = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
-_SYMMETRIC = set(["max", "min", "maximum", "minimum", "clip", "hypot", "logaddexp", "add", "fadd", "fmul", "_product", "array_equal"])
+_SYMMETRIC = {"max", "min", "maximum", "minimum", "clip", "hypot", "logaddexp", "array_equal", "_product"}
+_SYMMETRIC |= {"add", "fadd", "fmul", "mul"}
 _ERRORS = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom)
 
 

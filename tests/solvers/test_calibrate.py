@@ -456,3 +456,13 @@ def test_classes_have_constants_where_the_likelihood_gains_more_than_by_chance()
             kept.append(gain > chi2.ppf(0.95, 2) / 2)
             assert class_calibrations(scores, codes, weights)[:, 1].any() == kept[-1]
     assert 5 < sum(kept) < 25
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_class_without_rows_leaves_an_order_and_a_curve(side):
+    rows = _Rows.of(np.arange(5.0), np.full(5, side), 5.0)
+    # Ranks of one class; the median of none lies at the last place.
+    ranks = np.arange(0.1, 1.0, 0.2)
+    np.testing.assert_allclose(rows.order(), 0.25 * ranks + 0.5 * np.clip((np.arange(5.0) - 2.0) / 2.0, 0.0, 1.0))
+    found = calibrated(np.arange(5.0), np.full(5, side), 5.0, 2.0)
+    assert side * float(found.log_odds(0.0)) > 0

@@ -145,6 +145,17 @@ def test_two_bounds_share_the_error():
             assert reached["precision"] >= 0.6
 
 
+@pytest.mark.parametrize("spent", [1.0, 0.7])
+def test_of_two_bounds_each_is_tested_at_half_of_the_error(spent):
+    scores, y = overlapping(2_000, 0.3)
+    signs, points = np.where(y, 1.0, -1.0), (float(y.sum()), float((~y).sum()))
+    both = Constrained("gmean", tpr=0.01, tnr=0.9, confidence=0.8)  # the TNR alone binds
+    one = Constrained("gmean", tnr=0.9, confidence=1.0 - 0.5 * (1.0 - 0.8))
+    found = certified_threshold(scores, signs, both, points, spent)
+    assert found == certified_threshold(scores, signs, one, points, spent)
+    assert found > certified_threshold(scores, signs, one, points, 2.0)
+
+
 def test_what_can_be_promised_of_two_bounds_shares_the_error_too():
     measure = Constrained("f1", tpr=0.9, tnr=0.9)
     promised = bound_message(measure, Rates(0.8, 0.85, 0.5), (100.0, 100.0))

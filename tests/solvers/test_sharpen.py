@@ -440,15 +440,18 @@ def test_class_weights_move_half_of_the_way_where_they_are_damped(measure, dampe
     assert not np.allclose(asked, before)
 
 
-@pytest.mark.parametrize(("measure", "least"), [(MinRate(), 0.05), (TPRAtTNR(0.9), 0.02)])
+@pytest.mark.parametrize(
+    ("measure", "prevalence", "least"),
+    [(MinRate(), 0.2, 0.05), (TPRAtTNR(0.9), 0.2, 0.02), (TPRAtTNR(0.9), 0.7, 0.03)],
+)
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_a_class_without_scores_near_the_cut_leaves_the_other_a_little_weight(measure, least, side):
+def test_a_class_without_scores_near_the_cut_leaves_the_other_a_little_weight(measure, prevalence, least, side):
     """The least share of a constraint is a tenth of the rarer class's."""
     scores = Scores(side * np.repeat([0.0, -90.0], 10), side * np.repeat([1.0, -1.0], 10))
-    best = BestThreshold(0.0, 0.5, Rates(0.5, 0.5, 0.2))
-    found = Evaluation(measure, 0.2, 0.05).class_weights(
+    best = BestThreshold(0.0, 0.5, Rates(0.5, 0.5, prevalence))
+    found = Evaluation(measure, prevalence, 0.05).class_weights(
         Evaluated(LinearModel(np.zeros(1), 0.0), scores, best), 1.0
     )
     on_tpr = least if side > 0 else 1.0 - least
-    expected = np.array([on_tpr / 0.2, (1.0 - on_tpr) / 0.8])
+    expected = np.array([on_tpr / prevalence, (1.0 - on_tpr) / (1.0 - prevalence)])
     assert found == pytest.approx(tuple(expected / expected.max()))

@@ -342,7 +342,7 @@ def _tail(successes: Any, trials: Any, share: float) -> Any:
 def _least_successes(trials: float, share: float, error: float) -> float:
     """Return the fewest successes that prove a share at this error; infinity if not even all would."""
     low, high = 0.0, trials
-    if trials <= 0 or _tail(trials, trials, share) > error:
+    if _tail(trials, trials, share) > error:
         return math.inf
     for _ in range(60):
         middle = 0.5 * (low + high)
