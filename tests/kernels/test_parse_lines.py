@@ -62,6 +62,15 @@ def test_numbers_are_read_as_python_reads_them_and_none_is_left_to_it(texts):
     assert (found.rows, found.lines) == (len(texts), len(texts))
 
 
+@pytest.mark.parametrize("digits", ["1", "9", "12", "123456789012345", "999999999999999", "9007199254740993"])
+def test_numbers_of_every_small_exponent_are_exact(digits):
+    texts = [f"{digits}e{exponent}" for exponent in range(-45, 46)]
+    texts += [f"{digits[0]}.{digits[1:]}e{exponent}" for exponent in range(-45, 46)]
+    found = parsed("\n".join(texts))
+    assert found.labels == [float(text) for text in texts]
+    assert found.left == 0
+
+
 @st.composite
 def halves(draw):
     """Numbers exactly halfway between two floats, and their neighbours: an odd number of 54 bits, scaled."""
@@ -167,6 +176,7 @@ def test_what_is_too_long_too_large_or_a_word_is_left_to_python(text, left):
         ("1 3:1 2:1", kernel.NOT_RISING, 6),
         (f"1 {LARGEST + 1}:1", kernel.TOO_HIGH, 2),
         ("1 1234567890123456789:1", kernel.TOO_HIGH, 2),
+        (f"1 {'5':0>19}:1", kernel.TOO_HIGH, 2),  # too many digits to look at
         ("1 18446744073709551616:1", kernel.TOO_HIGH, 2),  # 0, were it to overflow
     ],
 )
@@ -182,6 +192,7 @@ def test_an_index_below_the_first_column_or_above_the_last_is_refused():
     assert parsed("1 8:1", highest=7).status == kernel.TOO_HIGH
     assert parsed("1 7:1", base=1, highest=7).indices == [6]
     assert parsed(f"1 {LARGEST}:1").indices == [LARGEST]
+    assert parsed(f"1 {'5':0>18}:1").indices == [5]
 
 
 def test_rows_entries_and_lines_are_counted_and_the_ends_of_indices_noted():

@@ -14,6 +14,7 @@ from ratewise.solvers.calibrate import (
     Calibration,
     _bins_around,
     _curvature,
+    _log_loss,
     _lost,
     _newton,
     _only,
@@ -273,6 +274,18 @@ def test_the_line_of_log_odds_has_the_highest_likelihood_of_platts_targets(seed)
 def class_loss(numbers, scores, codes, weights):
     share = softmax(numbers[0] * scores + numbers[1:], axis=1)[np.arange(codes.size), codes]
     return -(weights @ np.log(share)) / weights.sum() + 0.5e-3 * (numbers @ numbers) / codes.size
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_log_loss_of_many_classes_is_as_it_says_and_so_is_its_gradient(seed):
+    rng = np.random.default_rng(seed)
+    codes, scores, weights = rng.integers(3, size=7), rng.normal(size=(7, 3)), rng.uniform(0.5, 2.0, 7)
+    numbers = 30.0 * rng.normal(size=4)  # so that the ridge counts
+    value, gradient = _log_loss(numbers, scores, codes, weights / weights.sum())
+    assert value == pytest.approx(class_loss(numbers, scores, codes, weights), rel=1e-9)
+    for k, step in enumerate(1e-6 * np.eye(4)):
+        around = [class_loss(numbers + sign * step, scores, codes, weights) for sign in (1, -1)]
+        assert gradient[k] == pytest.approx((around[0] - around[1]) / 2e-6, rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("parted", [True, False])

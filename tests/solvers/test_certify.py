@@ -198,6 +198,7 @@ def test_groups_of_uneven_size_are_worth_fewer_than_their_number():
     signs = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
     assert points_of_groups(signs, np.array([0, 0, 1, 2, 3, 4])) == pytest.approx((9 / 5, 3.0))
     assert points_of_groups(signs[:3], np.arange(3)) == (3.0, 0.0)
+    assert points_of_groups(0.3 * signs, np.array([0, 0, 1, 2, 3, 4])) == pytest.approx((9 / 5, 3.0))
 
 
 def test_a_precision_elsewhere_is_asked_of_the_rows_as_they_are():

@@ -304,6 +304,7 @@ def test_scores_that_differ_by_rounding_alone_have_a_deviation_of_one(deviation,
 def test_scores_are_equal_where_they_differ_by_a_millionth_at_most(low, high, equal):
     assert Scores(np.array([low, high]), np.ones(2)).all_equal == equal
     assert Scores(np.array([-high, -low]), np.ones(2)).all_equal == equal
+    assert Scores(np.zeros(2), np.ones(2)).all_equal
 
 
 def test_scores_of_some_folds_are_those_in_their_places():
@@ -311,6 +312,12 @@ def test_scores_of_some_folds_are_those_in_their_places():
     found = scores.of_folds({0, 2})
     assert found.values.tolist() == [0.0, 3.0, 4.0, 5.0]
     assert found.signed_weights.tolist() == [-10.0, -7.0, -6.0, -5.0]
+
+
+@pytest.mark.parametrize("settings", [{"first_epoch": 0}, {"first_epoch": 1.5}, {"growth": 1}, {"passes": 0.5}])
+def test_settings_of_stamp_out_of_range_are_refused_by_name(settings):
+    with pytest.raises(ValueError, match=f"Stamp: {next(iter(settings))} must be"):
+        Stamp(**settings)
 
 
 @pytest.mark.parametrize(

@@ -187,24 +187,28 @@ def class_calibrations(
     spread = max(float(scores.std()), 1e-12)
     scaled = (scores / spread).astype(np.float64)
     shares = weights / weights.sum(dtype=np.float64)
-    mine = np.arange(n_rows), codes
-
-    def loss(numbers: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        odds = numbers[0] * scaled + numbers[1:]
-        odds -= logsumexp(odds, axis=1, keepdims=True)
-        value = -float(shares @ odds[mine]) + 0.5 * _RIDGE * float(numbers @ numbers) / n_rows
-        wrong = np.exp(odds) * shares[:, np.newaxis]
-        wrong[mine] -= shares
-        gradient = np.concatenate([[float((wrong * scaled).sum())], wrong.sum(axis=0)])
-        return value, gradient + _RIDGE * numbers / n_rows
 
     def least(constants: tuple[float | None, float | None]) -> Any:
-        limits = [(0.0, None), *[constants] * n_classes]
-        return minimize(loss, np.eye(1, n_classes + 1)[0], jac=True, method="L-BFGS-B", bounds=limits)
+        start, limits = np.eye(1, n_classes + 1)[0], [(0.0, None), *[constants] * n_classes]
+        return minimize(_log_loss, start, (scaled, codes, shares), "L-BFGS-B", jac=True, bounds=limits)
 
     alike, each = least((0.0, 0.0)), least((None, None))
     found = each if n_rows * (alike.fun - each.fun) > _worth(n_classes - 1) else alike
     return stacked([Calibration(found.x[0] / spread, float(constant)) for constant in found.x[1:]])
+
+
+def _log_loss(
+    numbers: NDArray[np.float64], scores: NDArray[np.float64], codes: NDArray[np.intp], shares: NDArray[Any]
+) -> tuple[float, NDArray[np.float64]]:
+    """Return that of one slope and a constant per class, with a small penalty on them; and its gradient."""
+    mine = np.arange(codes.size), codes
+    odds = numbers[0] * scores + numbers[1:]
+    odds -= logsumexp(odds, axis=1, keepdims=True)
+    value = -float(shares @ odds[mine]) + 0.5 * _RIDGE * float(numbers @ numbers) / codes.size
+    wrong = np.exp(odds) * shares[:, np.newaxis]
+    wrong[mine] -= shares
+    gradient = np.concatenate([[float((wrong * scores).sum())], wrong.sum(axis=0)])
+    return value, gradient + _RIDGE * numbers / codes.size
 
 
 def log_odds_line(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[float, float]:
