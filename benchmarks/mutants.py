@@ -51,6 +51,7 @@ TESTS = {
 # What has done its work when all is imported, and cannot be replaced then.
 LEFT_OUT = {f"kernels/{name}.py" for name in ("_operations", "_cache", "numba_types")}
 DONE_AT_IMPORT = {"_or_sparse", "_lowering", "_operation", "build_all"}
+WITHOUT_RESULT = {"__repr__", "label", "prefetch_row", "_emit_prefetch_row"}  # words, and hints to the processor
 # Operations on rows are compiled anew by these tests; loops that are kept on disk would hide a mutant of one.
 OPERATIONS = {SOURCE / "kernels" / name: ROOT / "tests/kernels/test_rows.py" for name in ("rows.py", "_llvm.py")}
 
@@ -121,7 +122,7 @@ def sites_of(path: Path) -> Iterator[Site]:
 
 def _functions(body: list[ast.stmt], inside: str) -> Iterator[tuple[str, ast.FunctionDef]]:
     for node in body:
-        if isinstance(node, ast.FunctionDef) and node.name not in {"__repr__", "label", *DONE_AT_IMPORT}:
+        if isinstance(node, ast.FunctionDef) and node.name not in DONE_AT_IMPORT | WITHOUT_RESULT:
             yield inside + node.name, node
         elif isinstance(node, ast.ClassDef):
             yield from _functions(node.body, f"{inside}{node.name}.")

@@ -185,6 +185,23 @@ def test_what_is_wrong_is_told_with_its_place(text, status, place):
     assert (found.status, found.place) == (status, place)
 
 
+@pytest.mark.parametrize("byte", ["/", ":", "!", "~"])  # before 0, after 9, near white space, above
+@pytest.mark.parametrize("place", [0, 1, 2, 3, 4, 5, 6, 7])
+def test_what_is_no_digit_makes_no_number(byte, place):
+    text = "12.34e56"
+    bad = text[:place] + byte + text[place + 1 :]
+    assert parsed(f"{bad} 1:1").status == kernel.BAD_LABEL
+    assert parsed(f"1 2:{bad}").status == kernel.BAD_VALUE
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "\v", "\f", "\r", " \t "])
+def test_all_white_space_parts_tokens(blank):
+    found = parsed(f"{blank}1{blank}2:3{blank}4:5{blank}")
+    assert (found.labels, found.indices, found.values) == ([1.0], [2, 4], [3.0, 5.0])
+    assert parsed("1 2:3\b4:5").status == kernel.BAD_VALUE  # 8 is none, and neither is 14
+    assert parsed("1 2:3\x0e4:5").status == kernel.BAD_VALUE
+
+
 def test_an_index_below_the_first_column_or_above_the_last_is_refused():
     assert parsed("1 0:1", base=1).status == kernel.BELOW_BASE
     assert parsed("1 1:1", base=1).indices == [0]

@@ -166,6 +166,14 @@ def test_a_cost_matrix_that_makes_no_sense_is_refused(costs, words):
         CostMatrix(costs)
 
 
+@quick
+@given(tpr=rates, tnr=rates, p=prevalences, right=st.tuples(rates, rates))
+def test_a_cost_matrix_is_minus_the_mean_cost_of_a_row(tpr, tnr, p, right):
+    (tn, tp), (fp, fn) = right, (3.0, 7.0)
+    cost = p * (tpr * tp + (1 - tpr) * fn) + (1 - p) * (tnr * tn + (1 - tnr) * fp)
+    assert CostMatrix(((tn, fp), (fn, tp))).value(tpr, tnr, p) == pytest.approx(-cost, abs=1e-9)
+
+
 def test_a_cost_matrix_may_come_as_lists_or_an_array():
     assert CostMatrix([[0, 1], [5, -2]]) == CostMatrix(np.array([[0, 1], [5, -2]]))
     assert CostMatrix([[0, 1], [5, -2]]).value(0.5, 0.9, 0.1) == pytest.approx(-(0.9 * 0.1 + 0.05 * 5 - 0.05 * 2))

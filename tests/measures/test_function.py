@@ -67,6 +67,13 @@ def test_a_function_of_another_number_of_arguments_is_refused(bad):
         FunctionMeasure(bad)
 
 
+def test_only_arguments_that_must_be_given_in_order_count():
+    assert not FunctionMeasure(lambda tpr, tnr, exponent=2.0: tpr**exponent * tnr).takes_prevalence
+    assert FunctionMeasure(lambda tpr, tnr, p, *, power=1.0: tpr).takes_prevalence
+    assert not FunctionMeasure(lambda tpr, tnr, **more: tpr).takes_prevalence
+    assert FunctionMeasure(max).value(0.5, 0.7) == 0.7  # a function without a signature
+
+
 def test_what_is_no_function_is_refused():
     with pytest.raises(ValueError, match="needs a function"):
         FunctionMeasure("f1")

@@ -361,4 +361,5 @@ def test_at_a_prevalence_a_measure_keeps_its_flags_scale_and_bounds():
     assert bounded.constraints(0.9) == RecallAtPrecision(0.8).constraints(0.3)
     assert bounded.slopes(0.5, 0.5, 0.9) == RecallAtPrecision(0.8).slopes(0.5, 0.5, 0.3)
     assert (bounded.smooth, bounded.monotone) == (False, True)
+    assert at_prevalence(get_measure("mcc"), 0.3).slopes(0.5, 0.9, 0.9) == get_measure("mcc").slopes(0.5, 0.9, 0.3)
     assert at_prevalence(GMean(), 0.3) == GMean()

@@ -272,6 +272,15 @@ def test_the_sigmoid_is_as_wide_as_the_softness_allows(measure, softness):
     assert evaluation.sigmoid_width(evaluated) == pytest.approx(good[0] if good else widths[24], rel=1e-9)
 
 
+def test_the_sigmoid_of_a_histogram_is_as_wide_as_that_of_its_rows():
+    rows = Scores(np.repeat([2.0, -1.0, 0.5, -3.0], [3, 2, 4, 6]), np.repeat([1.0, 1.0, -1.0, -1.0], [3, 2, 4, 6]))
+    bins = Scores(np.array([2.0, -1.0, 0.5, -3.0]), np.array([3.0, 2.0, -4.0, -6.0]), (5.0, 10.0))
+    widths = [
+        Evaluation(FBeta(), 1 / 3, 0.05).sigmoid_width(evaluated_at_its_best(one, FBeta())) for one in (rows, bins)
+    ]
+    assert widths[0] == pytest.approx(widths[1])
+
+
 @pytest.mark.parametrize("measure", [FBeta(), get_measure("mcc"), get_measure("qmean")], ids=str)
 def test_a_slope_counts_a_thousandth_of_the_scale_at_least(measure):
     rates = Rates(1.0, 0.5, 0.2)

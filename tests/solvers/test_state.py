@@ -159,11 +159,11 @@ def test_a_change_of_transform_carries_the_model_and_the_mean_over():
 
 
 def test_summaries_of_parts_merge_to_that_of_the_whole():
-    parts = Summary(100, 10.0, 90.0, 400.0, 1.0), Summary(300, 90.0, 210.0, 800.0, 2.0)
+    parts = Summary(100, 10.0, 90.0, 400.0, 3.0), Summary(300, 90.0, 210.0, 800.0, 2.0)
     whole = NOTHING_SEEN.merge(parts[0]).merge(parts[1])
-    assert whole == Summary(400, 100.0, 300.0, 1_200.0, 1.75)
+    assert whole == Summary(400, 100.0, 300.0, 1_200.0, 2.25)
     assert whole.prevalence == 0.25
-    assert whole.leverage == 3.0 + 1.75
+    assert whole.leverage == 3.0 + 2.25
 
 
 @pytest.mark.parametrize(

@@ -466,6 +466,7 @@ def test_a_histogram_offers_its_inner_edges_as_thresholds():
     signed_weights[:20] = -1.0
     histogram = ScoreHistogram.of(scores, signed_weights)
     values = histogram.values(FBeta())
+    assert histogram.edges.size == values.size == 8_193
     for edge in (1, 3_000, 5_000, 8_191):
         rates = rates_by_hand(scores, signed_weights, scores >= histogram.edges[edge])
         assert values[edge] == pytest.approx(float(FBeta().value(*rates)))
