@@ -123,4 +123,5 @@ def test_the_bits_of_wide_entries_are_folded_so_that_high_ones_count():
     X = np.array([1.5, -3.0, 1e300])
     words = [int(word) for word in X.view(np.uint64)]
     assert bits_of(X).tolist() == [word ^ (word >> 32) for word in words]
-    assert bits_of(X.astype(np.float32)[:2]).tolist() == X.astype(np.float32)[:2].view(np.uint32).tolist()
+    narrow = X[:2].astype(np.float32)
+    assert bits_of(narrow).tolist() == narrow.view(np.uint32).tolist()
