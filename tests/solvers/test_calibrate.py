@@ -485,3 +485,8 @@ def test_a_class_without_rows_leaves_an_order_and_a_curve(side):
     np.testing.assert_allclose(rows.order(), 0.25 * ranks + 0.5 * np.clip((np.arange(5.0) - 2.0) / 2.0, 0.0, 1.0))
     found = calibrated(np.arange(5.0), np.full(5, side), 5.0, 2.0)
     assert side * float(found.log_odds(0.0)) > 0
+
+
+def test_many_scores_that_are_all_equal_have_the_odds_of_the_classes():
+    found = calibrated(np.full(3_000, 2.0), np.resize([1.0, -1.0, -1.0], 3_000), 3_000.0, 2.0)
+    assert expit(float(found.log_odds(0.0))) == pytest.approx(1 / 3, abs=0.01)

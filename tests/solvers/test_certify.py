@@ -367,6 +367,8 @@ def test_no_trials_prove_nothing():
     assert _least_successes(0.0, 0.1, 0.9) == math.inf
     assert _least_successes(0.5, 0.1, 0.9) < 0.5
     assert float(_tail(0.0, 0.0, 0.5)) == 1.0
+    assert float(_tail(3.0, 3.0, 0.5)) == pytest.approx(0.125)
+    assert float(_tail(3.0 + 1e-12, 3.0, 0.5)) == pytest.approx(0.125)  # but for rounding
     assert float(lower_bound(1e-9, 10.0, 0.5)) == 0.0
 
 

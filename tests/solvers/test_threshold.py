@@ -81,10 +81,12 @@ class Precision(Measure):
 
 @dataclass(frozen=True)
 class Indifferent(Measure):
-    """Every cut is as good as any other."""
+    """Every cut is as good as any other, but for rounding."""
+
+    rounding: float = 0.0
 
     def value(self, tpr, tnr, prevalence=None):
-        return 0.5 + 0.0 * np.asarray(tpr)
+        return 0.5 + self.rounding * np.asarray(tpr)
 
 
 @every_name
@@ -211,11 +213,12 @@ def test_cuts_where_a_measure_is_not_defined_are_passed_over():
 
 
 @pytest.mark.parametrize("n", [9, 5001])
-def test_of_equally_good_cuts_the_one_nearest_zero_is_taken(n):
+@pytest.mark.parametrize("rounding", [0.0, 1e-13, -1e-13])
+def test_of_equally_good_cuts_the_one_nearest_zero_is_taken(n, rounding):
     # Scores at odd numbers around zero, so 0 is a midpoint.
     scores = 2.0 * np.arange(n + 1) - n
     signed_weights = np.resize([1.0, -1.0], n + 1)
-    assert best_threshold(scores, signed_weights, Indifferent()).threshold == 0.0
+    assert best_threshold(scores, signed_weights, Indifferent(rounding)).threshold == 0.0
 
 
 @quick
