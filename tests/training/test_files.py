@@ -450,3 +450,41 @@ def test_a_sample_of_each_class_takes_so_many_bytes_but_holds_a_thousand_rows(as
     found = _FirstPass(True, 0)
     found.take(X, signed, np.random.default_rng(0))
     assert found.reservoir.capacity == kept
+
+
+@pytest.mark.parametrize("folds", [1, 3])
+def test_rows_of_a_fold_are_summed_up_as_if_their_mean_weight_were_one(folds):
+    X, signed = rows()
+    signed = signed * np.linspace(0.5, 3.5, signed.size)
+    source = source_of(X, signed)
+    found = source.transformed(source.transform(standardize=True, whiten=False), folds)
+    assert found.n_folds == folds
+    summary = found.summary(0)
+    assert summary.points == (4000 if folds == 1 else 4000 * 2 // 3)
+    mean = np.abs(signed).mean()
+    assert summary.positive_weight == pytest.approx(signed[signed > 0].sum() / mean)
+    assert summary.negative_weight == pytest.approx(-signed[signed < 0].sum() / mean)
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    usual = np.average((scaled**2).sum(axis=1), weights=np.abs(signed))
+    assert summary.squared_rows == pytest.approx(usual * summary.points, rel=0.05)
+    assert found.leverage == pytest.approx(usual + 1.0, rel=0.05)
+
+
+def test_scores_of_all_rows_are_counted_with_their_weights_and_worth_their_points():
+    X, signed = rows()
+    signed = signed * np.linspace(0.5, 3.5, signed.size)
+    source = source_of(X, signed)
+    found = source.transformed(source.transform(standardize=True, whiten=False), 1)
+    model = LinearModel(np.array([1.0, -0.5, 0.0, 0.2]), 0.1)
+    scores = found.threshold_scores([model], F1)
+    mean = np.abs(signed).mean()
+    weights = scores.signed_weights
+    assert weights[weights > 0].sum() == pytest.approx(signed[signed > 0].sum() / mean, rel=1e-5)
+    assert weights[weights < 0].sum() == pytest.approx(signed[signed < 0].sum() / mean, rel=1e-5)
+    positive, negative = signed[signed > 0], signed[signed < 0]
+    kish = [one.sum() ** 2 / (one**2).sum() for one in (positive, negative)]
+    assert scores.points == pytest.approx(kish, rel=1e-5)
+    exact = (X - X.mean(axis=0)) / X.std(axis=0) @ model.weights + model.intercept
+    for threshold in (-1.0, 0.0, 0.7):
+        expected = rates_at(exact, signed, threshold)
+        assert rates_at(scores.values, weights, threshold) == pytest.approx(expected, abs=0.01)
