@@ -470,9 +470,10 @@ def test_rows_of_a_fold_are_summed_up_as_if_their_mean_weight_were_one(folds):
     assert found.leverage == pytest.approx(usual + 1.0, rel=0.05)
 
 
-def test_scores_of_all_rows_are_counted_with_their_weights_and_worth_their_points():
+@pytest.mark.parametrize("unit", [1.0, 1e-6])
+def test_scores_of_all_rows_are_counted_with_their_weights_and_worth_their_points(unit):
     X, signed = rows()
-    signed = signed * np.linspace(0.5, 3.5, signed.size)
+    signed = unit * signed * np.linspace(0.5, 3.5, signed.size)
     source = source_of(X, signed)
     found = source.transformed(source.transform(standardize=True, whiten=False), 1)
     model = LinearModel(np.array([1.0, -0.5, 0.0, 0.2]), 0.1)
@@ -488,3 +489,27 @@ def test_scores_of_all_rows_are_counted_with_their_weights_and_worth_their_point
     for threshold in (-1.0, 0.0, 0.7):
         expected = rates_at(exact, signed, threshold)
         assert rates_at(scores.values, weights, threshold) == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize(("missing", "taken"), [(0, True), (1, False)])
+def test_rows_are_taken_into_memory_if_they_fit_to_the_byte(is_sparse, missing, taken, monkeypatch):
+    """A number takes four bytes; of a sparse row eight, with its column."""
+    X, signed = rows(300)
+    X = sparse.csr_matrix(X) if is_sparse else X
+    monkeypatch.setattr(config, "IN_MEMORY_BYTES", 300 * 4 * (8 if is_sparse else 4) - missing)
+    stream = open_stream([(X[:200], signed[:200] > 0), (X[200:], signed[200:] > 0)], window_rows=100)
+    labels = StreamLabels(np.array([False, True]), True)
+    found = rows_in_memory(stream, stream.survey(), labels)
+    assert (found is not None) == taken
+    if taken:
+        np.testing.assert_allclose(found[0].toarray() if is_sparse else found[0], X.toarray() if is_sparse else X)
+        np.testing.assert_array_equal(found[1], signed)
+
+
+def test_random_numbers_of_a_use_are_not_those_of_any_pass():
+    source = source_of(*rows(300))
+    of_passes = {int(np.random.default_rng([7, number]).integers(2**62)) for number in range(300)}
+    of_uses = [int(source.rng(use).integers(2**62)) for use in (1, 2, 3)]
+    assert len(set(of_uses) | of_passes) == 303
+    assert of_uses == [int(source.rng(use).integers(2**62)) for use in (1, 2, 3)]

@@ -119,6 +119,15 @@ def test_statistics_count_rows_weights_and_values(kind):
     alone = ArraySource(X, np.where(y, 1.0, -1.0), np.random.default_rng(0)).statistics()
     assert alone.points == pytest.approx((y.sum(), (~y).sum()))
     assert alone.n_groups is None
+    weights[np.flatnonzero(y)[0]] = 0.0
+    assert ArraySource(X, weights, np.random.default_rng(0)).statistics().positive_rows == y.sum() - 1
+
+
+def test_rows_that_all_train_and_choose_are_not_searched_for_copies():
+    X = np.ones((300, 2), dtype=np.float32)
+    source = source_of(X, np.arange(300) % 2 == 0)
+    assert source.transformed(Standardizer(2, active=False), 1).common_rows is None
+    assert source.transformed(Standardizer(2, active=False), 3).common_rows.tolist() == [[1.0, 1.0]]
 
 
 @pytest.mark.parametrize("n_groups", [7, 40, 3000])
