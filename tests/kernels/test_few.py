@@ -78,3 +78,58 @@ def test_many_rows_are_ordered_by_the_compiled_loop(many, rng):
     ours = few.evenly_mixed_order(positive, np.random.default_rng(1))
     assert ours.tolist() == passes.evenly_mixed_order(positive, np.random.default_rng(1)).tolist()
     assert few.weight_moments(np.ones(3)) == passes.weight_moments(np.ones(3))
+
+
+def test_many_rows_are_hashed_as_their_folds_are(many, rng):
+    X = rng.standard_normal((20, 3)).astype(np.float32)
+    for rows in (X, sparse.csr_matrix(np.where(X > 0, X, 0))):
+        assert np.array_equal(few.hash_rows(rows) % np.uint64(5), passes.fold_of_each_row(rows, 5))
+
+
+def test_moments_of_parts_add_up_and_no_rows_add_nothing(rng):
+    X = rng.standard_normal((100, 3)) + 1e6
+    mean, squares = np.zeros(3), np.zeros(3)
+    count = 0.0
+    for part in (X[:30], X[30:30], X[30:]):
+        count = few.merge_column_moments(part, count, mean, squares)
+    assert count == 100.0
+    np.testing.assert_allclose(mean, X.mean(axis=0))
+    np.testing.assert_allclose(squares, 100 * X.var(axis=0), rtol=1e-6)
+
+
+def calls(rng):
+    """Each function of few values, with arguments for it."""
+    X = rng.standard_normal((6, 3)).astype(np.float32)
+    rows, weights, order = sparse.csr_matrix(X), rng.standard_normal(6), np.arange(6)
+    return {
+        "mean_and_spread": (weights,),
+        "bin_scores": (weights, weights, -1.0, 0.5, np.zeros((2, 4))),
+        "weight_moments": (weights,),
+        "count_called": (weights, weights, 0.0),
+        "merge_column_moments": (X, 0.0, np.zeros(3), np.zeros(3)),
+        "add_column_moments": (rows.data, rows.indices, np.zeros(3), np.zeros(3)),
+        "evenly_mixed_order": (weights > 0, rng),
+        "gather_weights": (weights, order),
+        "gather_standardized": (X, order, np.zeros(3, np.float32), np.ones(3, np.float32), np.empty_like(X)),
+        "gather_scaled": (rows, order, np.ones(3), np.float32),
+        "square_rows": (X,),
+        "hash_rows": (X,),
+    }
+
+
+@pytest.mark.parametrize("name", calls(np.random.default_rng(0)))
+def test_few_values_need_no_compiled_loop_and_more_of_them_do(name, rng, monkeypatch):
+    """As many as the limit are still few: a fit to them must not import numba."""
+    loops = {"square_rows": "square_dense_rows", "hash_rows": "hash_dense_rows"}
+    loop, used = getattr(passes, loops.get(name, name)), []
+    monkeypatch.setattr(passes, loops.get(name, name), lambda *given: used.append(1) or loop(*given))
+    arguments = calls(rng)[name]
+    by_values = name in ("merge_column_moments", "add_column_moments", "square_rows", "hash_rows")
+    limit = "FEW_VALUES" if by_values or name.startswith("gather_s") else "FEW_ROWS"
+    size = 18 if limit == "FEW_VALUES" else 6
+    monkeypatch.setattr(few, limit, size)
+    getattr(few, name)(*arguments)
+    assert not used
+    monkeypatch.setattr(few, limit, size - 1)
+    getattr(few, name)(*arguments)
+    assert used

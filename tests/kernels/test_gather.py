@@ -94,3 +94,15 @@ def test_sparse_rows_are_gathered_and_scaled_in_one_copy(dtype, in_order):
     assert found.has_sorted_indices
     np.testing.assert_allclose(found.toarray(), (X.toarray() * factors)[order], rtol=1e-6)
     assert found.nnz == np.count_nonzero(X.toarray()[order])
+
+
+@pytest.mark.parametrize(
+    ("d", "dtype", "width"), [(3, "f4", 8), (8, "f4", 8), (9, "f4", 16), (3, "f8", 4), (5, "f8", 8)]
+)
+def test_a_triangle_is_padded_to_whole_vectors_of_32_bytes(d, dtype, width):
+    triangle = np.triu(np.ones((d, d)))
+    padded = padded_triangle(triangle, np.dtype(dtype))
+    assert padded.shape == (d, width)
+    assert padded.dtype == dtype
+    assert np.array_equal(padded[:, :d], triangle)
+    assert not padded[:, d:].any()

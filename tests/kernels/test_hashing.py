@@ -117,3 +117,11 @@ def test_rows_that_only_float64_tells_apart_are_in_different_folds():
 def test_rows_that_are_not_contiguous_have_the_same_folds():
     X = some_rows()
     assert np.array_equal(fold_of_each_row(np.asfortranarray(X), 3), fold_of_each_row(X, 3))
+
+
+def test_the_bits_of_wide_entries_are_folded_so_that_high_ones_count():
+    X = np.array([1.5, -3.0, 1e300])
+    words = [int(word) for word in X.view(np.uint64)]
+    assert bits_of(X).tolist() == [word ^ (word >> 32) for word in words]
+    narrow = X[:2].astype(np.float32)
+    assert bits_of(narrow).tolist() == narrow.view(np.uint32).tolist()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ratewise.kernels import few, passes
-from ratewise.kernels.passes import bin_bent_scores, bin_scores, count_called, mean_and_spread, score_rows
+from ratewise.kernels.passes import bin_bent_scores, bin_scores, mean_and_spread, score_rows
 
 quick = settings(deadline=None, max_examples=60)
 eighths = st.integers(-80, 80).map(lambda number: number / 8)  # exact in binary, so that edges are met
@@ -22,10 +22,11 @@ def as_arrays(points, dtype=np.float32):
     return scores.astype(dtype), weights.astype(np.float32)
 
 
+@pytest.mark.parametrize("count_called", [passes.count_called, few.count_called])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @quick
 @given(points=points, threshold=eighths)
-def test_counts_are_numpys_and_a_score_at_the_threshold_is_called_negative(dtype, points, threshold):
+def test_counts_are_numpys_and_a_score_at_the_threshold_is_called_negative(count_called, dtype, points, threshold):
     scores, weights = as_arrays(points, dtype)
     called, positive = scores > threshold, weights > 0
     expected = (
@@ -37,10 +38,11 @@ def test_counts_are_numpys_and_a_score_at_the_threshold_is_called_negative(dtype
     assert count_called(scores, weights, threshold) == expected
 
 
+@pytest.mark.parametrize("bin_scores", [passes.bin_scores, few.bin_scores])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @quick
 @given(points=points)
-def test_every_weight_goes_into_the_bin_of_its_score(dtype, points):
+def test_every_weight_goes_into_the_bin_of_its_score(bin_scores, dtype, points):
     scores, weights = as_arrays(points, dtype)
     edges = -4.0 + 0.25 * np.arange(1, 32)
     counted = np.zeros((2, 32))
@@ -58,21 +60,21 @@ def test_bins_add_to_what_is_in_them():
 
 
 @pytest.mark.parametrize("bin_scores", [passes.bin_scores, few.bin_scores])
-@quick
-@given(place=st.integers(1, 2**16 - 1))
-def test_a_score_at_an_edge_that_is_not_exact_in_binary_lies_above_it(bin_scores, place):
-    low, width = -6.0, 12.0 / (3 * 2**14)
-    edge = low + width * place
-    counted = np.zeros((2, 2**16))
-    bin_scores(np.array([edge, np.nextafter(edge, -math.inf)]), np.array([1.0, -1.0]), low, width, counted)
-    assert counted[1, place] == 1.0
-    assert counted[0, place - 1] == 1.0
+@pytest.mark.parametrize(("low", "width"), [(-6.0, 12.0 / (3 * 2**13)), (-0.3, 0.1 / 3.0), (-7.7, 1e-3)])
+def test_a_score_at_an_edge_that_is_not_exact_in_binary_lies_above_it(bin_scores, low, width):
+    edges = low + width * np.arange(1, 2**14)
+    counted = np.zeros((2, 2**14))
+    bin_scores(edges, np.ones(edges.size), low, width, counted)
+    bin_scores(np.nextafter(edges, -math.inf), -np.ones(edges.size), low, width, counted)
+    assert counted[1].tolist() == [0.0] + [1.0] * edges.size
+    assert counted[0].tolist() == [1.0] * edges.size + [0.0]
 
 
+@pytest.mark.parametrize("mean_and_spread", [passes.mean_and_spread, few.mean_and_spread])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @quick
 @given(points=points, far=st.sampled_from([0.0, 1024.0]))
-def test_the_mean_and_the_spread_are_numpys(dtype, points, far):
+def test_the_mean_and_the_spread_are_numpys(mean_and_spread, dtype, points, far):
     scores = as_arrays(points, dtype)[0] + dtype(far)
     mean, spread = mean_and_spread(scores)
     assert mean == pytest.approx(scores.mean(dtype=np.float64), abs=1e-9)
@@ -116,3 +118,12 @@ def test_rows_are_scored_by_all_models_at_once(rows, d, models, seed):
     scores = np.empty((models, rows), dtype=np.float32)
     score_rows(X, centre, W, b, scores)
     assert np.array_equal(scores, W @ (X - centre).T + b[:, np.newaxis])
+
+
+@pytest.mark.parametrize("weight_moments", [passes.weight_moments, few.weight_moments])
+@quick
+@given(points=points)
+def test_weights_and_their_squares_are_summed_by_class(weight_moments, points):
+    _, weights = as_arrays(points)
+    up, down = weights[weights > 0], -weights[weights < 0]
+    assert weight_moments(weights) == (up.sum(), down.sum(), (up**2).sum(), (down**2).sum())

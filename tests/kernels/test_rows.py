@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
+from numba.core.errors import TypingError
 from scipy import sparse
 
 from ratewise.kernels import _llvm, model_places, padded_triangle, rows
@@ -140,6 +141,21 @@ def test_a_row_is_standardised_and_no_other_is_touched(operations, dtype, new_dt
     expected[1] = (X[2] - centre) * inverse
     operations.standardize_row(X, 2, centre, inverse, out, 1)
     assert np.array_equal(out, expected)
+
+
+@pytest.mark.parametrize("operations", VERSIONS)
+@pytest.mark.parametrize("wrong", [0, 2, 3, 4])
+def test_arrays_that_standardising_would_misread_are_refused(operations, wrong):
+    """Not contiguous, one of them; or the centre narrower than the rows."""
+    arrays = [np.ones((2, 3)), 0, np.ones(3), np.ones(3), np.ones((2, 3)), 0]
+    operations.standardize_row(*arrays)
+    apart = [*arrays]
+    apart[wrong] = np.ones((4, 6))[::2, ::2] if np.ndim(arrays[wrong]) == 2 else np.ones(6)[::2]
+    narrow = [*arrays]
+    narrow[2] = np.ones(3, dtype=np.float32)
+    for bad in (apart, narrow):
+        with pytest.raises(TypingError, match="C-contiguous"):
+            operations.standardize_row(*bad)
 
 
 @dtypes

@@ -233,9 +233,10 @@ def test_projection_and_penalty_match_the_reference_though_they_cost_no_loop(l2,
     assert np.linalg.norm(found.weights) <= radius + 1e-9
 
 
-def test_a_scale_that_nears_zero_is_folded_away_before_it_underflows():
+@pytest.mark.parametrize("l2", [1e3, 1e9])
+def test_a_scale_that_nears_zero_is_folded_away_before_it_underflows(l2):
     X, signed_weights = points()
-    settings = _STEPS._replace(l2=1000.0)
+    settings = _STEPS._replace(l2=l2)
     expected = reference_learn(X, signed_weights, [(0, 400)], settings, Hinge(), None, (0.5, 0.5))
     found = compiled_learn(X, 22, np.float64, signed_weights, [0], [400], settings, Hinge(), None, (0.5, 0.5))
     assert_same(found, expected, 1e-9)

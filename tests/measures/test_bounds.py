@@ -166,6 +166,14 @@ def test_a_cost_matrix_that_makes_no_sense_is_refused(costs, words):
         CostMatrix(costs)
 
 
+@quick
+@given(tpr=rates, tnr=rates, p=prevalences, right=st.tuples(rates, rates))
+def test_a_cost_matrix_is_minus_the_mean_cost_of_a_row(tpr, tnr, p, right):
+    (tn, tp), (fp, fn) = right, (3.0, 7.0)
+    cost = p * (tpr * tp + (1 - tpr) * fn) + (1 - p) * (tnr * tn + (1 - tnr) * fp)
+    assert CostMatrix(((tn, fp), (fn, tp))).value(tpr, tnr, p) == pytest.approx(-cost, abs=1e-9)
+
+
 def test_a_cost_matrix_may_come_as_lists_or_an_array():
     assert CostMatrix([[0, 1], [5, -2]]) == CostMatrix(np.array([[0, 1], [5, -2]]))
     assert CostMatrix([[0, 1], [5, -2]]).value(0.5, 0.9, 0.1) == pytest.approx(-(0.9 * 0.1 + 0.05 * 5 - 0.05 * 2))
@@ -243,3 +251,11 @@ def test_a_confidence_is_a_share_or_none(kind, confidence):
     with pytest.raises(ValueError, match="confidence must be a number above 0 and below 1"):
         kind(0.5, confidence=confidence)
     assert kind(0.5, confidence=None).confidence is None
+
+
+def test_at_a_bound_that_is_just_kept_the_slopes_are_half_of_the_penalised_or_those_of_the_measure_itself():
+    measure = TPRAtTNR(0.5, penalty=3.0)
+    beside = [measure.slopes(0.7, tnr) for tnr in (0.4, 0.6)]
+    assert measure.slopes(0.7, 0.5) == pytest.approx(np.mean(beside, axis=0))
+    kept = Constrained("gmean", tnr=0.5, penalty=3.0)
+    assert kept.slopes(0.7, 0.5) == GMean().slopes(0.7, 0.5)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -156,6 +158,8 @@ def sample_of_region(measure, n=4001):
 @example(point=(2.0, 0.0))
 @example(point=(0.0, 2.0))
 @example(point=(-1.0, 3.0))
+@example(point=(1.95, 0.0))  # between the H-mean's curve and its corner
+@example(point=(0.0, 1.95))
 @example(point=(20.0, 0.02))  # inside the G-mean's hyperbola, outside its ball
 @example(point=(20.0, 2.0))
 @example(point=(-20.0, -20.0))
@@ -285,6 +289,45 @@ def test_stabilities_are_those_of_table_1():
     assert [measure.stability(0.01) for measure in PAPERS] == pytest.approx([0.01, 0.04, 0.01, 0.3])
 
 
+def test_stabilities_of_the_others_are_their_steepest_slopes():
+    assert BalancedAccuracy().stability(0.01) == pytest.approx(0.01)
+    assert WeightedMin(0.3, 1.7).stability(0.01) == pytest.approx(0.017)
+    assert TPRAtTNR(0.6, penalty=0.5).stability(0.01) == pytest.approx(0.01 * (1.0 + 0.5 / 0.4))
+
+
+def steps_taken(alpha, beta):
+    """How often the loop of the G-mean's projection runs."""
+    code, lines = GMean.nearest_on_hyperbola.__code__, []
+    first = next(k for k, line in enumerate(inspect.getsourcelines(code)[0]) if "error = " in line)
+
+    def trace(frame, event, _):
+        if frame.f_code is code and event == "line":
+            lines.append(frame.f_lineno - code.co_firstlineno)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        GMean().nearest_on_hyperbola(alpha, beta)
+    finally:
+        sys.settrace(before)
+    return lines.count(first)
+
+
+@quick
+@given(x=st.floats(0.1, 2.5), below=st.floats(0.0, 0.1))
+def test_a_pair_that_has_just_left_the_g_means_region_is_brought_back_in_three_steps(x, below):
+    """The loop is a part of SPADE's: of 4 to 32 points each such pair is one."""
+    assert steps_taken(x * (1 - 0.5 * below), (0.25 / x) * (1 - below)) <= 3
+
+
+@quick
+@given(alpha=st.floats(-5.0, 5.0), beta=st.floats(-5.0, 5.0))
+def test_any_pair_is_brought_back_in_a_few_steps(alpha, beta):
+    if alpha <= 0 or beta <= 0 or alpha * beta < 0.25:
+        assert steps_taken(alpha, beta) <= 9
+
+
 def test_only_the_g_mean_is_not_lipschitz():
     concave = [name for name in measure_names() if isinstance(get_measure(name), ConcaveMeasure)]
     assert [name for name in concave if not get_measure(name).lipschitz] == ["gmean"]
@@ -326,3 +369,13 @@ def test_every_concave_measure_of_the_registry_is_tested_here():
         type(get_measure(name)) for name in measure_names() if isinstance(get_measure(name), ConcaveMeasure)
     }
     assert concave <= {type(measure) for measure in MEASURES}
+
+
+@quick
+@given(s=rates, away=st.floats(0.0, 3.0))
+def test_the_nearest_point_of_the_h_means_curve_is_found_from_anywhere_along_its_normal(s, away):
+    """The curve (2 s^2, 2 (1 - s)^2) runs along (s, s - 1), so that its normal, to below, is (s - 1, -s)."""
+    foot = 2.0 * s * s, 2.0 * (1.0 - s) ** 2
+    length = math.hypot(s, 1.0 - s)
+    point = foot[0] - away * (1.0 - s) / length, foot[1] - away * s / length
+    assert HMean().nearest_on_curve(*point) == pytest.approx(s, abs=1e-9)

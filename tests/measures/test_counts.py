@@ -147,3 +147,32 @@ def test_precision_from_rates_is_that_of_the_labels(pairs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a class may be missing
         assert rates_from_labels(truth, predicted, pos_label=True).precision == pytest.approx(expected)
+
+
+def test_normal_draws_are_whole_thousandths_of_a_normal_distribution():
+    found = normal_draws(3, 20_000)
+    assert found.shape == (20_000, 4)
+    assert found.dtype == np.int64
+    assert found.mean() == pytest.approx(0.0, abs=20.0)
+    assert found.std() == pytest.approx(1000.0, rel=0.02)
+    np.testing.assert_array_equal(found[:5], normal_draws(3, 5))
+    assert normal_draws(0).shape == (2_000, 4)
+
+
+@quick
+@given(st.tuples(*[st.integers(0, 50)] * 4), st.integers(-3_000, 3_000), st.floats(0.0, 1.0))
+def test_counts_are_drawn_by_wilson_and_hilfertys_formula(counts, normal, more):
+    more += 0.01
+    found = drawn_counts(counts, np.full((1, 4), normal), more=more)[0]
+    for count, drawn in zip(counts, found, strict=True):
+        shape = count + more
+        root = 1.0 - 1.0 / (9.0 * shape) + normal / 1000.0 / (3.0 * np.sqrt(shape))
+        assert drawn == pytest.approx(shape * max(root, 0.0) ** 3)
+
+
+def test_intervals_hold_the_middle_share_and_the_value_itself():
+    values = np.arange(101.0)
+    assert interval(values, 50.0) == pytest.approx((2.5, 97.5))
+    assert interval(values, 50.0, 0.5) == pytest.approx((25.0, 75.0))
+    assert interval(values, -3.0) == pytest.approx((-3.0, 97.5))
+    assert interval(values, 103.0) == pytest.approx((2.5, 103.0))

@@ -42,10 +42,36 @@ def test_slopes_come_from_the_function():
     np.testing.assert_allclose(get_measure(youden).slopes(0.6, 0.7), (1.0, 1.0), rtol=1e-6)
 
 
+@pytest.mark.parametrize("tpr", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("tnr", [0.0, 0.6, 1.0])
+def test_slopes_are_taken_inside_the_rates_that_there_are(tpr, tnr):
+    def product(p, n):
+        assert 0.0 <= p <= 1.0
+        assert 0.0 <= n <= 1.0
+        return p * p * n + 3.0 * n * n
+
+    expected = 2.0 * tpr * tnr, tpr * tpr + 6.0 * tnr
+    assert get_measure(product).slopes(tpr, tnr) == pytest.approx(expected, abs=1e-5)
+
+
+def test_numbers_get_what_the_function_returns_and_arrays_an_array():
+    assert type(get_measure(youden).value(0.9, 0.8)) is float
+    assert get_measure(youden).value(0.5, np.array([0.5, 1.0])).tolist() == [0.0, 0.5]
+    constant = get_measure(lambda tpr, tnr: 0.25)
+    assert constant.value(np.zeros((2, 1)), np.zeros(3)).tolist() == [[0.25] * 3] * 2
+
+
 @pytest.mark.parametrize("bad", [lambda: 1.0, lambda tpr: tpr, lambda a, b, c, d: a])
 def test_a_function_of_another_number_of_arguments_is_refused(bad):
     with pytest.raises(ValueError, match=r"function of \(tpr, tnr\) or \(tpr, tnr, prevalence\)"):
         FunctionMeasure(bad)
+
+
+def test_only_arguments_that_must_be_given_in_order_count():
+    assert not FunctionMeasure(lambda tpr, tnr, exponent=2.0: tpr**exponent * tnr).takes_prevalence
+    assert FunctionMeasure(lambda tpr, tnr, p, *, power=1.0: tpr).takes_prevalence
+    assert not FunctionMeasure(lambda tpr, tnr, **more: tpr).takes_prevalence
+    assert FunctionMeasure(max).value(0.5, 0.7) == 0.7  # a function without a signature
 
 
 def test_what_is_no_function_is_refused():

@@ -335,3 +335,31 @@ def test_a_pseudo_linear_measure_at_a_prevalence_stays_one(name):
     assert isinstance(elsewhere, PseudoLinearMeasure)
     for prevalence in (None, 0.1, 0.9):
         assert elsewhere.value(0.7, 0.8, prevalence) == pytest.approx(measure.value(0.7, 0.8, 0.3))
+
+
+def test_check_against_looks_at_the_levels_that_a_measure_can_have():
+    """At its lowest level, -2 / 2, this one grows with the TPR; at -2, which it never has, it would fall."""
+    measure = PseudoLinear(a=(-2.0, 1.5, 3.0), b=(2.0, -1.0, 0.0))
+    measure.check_against(0.3)
+    assert np.diff(measure.value(np.linspace(0, 1, 11), 0.0)).min() > 0
+    with pytest.raises(ValueError, match="does not grow"):
+        PseudoLinear(a=(-4.0, 1.5, 3.0), b=(2.0, -1.0, 0.0)).check_against(0.3)
+
+
+def test_a_ratio_of_nothing_is_0_and_has_no_slopes():
+    measure = FBeta()
+    assert measure.value(0.0, 1.0, 0.0) == 0.0
+    assert measure.value(np.array([0.0, 1.0]), 1.0, 0.0).tolist() == [0.0, 0.0]
+    assert measure.slopes(0.0, 1.0, 0.0) == (0.0, 0.0)
+
+
+def test_at_a_prevalence_a_measure_keeps_its_flags_scale_and_bounds():
+    cost = at_prevalence(CostMatrix(), 0.3)
+    assert cost.scale(0.9) == CostMatrix().scale(0.3)
+    assert (cost.smooth, cost.monotone) == (True, True)
+    bounded = at_prevalence(RecallAtPrecision(0.8), 0.3)
+    assert bounded.constraints(0.9) == RecallAtPrecision(0.8).constraints(0.3)
+    assert bounded.slopes(0.5, 0.5, 0.9) == RecallAtPrecision(0.8).slopes(0.5, 0.5, 0.3)
+    assert (bounded.smooth, bounded.monotone) == (False, True)
+    assert at_prevalence(get_measure("mcc"), 0.3).slopes(0.5, 0.9, 0.9) == get_measure("mcc").slopes(0.5, 0.9, 0.3)
+    assert at_prevalence(GMean(), 0.3) == GMean()

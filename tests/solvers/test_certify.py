@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom, norm
 
@@ -23,9 +24,15 @@ from ratewise.measures import (
     TPRAtTNR,
     at_prevalence,
 )
+from ratewise.solvers import rates_at
 from ratewise.solvers.base import Scores
 from ratewise.solvers.certify import (
     ModelShift,
+    _called,
+    _kind_of,
+    _least_successes,
+    _lowest,
+    _tail,
     bound_message,
     certified_threshold,
     decide,
@@ -138,6 +145,17 @@ def test_two_bounds_share_the_error():
             assert reached["precision"] >= 0.6
 
 
+@pytest.mark.parametrize("spent", [1.0, 0.7])
+def test_of_two_bounds_each_is_tested_at_half_of_the_error(spent):
+    scores, y = overlapping(2_000, 0.3)
+    signs, points = np.where(y, 1.0, -1.0), (float(y.sum()), float((~y).sum()))
+    both = Constrained("gmean", tpr=0.01, tnr=0.9, confidence=0.8)  # the TNR alone binds
+    one = Constrained("gmean", tnr=0.9, confidence=1.0 - 0.5 * (1.0 - 0.8))
+    found = certified_threshold(scores, signs, both, points, spent)
+    assert found == certified_threshold(scores, signs, one, points, spent)
+    assert found > certified_threshold(scores, signs, one, points, 2.0)
+
+
 def test_what_can_be_promised_of_two_bounds_shares_the_error_too():
     measure = Constrained("f1", tpr=0.9, tnr=0.9)
     promised = bound_message(measure, Rates(0.8, 0.85, 0.5), (100.0, 100.0))
@@ -179,6 +197,8 @@ def test_weights_and_groups_count_as_the_points_they_are_worth():
 def test_groups_of_uneven_size_are_worth_fewer_than_their_number():
     signs = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0])
     assert points_of_groups(signs, np.array([0, 0, 1, 2, 3, 4])) == pytest.approx((9 / 5, 3.0))
+    assert points_of_groups(signs[:3], np.arange(3)) == (3.0, 0.0)
+    assert points_of_groups(0.3 * signs, np.array([0, 0, 1, 2, 3, 4])) == pytest.approx((9 / 5, 3.0))
 
 
 def test_a_precision_elsewhere_is_asked_of_the_rows_as_they_are():
@@ -318,3 +338,311 @@ def test_a_decision_holds_the_probabilities_of_its_scores():
     assert (1.0 / (1.0 + np.exp(-odds))).mean() == pytest.approx(positive.mean(), abs=0.02)
     # Two normal distributions, two apart: the log odds rise by two per unit.
     assert np.polyfit(scores.values, odds, 1)[0] == pytest.approx(2.0, abs=0.3)
+
+
+# Every number again, slowly.
+
+
+@quick
+@given(
+    trials=st.integers(1, 2_000),
+    share=st.floats(0.01, 0.99),
+    part=st.floats(0.0, 1.0),
+    error=st.floats(0.001, 0.5),
+)
+def test_tests_are_the_binomial_ones(trials, share, part, error):
+    successes = round(part * trials)
+    assert float(_tail(successes, trials, share)) == pytest.approx(
+        binom.sf(successes - 1, trials, share), abs=1e-12
+    )
+    enough = np.flatnonzero(binom.sf(np.arange(trials + 1) - 1, trials, share) <= error)
+    least = _least_successes(trials, share, error)
+    assert least == math.inf if enough.size == 0 else enough[0] - 1 < least <= enough[0]
+    if enough.size:  # of successes that need not be whole, those at which the test just passes
+        assert float(_tail(least, trials, share)) == pytest.approx(error, rel=1e-6)
+
+
+def test_no_trials_prove_nothing():
+    assert float(_tail(_least_successes(1.0, 1e-3, 0.9), 1.0, 1e-3)) == pytest.approx(0.9)
+    assert _least_successes(0.0, 0.1, 0.9) == math.inf
+    assert _least_successes(0.5, 0.1, 0.9) < 0.5
+    assert float(_tail(0.0, 0.0, 0.5)) == 1.0
+    assert float(_tail(3.0, 3.0, 0.5)) == pytest.approx(0.125)
+    assert float(_tail(3.0 + 1e-12, 3.0, 0.5)) == pytest.approx(0.125)  # but for rounding
+    assert float(lower_bound(1e-9, 10.0, 0.5)) == 0.0
+
+
+@quick
+@given(
+    hits=st.integers(0, 50),
+    misses=st.integers(0, 50),
+    alarms=st.integers(0, 50),
+    quiet=st.integers(0, 50),
+    weight=st.floats(0.1, 10.0),
+)
+def test_calls_count_as_kish_says_where_positives_weigh_more_than_negatives(hits, misses, alarms, quiet, weight):
+    positives, negatives = hits + misses, alarms + quiet
+    if not (positives and negatives and hits + alarms):
+        return
+    prevalence = weight * positives / (weight * positives + negatives)
+    rates = hits / positives, quiet / negatives
+    found = _called(*rates, prevalence, (float(positives), float(negatives)))
+    called = np.repeat([weight, 1.0], [hits, alarms])
+    calls = called.sum() ** 2 / (called**2).sum()
+    assert [float(one) for one in found] == pytest.approx([calls * weight * hits / called.sum(), calls], rel=1e-9)
+
+
+def certified_calls(hits, least, error):
+    """The numbers of calls at which a precision is certified by two sequences of tests, up to the first failure.
+
+    They begin half and four fifths of the way, on a log scale, from the fewest calls to the most, and have nine
+    tenths and a tenth of the error; the second has that of the first too, if it has not failed.
+    """
+    rows, positives = hits.size - 1, hits[-1]
+    fewest, most = math.log(error) / math.log(least), min(positives / least, rows)
+    if fewest > most:
+        return []
+    begins = [fewest ** (1 - place) * most**place for place in (0.5, 0.8, 1.0)]
+    passed, left = [], 0.0
+    for share, number, end in ((0.9, *begins[:2]), (0.1, *begins[1:])):
+        left += share * error
+        while number < 1.03 * end:
+            calls = min(math.ceil(number - 1e-6), rows)
+            chance = binom.sf(hits[calls] - 1, calls, least)
+            assume(abs(chance - left) > 1e-9)
+            if chance > left:
+                left = 0.0
+                break
+            passed.append(calls)
+            number *= 1.03
+    return passed
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    rows=st.integers(20, 900),
+    apart=st.floats(0.5, 4.0),
+    least=st.floats(0.2, 0.9),
+    sure=st.floats(0.5, 0.99),
+    spent=st.sampled_from([1.0, 0.7]),
+    seed=st.integers(0, 99),
+)
+def test_a_precision_is_certified_by_two_sequences_of_binomial_tests(rows, apart, least, sure, spent, seed):
+    rng = np.random.default_rng(seed)
+    y = np.arange(rows) % 4 == 0
+    scores = rng.standard_normal(rows) + apart * y
+    measure = RecallAtPrecision(least, confidence=sure)
+    points = float(y.sum()), float(rows - y.sum())
+    found = certified_threshold(scores, np.where(y, 1.0, -1.0), measure, points, spent)
+    order = np.argsort(-scores)
+    hits = np.append(0, np.cumsum(y[order]))
+    rates = [
+        (hits[calls] / points[0], 1.0 - (calls - hits[calls]) / points[1])
+        for calls in certified_calls(hits, least, spent * (1.0 - sure))
+    ]
+    best = max((float(measure.value(*one, points[0] / rows)) for one in rates), default=None)
+    if found is None:
+        assert best is None
+    else:
+        called = scores > found
+        reached = called[y].mean(), 1.0 - called[~y].mean()
+        assert float(measure.value(*reached, points[0] / rows)) == pytest.approx(best, abs=1e-9)
+
+
+def test_of_certified_cuts_that_do_equally_well_the_one_nearest_zero_is_taken():
+    scores = np.append(5.0, np.arange(100.0) - 98.5)  # one positive, far above a hundred negatives
+    signs = np.append(1.0, np.full(100, -1.0))
+    # Every cut that leaves 97 negatives or more quiet is certified, and the TPR is 1 at all of them.
+    found = certified_threshold(scores, signs, TPRAtTNR(0.9), (1.0, 100.0))
+    assert found == 0.0
+
+
+def quantiles_by_hand(rate, points, places):
+    """Jeffreys' distribution of a rate."""
+    return beta.ppf(places, rate * points + 0.5, (1 - rate) * points + 0.5)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    rates=st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)),
+    points=st.tuples(st.floats(0.5, 5_000.0), st.floats(0.5, 5_000.0)),
+    fitted=st.integers(0, 20),
+    shifted=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_intervals_are_made_of_clopper_and_pearsons_and_of_what_is_known_of_the_model(
+    rates, points, fitted, shifted, seed
+):
+    rng = np.random.default_rng(seed)
+    shift = ModelShift(*(tuple(rng.uniform(low, 1.0, 2)) for low in (-1.0, 0.0, -1.0)), folds=5)
+    shift = shift._replace(rates=(0.1 * shift.rates[0], 0.1 * shift.rates[1]))
+    rates = Rates(*rates, 0.3)
+    found = rates_interval(rates, GMean(), points, fitted, shift if shifted else None)
+    grids, places = [], (np.arange(64) + 0.5) / 64
+    for k, number in enumerate(points):
+        number = max(number, 1.0)
+        rate, variance, least, most = rates[k], 0.0, -2.0 * fitted / number, -0.5 * fitted / number
+        if shifted:
+            rate, variance = float(np.clip(rate + shift.rates[k], 0, 1)), max(shift.variance[k], 0.0)
+            gain = (shift.of_training[k] - rates[k]) / 5
+            least, most = min(gain, 0.0), max(gain, 0.0)
+        hits = rate * number
+        low = beta.ppf(0.025, hits, number - hits + 1) if hits > 1e-9 else 0.0
+        high = beta.ppf(0.975, hits + 1, number - hits) if number - hits > 1e-9 else 1.0
+        more = norm.ppf(0.975) * math.sqrt(variance / number)
+        expected = (
+            rate + least - math.sqrt((rate - low) ** 2 + more**2),
+            rate + most + math.sqrt((high - rate) ** 2 + more**2),
+        )
+        assert found[k] == pytest.approx(np.clip(expected, 0, 1), abs=1e-7)
+        # The variance of a rate, of the model and of a step anywhere between the least and the most.
+        rate = float(np.clip(rate + (least + most) / 2, 0, 1))
+        noise = max(rate * (1 - rate), 1 / number)
+        variance_of_all = noise / number + variance / number + (most - least) ** 2 / 12
+        grids.append(quantiles_by_hand(rate, noise / variance_of_all, places))
+    values = [math.sqrt(tpr * tnr) for tpr in grids[0] for tnr in grids[1]]
+    assert found.value == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=1e-7)
+
+
+def test_an_interval_of_a_class_without_points_is_that_of_one():
+    none, one = (rates_interval(Rates(0.5, 0.5, 0.5), GMean(), (number, 10.0)) for number in (0.0, 1.0))
+    assert none == one
+
+
+@quick
+@given(
+    rate=st.floats(0.05, 0.999),
+    asked=st.floats(0.05, 0.99),
+    points=st.floats(3.0, 3_000.0),
+    sure=st.floats(0.6, 0.99),
+)
+def test_what_is_promised_of_a_rate_and_how_many_rows_would_promise_what_is_asked(rate, asked, points, sure):
+    (bound,) = TPRAtTNR(asked, confidence=sure).constraints(0.5)
+    found = _lowest(bound, 2, Rates(0.5, rate, 0.5), (7.0, points))
+    error = 0.5 * (1.0 - sure)
+    assert (found.kind, found.asked) == ("TNR", pytest.approx(asked))
+    assert found.promised == pytest.approx(beta.ppf(error, rate * points, (1 - rate) * points + 1), abs=1e-9)
+    if rate <= asked + 1e-9:
+        assert found.times == math.inf or rate > asked - 1e-9  # whatever the number of rows
+        return
+
+    def promises(times):
+        hits, misses = times * rate * points, times * (1 - rate) * points
+        return beta.ppf(error, hits, misses + 1) >= asked
+
+    if found.times * points < 1e8:
+        assert promises(found.times * 1.001)
+        assert found.times == pytest.approx(1.0, rel=1e-5) or not promises(found.times / 1.001)
+
+
+def test_what_is_promised_of_a_precision_is_of_the_hits_among_the_calls():
+    """Of 40 positives 30 are hit, and of 60 negatives 6 are called: 30 of 36."""
+    (bound,) = RecallAtPrecision(0.8, confidence=0.9).constraints(0.4)
+    found = _lowest(bound, 1, Rates(0.75, 0.9, 0.4), (40.0, 60.0))
+    assert (found.kind, found.asked) == ("precision", pytest.approx(0.8))
+    assert found.promised == pytest.approx(beta.ppf(0.1, 30, 7))
+    assert beta.ppf(0.1, 30 * found.times, 6 * found.times + 1) == pytest.approx(0.8, abs=1e-4)
+
+
+def test_the_search_for_enough_rows_ends_at_a_billion():
+    (bound,) = TPRAtTNR(0.5).constraints(0.5)
+    found = _lowest(bound, 1, Rates(0.5, 0.5 + 1e-9, 0.5), (1.0, 100.0))
+    assert 1e9 <= 100.0 * found.times <= 2.0001e9
+
+
+def test_a_rate_of_no_rows_promises_nothing():
+    (bound,) = TPRAtTNR(0.5).constraints(0.5)
+    assert _lowest(bound, 1, Rates(0.5, 0.0, 0.5), (1.0, 0.0))[1:] == (0.0, pytest.approx(0.5), math.inf)
+
+
+@quick
+@given(least=st.floats(0.01, 0.99), prevalence=st.floats(1e-6, 0.99), here=st.floats(0.01, 0.99))
+def test_a_bound_is_told_by_its_line_and_a_precision_restated_at_the_rows_own_prevalence(least, prevalence, here):
+    (tnr,), (tpr,) = TPRAtTNR(least).constraints(0.5), PrecisionAtRecall(least).constraints(0.5)
+    assert _kind_of(tnr, here) == ("TNR", pytest.approx(least))
+    assert _kind_of(tpr, here) == ("TPR", pytest.approx(least))
+    (precision,) = RecallAtPrecision(least).constraints(prevalence)
+    kind, restated = _kind_of(precision, here)
+    # The odds of a called row to be positive are those of all rows times a factor that the rates tell.
+    odds = least / (1 - least) * (1 - prevalence) / prevalence * here / (1 - here)
+    assert (kind, restated / (1 - restated)) == ("precision", pytest.approx(odds, rel=1e-6))
+
+
+@pytest.mark.parametrize("price", [1e-6, 1.0, 1e6])
+def test_a_line_that_is_not_quite_a_precisions_is_refused(price):
+    line = {"on_tpr": 1.0, "on_tnr": price, "margin": 0.0, "confidence": 0.9}
+    assert _kind_of(Constraint("a bound", -price * (1 + 1e-12), **line), 0.5)[0] == "precision"
+    with pytest.raises(ValueError, match="not for a bound"):
+        _kind_of(Constraint("a bound", -price * (1 + 1e-6), **line), 0.5)
+
+
+def test_a_decision_says_what_cannot_be_promised_and_where_it_cuts():
+    rng = np.random.default_rng(0)
+    signs = np.repeat([1.0, -1.0], [300, 700])
+    scores = Scores(rng.normal(size=1_000) + 2.0 * (signs > 0), signs)
+    points, measure = (300.0, 700.0), TPRAtTNR(0.9)
+    kept = decide(scores, measure, 9.0, points)
+    assert kept.threshold == certified_threshold(*scores[:2], measure, points, 0.7)
+    assert kept.message is None
+    assert kept.rates == rates_at(*scores[:2], kept.threshold)
+    # Not to be tuned: the threshold stays, and is judged where it is.
+    assert decide(scores, measure, kept.threshold, points, tune=False) == kept
+    missed = decide(scores, measure, -9.0, points, tune=False)
+    assert (missed.threshold, missed.rates.tnr) == (-9.0, 0.0)
+    assert "a TNR of at least 0.9" in missed.message
+    # Nothing can be certified of so few rows: the threshold given is all there is.
+    few = decide(scores, measure, 1.0, (3.0, 7.0))
+    assert (few.threshold, few.message is None) == (1.0, False)
+    # All of the error may be spent on scores of the model itself: then the cut is lower.
+    assert decide(scores, measure, 9.0, points, spent=1.0).threshold <= kept.threshold
+
+
+def test_a_decision_moves_its_rates_by_the_shift_at_its_threshold():
+    signs = np.repeat([1.0, -1.0], 100)
+    scores = Scores(np.linspace(1.0, -1.0, 200), signs)
+    asked = []
+
+    def shift_at(threshold):
+        asked.append(threshold)
+        return ModelShift((-0.1, 0.0), (1.0, 1.0), (0.0, 0.0), 5)
+
+    found = decide(scores, GMean(), 0.0, (100.0, 100.0), shift_at=shift_at)
+    assert asked == [0.0]
+    assert found.rates == Rates(pytest.approx(0.9), 1.0, 0.5)
+    assert found.interval == rates_interval(Rates(1.0, 1.0, 0.5), GMean(), (100.0, 100.0), shift=shift_at(0.0))
+    fitted = decide(scores, GMean(), 0.0, (100.0, 100.0), fitted=3)
+    assert fitted.interval == rates_interval(Rates(1.0, 1.0, 0.5), GMean(), (100.0, 100.0), 3)
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_bounds_that_hold_need_no_sentence_unless_a_search_has_failed(searched):
+    sure, margin = TPRAtTNR(0.9), TPRAtTNR(0.9, confidence=None)
+    rates, points = Rates(0.5, 0.95, 0.5), (1_000.0, 1_000.0)
+    assert (bound_message(sure, rates, points, searched=searched) is None) == (not searched)
+    assert bound_message(margin, rates, points, searched=searched) is None  # nothing is searched for it
+    assert bound_message(GMean(), rates, points, searched=searched) is None
+    for measure in (sure, margin):
+        assert bound_message(measure, rates._replace(tpr=0.0), points) is not None
+        assert bound_message(measure, rates._replace(tnr=0.9), points) is not None
+
+
+def test_the_sentence_tells_how_sure_the_bounds_were_to_be_and_what_the_rates_are():
+    message = bound_message(TPRAtTNR(0.9, confidence=None), Rates(0.25, 0.5, 0.5), (40.0, 60.0))
+    assert "a TNR of at least 0.9 (by 0.5 standard errors)" in message
+    assert "a TPR of 0.25, a TNR of 0.5 and a precision of 0.333" in message
+    assert message.endswith("Ask for less, or give the model more rows or columns.")
+    assert "can be promised" not in message
+    nothing = bound_message(TPRAtTNR(0.9), Rates(0.0, 1.0, 0.5), (40.0, 60.0))
+    assert "a precision of not defined" in nothing
+    assert "a precision of 1." in bound_message(TPRAtTNR(0.9), Rates(0.05, 1.0, 0.5), (40.0, 6.0))
+    assert "a precision of 0." in bound_message(TPRAtTNR(0.9), Rates(0.0, 0.99, 0.5), (40.0, 60.0))
+
+
+def test_rows_of_weight_zero_do_not_count():
+    scores, y = overlapping(3_000, 0.3)
+    weights = np.where(np.arange(3_000) < 2_000, 1.0, 0.0)
+    groups = np.arange(3_000)
+    measure = TPRAtTNR(0.8)
+    expected = certify(scores[:2_000], y[:2_000], measure)
+    assert certify(scores, y, measure, sample_weight=weights) == expected
+    assert certify(scores, y, measure, sample_weight=weights, groups=groups) == expected

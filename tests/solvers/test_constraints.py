@@ -7,9 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import norm
 
-from ratewise.measures import Constrained, CostMatrix, FBeta, PrecisionAtRecall, RecallAtPrecision, TPRAtTNR
+from ratewise.measures import (
+    Constrained,
+    Constraint,
+    CostMatrix,
+    FBeta,
+    PrecisionAtRecall,
+    RecallAtPrecision,
+    TPRAtTNR,
+)
 from ratewise.solvers import best_threshold
 from ratewise.solvers.threshold import constrained_ranks, constraint_slack
 
@@ -139,3 +149,90 @@ def test_doubt_is_allowed_only_where_it_gains_a_tenth_of_the_measures_scale(meas
     ranks = constrained_ranks(values, measure, np.array([0.5, 0.6]), np.array([0.99, 0.9]), 0.5, (1e3, 1e3))
     assert ranks[1] == (values[1] if kept else -np.inf)
     assert kept or ranks[0] == values[0]
+
+
+shares = st.floats(0.0, 1.0)
+bounds = st.builds(
+    Constraint, st.just("a bound"), st.floats(-3.0, 3.0), st.floats(-3.0, 3.0), st.floats(0.1, 3.0), shares
+)
+
+
+def slack_by_hand(bound, tpr, tnr, points, margin):
+    """In standard errors of the line; half a point is added to the hits and to the misses of a class."""
+    variances = []
+    for rate, number in zip((tpr, tnr), points, strict=True):
+        share = (number * rate + 0.5) / (number + 1)
+        variances.append(share * (1 - share) / (number + 1))
+    error = math.sqrt(bound.on_tpr**2 * variances[0] + bound.on_tnr**2 * variances[1])
+    return (bound.constant + bound.on_tpr * tpr + bound.on_tnr * tnr) / error - margin
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(bounds, min_size=1, max_size=3),
+    shares.filter(bool),
+    shares,
+    st.tuples(*[st.floats(1, 1e4)] * 2),
+    shares,
+)
+def test_the_slack_is_that_of_the_tightest_bound_in_standard_errors(several, tpr, tnr, points, caution):
+    found = float(constraint_slack(several, tpr, tnr, points, caution))
+    expected = min(slack_by_hand(one, tpr, tnr, points, caution * one.margin) for one in several)
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    # In doubt a bound may be missed by a standard error.
+    found = float(constraint_slack(several, tpr, tnr, points, caution, in_doubt=True))
+    expected = min(slack_by_hand(one, tpr, tnr, points, -caution) for one in several)
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("line", [(-3.0, 4.0, 0.0), (-1.0, 4.0, -2.0), (-5.0, 4.0, 2.0), (-1e3, 4.0, 997.0)])
+def test_a_bound_missed_by_rounding_alone_is_kept(line):
+    """At a TPR of 3/4 and a TNR of 1 the line is 0; it is missed by parts of 1e-12 of the sum of its numbers."""
+    bound = Constraint("a bound", *line, margin=0.0)
+    for missed, kept in ((0.7, True), (1.3, False)):
+        tpr = 0.75 - missed * 1e-12 * sum(map(abs, line)) / 4.0
+        assert (float(constraint_slack([bound], tpr, 1.0, (10.0, 10.0))) >= 0) == kept
+
+
+def test_slack_is_taken_of_rates_one_by_one():
+    several = RecallAtPrecision(0.5).constraints(0.2)
+    tpr, tnr = np.array([0.9, 0.0, 0.4]), np.array([0.9, 1.0, 0.2])
+    found = constraint_slack(several, tpr, tnr, (20, 80))
+    assert found.tolist() == [
+        float(constraint_slack(several, *one, (20, 80))) for one in zip(tpr, tnr, strict=True)
+    ]
+    assert found[0] > 0 > found[2]
+
+
+def ranks_by_hand(values, slack, doubtful, allowed):
+    sure = [value for value, kept in zip(values, slack, strict=True) if kept >= 0]
+    perhaps = [value for value, kept in zip(values, doubtful, strict=True) if kept >= 0]
+    if sure and max(sure) >= max(perhaps, default=-math.inf) - allowed:
+        return [value if kept >= 0 else -math.inf for value, kept in zip(values, slack, strict=True)]
+    if perhaps:
+        return [value if kept >= 0 else -math.inf for value, kept in zip(values, doubtful, strict=True)]
+    return slack
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.tuples(shares, st.floats(0.01, 1.0), shares), min_size=1, max_size=4), st.floats(0.3, 0.95))
+def test_cuts_that_keep_the_bounds_for_sure_rank_before_those_that_may_and_those_that_do_not(cuts, bound):
+    values, tpr, tnr = (np.array(one) for one in zip(*cuts, strict=True))
+    measure, points = Constrained("f1", tpr=bound, tnr=bound), (40.0, 60.0)
+    bounds = measure.constraints(0.4)
+    slack = constraint_slack(bounds, tpr, tnr, points).tolist()
+    doubtful = constraint_slack(bounds, tpr, tnr, points, in_doubt=True).tolist()
+    found = constrained_ranks(values, measure, tpr, tnr, 0.4, points)
+    assert found.tolist() == ranks_by_hand(values.tolist(), slack, doubtful, 0.1)
+    assert constrained_ranks(values, measure, tpr, tnr, 0.4, points, None) is values
+
+
+def test_cuts_without_a_value_are_never_chosen_by_their_slack():
+    measure = Constrained("f1", tnr=0.99)
+    values, tnr = np.array([-np.inf, 0.4, 0.5]), np.array([0.9, 0.3, 0.2])
+    found = constrained_ranks(values, measure, np.full(3, 0.5), tnr, 0.5, (1e3, 1e3))
+    assert found[0] == -np.inf
+    assert np.argmax(found) == 1
+    # Where none has any slack, that of nothing found, the values are all there is.
+    nothing = constrained_ranks(values, measure, np.zeros(3), tnr, 0.5, (1e3, 1e3))
+    np.testing.assert_array_equal(nothing, values)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ratewise.measures import FBeta, GMean, Rates
+from ratewise.measures import FBeta, GMean, PseudoLinear, Rates
 from ratewise.rewards import Hinge
 from ratewise.solvers import Amp, LinearModel, Spade, Stamp, Summary, Task, WeightedLogistic
 from ratewise.solvers.base import (
@@ -22,6 +22,7 @@ from ratewise.solvers.base import (
     primal_settings,
     require_number,
 )
+from ratewise.solvers.logistic import PenalizedLogistic
 
 # A fifth of the points are positives, and the mean squared length of a row is 4; 5.5 with the intercept's entry.
 SEEN = Summary(1000, 200.0, 800.0, 4000.0, 1.5)
@@ -287,3 +288,126 @@ def test_the_mean_and_the_deviation_of_a_histogram_count_its_weights():
     assert Scores(np.ones(3), np.ones(3)).mean_and_deviation() == (1.0, 1.0)  # to divide by
     assert not Scores(np.array([1.0, np.nan]), np.ones(2)).finite
     assert not Scores(np.array([1.0, np.inf]), np.ones(2)).finite
+
+
+@pytest.mark.parametrize(("deviation", "kept"), [(0.9, False), (1.1, True)])
+def test_scores_that_differ_by_rounding_alone_have_a_deviation_of_one(deviation, kept):
+    for mean, rounding in ((1e3, 1e-3), (0.0, 1e-12)):
+        values = mean + rounding * deviation * np.array([-1.0, 1.0])
+        found = Scores(values, np.ones(2)).mean_and_deviation()[1]
+        assert found == (pytest.approx(rounding * deviation, rel=1e-3) if kept else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "equal"), [(1e3, 1e3 + 9e-4, True), (1e3, 1e3 + 1.2e-3, False), (-2.0, -2.0, True)]
+)
+def test_scores_are_equal_where_they_differ_by_a_millionth_at_most(low, high, equal):
+    assert Scores(np.array([low, high]), np.ones(2)).all_equal == equal
+    assert Scores(np.array([-high, -low]), np.ones(2)).all_equal == equal
+    assert Scores(np.zeros(2), np.ones(2)).all_equal
+
+
+def test_scores_of_some_folds_are_those_in_their_places():
+    scores = Scores(np.arange(6.0), np.arange(6.0) - 10.0, folds=(1, 2, 3))
+    found = scores.of_folds({0, 2})
+    assert found.values.tolist() == [0.0, 3.0, 4.0, 5.0]
+    assert found.signed_weights.tolist() == [-10.0, -7.0, -6.0, -5.0]
+
+
+@pytest.mark.parametrize("settings", [{"first_epoch": 0}, {"first_epoch": 1.5}, {"growth": 1}, {"passes": 0.5}])
+def test_settings_of_stamp_out_of_range_are_refused_by_name(settings):
+    with pytest.raises(ValueError, match=f"Stamp: {next(iter(settings))} must be"):
+        Stamp(**settings)
+
+
+@pytest.mark.parametrize(
+    ("value", "refused"), [(0, False), (0.5, False), (1, True), (1.5, True), (-0.1, True), (math.nan, True)]
+)
+def test_a_setting_may_be_bounded_on_both_sides_and_its_low_end_allowed(value, refused):
+    if refused:
+        with pytest.raises(ValueError, match=r"must be a number of 0 or more and below 1; got"):
+            require_number("name", value, "Owner", low=0, high=1, at_low=True)
+    else:
+        require_number("name", value, "Owner", low=0, high=1, at_low=True)
+
+
+def test_steps_for_weights_of_nothing_are_finite():
+    settings = primal_settings(SEEN, (0.0, 0.0), step=1.0, radius=math.inf, l2=0.0, average_every=1)
+    assert math.isfinite(settings.steps.step)
+
+
+def test_logistic_regression_without_end_takes_its_first_batch_for_a_pass():
+    history = History()
+    run = WeightedLogistic(passes=1).start(Task(GMean(), 3, history=history, endless=True))
+    first = run.request(SEEN).settings.steps
+    run.receive(None)
+    second = run.request(SEEN._replace(points=5000, squared_rows=20_000.0)).settings.steps
+    run.receive(None)
+    assert not run.finished
+    assert second.step == pytest.approx(first.step)
+    assert history.table()["points"].tolist() == [1000.0, 5000.0]
+
+
+def test_logistic_regression_counts_the_points_of_its_passes():
+    history = History()
+    run = WeightedLogistic(passes=2).start(Task(GMean(), 3, history=history))
+    for finished in (False, True):
+        run.request(SEEN)
+        run.receive(None)
+        assert run.finished is finished
+    assert history.table()["points"].tolist() == [1000.0, 2000.0]
+    given = WeightedLogistic().start(Task(GMean(), 1, initial=LinearModel(np.ones(1), 0.25)))
+    given.request(SEEN)
+    assert given.model().intercept == 0.25
+
+
+def test_penalized_logistic_regression_asks_for_scikit_learns_problem():
+    run = PenalizedLogistic(exponent=1.0, C=0.5).start(Task(FBeta(), 2))
+    request = run.request(SEEN)
+    # 1000 points of balanced weights: (4 * 0.2 + 0.8) each; the reward is to base 2.
+    assert request.l2 == pytest.approx(1.0 / (0.5 * 1000 * 1.6 * math.log(2.0)))
+    assert request.class_weights == pytest.approx((0.8, 0.8))
+    assert (request.iterations, request.few_rows, request.radius) == (100, True, math.inf)
+    assert request.start.weights.tolist() == [0.0, 0.0]
+    run.receive(LinearModel(np.ones(2), 3.0))
+    assert run.finished
+    assert run.model().intercept == 3.0
+
+
+def test_a_level_is_taken_of_rewards_no_lower_than_zero():
+    run = Stamp(passes=1, level="fresh").start(Task(FBeta(), 3))
+    run.request(SEEN)
+    run.receive(None)
+    assert isinstance(run.request(SEEN), MeanRewards)
+    run.receive((0.5, -3.0))
+    assert run.challenge_level == pytest.approx(float(FBeta().value(0.5, 0.0, 0.2)))
+
+
+def test_stamp_begins_at_a_level_of_zero_and_goes_on_while_points_are_left():
+    history = History()
+    epochs_of(Stamp(passes=1).start(Task(FBeta(), 3, history=history)), SEEN)
+    assert history.table()["pass"].tolist() == [0.1, 0.3, 1.0]
+    run = Stamp(passes=1, first_epoch=999).start(Task(FBeta(), 3))
+    assert run.challenge_level == 0.0
+    request = run.request(SEEN)
+    assert request.learner.class_weights == pytest.approx(FBeta().valuation_weights(0.0, 0.2))
+    assert request.points == 1000
+    fresh = Stamp(passes=1, first_epoch=333, growth=1.001, level="fresh").start(Task(FBeta(), 3))
+    learned, levels = epochs_of(fresh, SEEN)
+    assert (learned, levels) == ([333, 334], [-333, 1000])
+
+
+@pytest.mark.parametrize(("points", "the_mean"), [(49, False), (50, True), (51, True)])
+def test_half_way_through_an_epoch_its_mean_is_the_model(points, the_mean):
+    run = Stamp(passes=9).start(Task(FBeta(), 1))
+    learner = run.request(SEEN).learner
+    learner.move_to(LinearModel(np.ones(1), 5.0), points, np.zeros(4))
+    assert run.model().intercept == (5.0 if the_mean else 0.0)
+
+
+def test_the_largest_reward_and_the_prevalence_are_each_checked_as_what_they_are():
+    # 3 - 2m is positive below m = 3/2, and a hinge reaches 1.
+    for solver in (Stamp(), Amp(reward="hinge")):
+        solver.check(PseudoLinear((0, 1, 1), (3, -1, -1)), 0.9)
+        with pytest.raises(ValueError, match=r"share of positives \(0\.9\)"):
+            solver.check(PseudoLinear((0, 1, 1), (1, -1, -1)), 0.9)

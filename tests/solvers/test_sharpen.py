@@ -6,12 +6,34 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
-from ratewise.measures import FBeta, FunctionMeasure, MinRate, Rates, get_measure, measure_names
+from ratewise.measures import (
+    Constrained,
+    FBeta,
+    FunctionMeasure,
+    MinRate,
+    Rates,
+    RecallAtPrecision,
+    TPRAtTNR,
+    get_measure,
+    measure_names,
+)
 from ratewise.rewards import Sigmoid
 from ratewise.solvers import Learn, LinearModel, Sharpen, Task, WeightedLogistic, best_threshold
 from ratewise.solvers.base import History, Scores
-from ratewise.solvers.sharpen import Evaluated, Evaluation, SharpenedRun
+from ratewise.solvers.logistic import PenalizedLogistic
+from ratewise.solvers.sharpen import (
+    Evaluated,
+    Evaluation,
+    SharpenedRun,
+    Sharpening,
+    _some,
+    _thinned_out,
+    halfway,
+    is_power_of_two,
+)
+from ratewise.solvers.state import Summary
 from ratewise.solvers.threshold import BestThreshold
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner, answer, learn
@@ -205,3 +227,240 @@ def test_class_weights_are_damped_for_a_measure_with_a_corner_only(measure, the_
         rows = rows.with_rng(np.random.default_rng(1))
         last.append(candidates_of(rows, leverage, measure, passes=2, damped=damped)[-1].model.weights)
     assert np.array_equal(*last) == the_same
+
+
+# Every number again, slowly.
+
+
+def some_scores(seed=0, n=300):
+    rng = np.random.default_rng(seed)
+    signed = np.where(rng.random(n) < 0.3, 1.0, -1.0) * rng.uniform(0.5, 2.0, n)
+    return Scores(3.0 * (rng.normal(size=n) + 1.5 * (signed > 0)), signed)
+
+
+def evaluated_at_its_best(scores, measure):
+    best = best_threshold(scores.values, scores.signed_weights, measure, caution=None)
+    return Evaluated(LinearModel(np.ones(1), 0.0), scores, best)
+
+
+def soft_rates(scores, threshold, width):
+    """Means of the sigmoid of the margins, of each class."""
+    found = []
+    for side in (1.0, -1.0):
+        mine = side * scores.signed_weights > 0
+        margins = side * (scores.values[mine] - threshold)
+        found.append(np.average(expit(margins / width), weights=np.abs(scores.signed_weights[mine])))
+    return found
+
+
+@pytest.mark.parametrize(
+    "measure", [FBeta(), MinRate(), get_measure("mcc"), get_measure("cost"), TPRAtTNR(0.9)], ids=str
+)
+@pytest.mark.parametrize("softness", [0.01, 0.05, 0.3])
+def test_the_sigmoid_is_as_wide_as_the_softness_allows(measure, softness):
+    scores = some_scores()
+    evaluated, evaluation = evaluated_at_its_best(scores, measure), Evaluation(measure, 0.3, softness)
+    best, allowed = evaluated.best, softness * (40.0 if measure.constraints(0.3) else 1.0)
+    least = best.value - allowed * abs(best.value - measure.scale(0.3)[0])
+    # Two deviations, then narrower by a factor of 1.4 at a time, to a twentieth of one.
+    widths = [2.0 * scores.values.std() / 1.4**k for k in range(12)]
+    good = [
+        w
+        for w in widths[:11]
+        if measure.value(*soft_rates(scores, best.threshold, w), best.rates.prevalence) >= least
+    ]
+    assert evaluation.sigmoid_width(evaluated) == pytest.approx(good[0] if good else widths[11], rel=1e-9)
+
+
+def test_the_sigmoid_of_a_histogram_is_as_wide_as_that_of_its_rows():
+    rows = Scores(np.repeat([2.0, -1.0, 0.5, -3.0], [3, 2, 4, 6]), np.repeat([1.0, 1.0, -1.0, -1.0], [3, 2, 4, 6]))
+    bins = Scores(np.array([2.0, -1.0, 0.5, -3.0]), np.array([3.0, 2.0, -4.0, -6.0]), (5.0, 10.0))
+    widths = [
+        Evaluation(FBeta(), 1 / 3, 0.05).sigmoid_width(evaluated_at_its_best(one, FBeta())) for one in (rows, bins)
+    ]
+    assert widths[0] == pytest.approx(widths[1])
+
+
+@pytest.mark.parametrize("measure", [FBeta(), get_measure("mcc"), get_measure("qmean")], ids=str)
+def test_a_slope_counts_a_thousandth_of_the_scale_at_least(measure):
+    rates = Rates(1.0, 0.5, 0.2)
+    evaluated = Evaluated(LinearModel(np.zeros(1), 0.0), some_scores(), BestThreshold(0.0, 0.5, rates))
+    found = Evaluation(measure, 0.2, 0.05).class_weights(evaluated, 1.0)
+    useless, perfect = measure.scale(0.2)
+    slopes = [max(one, 1e-3 * (perfect - useless)) for one in measure.slopes(*rates)]
+    weights = np.array([slopes[0] / 0.2, slopes[1] / 0.8])
+    assert found == pytest.approx(tuple(weights / weights.max()))
+
+
+@pytest.mark.parametrize(
+    ("measure", "least"), [(MinRate(), 0.05), (TPRAtTNR(0.9), 0.1 * 0.2), (RecallAtPrecision(0.9), 0.1 * 0.2)]
+)
+@pytest.mark.parametrize("threshold", [-30.0, -1.0, 0.0, 2.0, 30.0])
+def test_at_a_corner_the_densities_of_both_classes_at_the_cut_tell_the_slopes(measure, least, threshold):
+    scores, width = some_scores(), 1.5
+    rates = Rates(0.5, 0.5, 0.2)
+    evaluated = Evaluated(LinearModel(np.zeros(1), 0.0), scores, BestThreshold(threshold, 0.5, rates))
+    share = expit((scores.values - threshold) / width)
+    window, weights = share * (1.0 - share), np.abs(scores.signed_weights)
+    on_positives, on_negatives = (
+        np.average(window[mine], weights=weights[mine])
+        for mine in (scores.signed_weights > 0, scores.signed_weights < 0)
+    )
+    # Where positives are thin at the cut, a unit of TPR weighs more.
+    on_tpr = np.clip(on_negatives / (on_positives + on_negatives), least, 1.0 - least)
+    expected = np.array([on_tpr / 0.2, (1.0 - on_tpr) / 0.8])
+    found = Evaluation(measure, 0.2, 0.05).class_weights(evaluated, width)
+    assert found == pytest.approx(tuple(expected / expected.max()))
+
+
+@pytest.mark.parametrize(("measure", "moved"), [(RecallAtPrecision(0.9), True), (TPRAtTNR(0.95), False)])
+def test_only_a_precision_out_of_reach_is_learned_for_at_a_cut_that_finds_some(measure, moved):
+    """The highest scores are all of negatives, a tenth of them: the best cut finds nothing."""
+    signs = np.repeat([-1.0, 1.0, -1.0], [100, 100, 900])
+    scores = Scores(-np.arange(1_100.0), signs)
+    best = Evaluation(measure, 100 / 1_100, 0.05).of(LinearModel(np.ones(1), 0.0), scores).best
+    assert (best.rates.tpr >= 0.02) == moved
+
+
+def test_a_precision_within_a_constrained_measure_may_be_out_of_reach_too():
+    signs = np.repeat([-1.0, 1.0, -1.0], [100, 100, 900])
+    measure = Constrained("f1", precision=0.99, penalty=50.0)
+    found = Evaluation(measure, 100 / 1_100, 0.05).of(
+        LinearModel(np.ones(1), 0.0), Scores(-np.arange(1_100.0), signs)
+    )
+    assert found.best.rates.tpr >= 0.02
+
+
+def test_scores_that_are_not_finite_have_no_value():
+    found = Evaluation(FBeta(), 0.5, 0.05).of(
+        LinearModel(np.ones(1), 0.0), Scores(np.array([1.0, np.nan]), np.ones(2))
+    )
+    assert math.isnan(found.value)
+    assert found.best.threshold == 0.0
+
+
+def test_of_many_rows_of_a_class_those_among_every_so_many_are_taken():
+    mine = np.arange(90_000) % 2 == 0  # 45,000: twice 20,000 and more
+    expected = [place for place in range(0, 90_000, 2) if mine[place] and place % 2 == 0]
+    assert _some(mine).tolist() == expected
+    assert _some(np.arange(130_000) % 2 == 0).tolist() == [k for k in range(0, 130_000, 3) if k % 2 == 0]
+    assert _some(mine[:39_000]).tolist() == np.flatnonzero(mine[:39_000]).tolist()
+
+
+def test_rows_are_thinned_out_class_by_class_and_rows_without_weight_left_out():
+    scores = Scores(np.arange(5.0), np.array([1.0, 0.0, -1.0, 2.0, -3.0]))
+    values, weights = _thinned_out(scores)
+    assert values.tolist() == [0.0, 3.0, 2.0, 4.0]
+    assert weights.tolist() == [1.0, 2.0, -1.0, -3.0]
+    histogram = scores._replace(points=(3.0, 4.0))
+    assert _thinned_out(histogram)[0] is scores.values
+
+
+def test_half_of_the_way_between_class_weights_is_their_geometric_mean():
+    assert halfway((4.0, 9.0), (0.25, 0.01)) == pytest.approx((1.0, 0.3))
+
+
+def test_powers_of_two():
+    assert [number for number in range(1, 20) if is_power_of_two(number)] == [1, 2, 4, 8, 16]
+
+
+def test_a_start_that_is_not_to_be_sharpened_is_left_as_it_is():
+    rows, leverage = rows_of(*with_hopeless_points(1_000))
+    run = SharpenedRun(PenalizedLogistic(), Task(FBeta(), 2, rows.dtype), Sharpen(), passes=4, leverage=leverage)
+    Runner(run, 0, rows.summary).to_the_end(rows)
+    assert [one.stage for one in run.candidates] == [f"{PenalizedLogistic().label}, 1 passes"]
+
+
+@pytest.mark.parametrize("in_sample", [False, True])
+def test_where_training_rows_choose_candidates_keep_their_bounds_and_their_scale(in_sample):
+    rows, leverage = rows_of(*with_hopeless_points(2_000))
+    measure = TPRAtTNR(0.9)
+    (candidate, *_) = candidates_of(rows, leverage, measure, passes=1, in_sample=in_sample)
+    scores = rows.scores(*candidate.model)
+    bound = best_threshold(scores, rows.signed_weights, measure).value
+    free = best_threshold(scores, rows.signed_weights, measure, caution=None).value
+    assert candidate.value == pytest.approx(bound if in_sample else free)
+    spread = (0.0, 1.0) if in_sample else (scores.mean(), scores.std())
+    assert (candidate.mean, candidate.deviation) == pytest.approx(spread, rel=1e-4, abs=1e-5)
+    normal = candidate.normalized()
+    np.testing.assert_allclose(normal.weights, candidate.model.weights / spread[1], rtol=1e-4)
+
+
+def sharpening(measure=None, *, damped=False, step=8.0):
+    """At the start of the stage, whose value is 0.8."""
+    measure, scores = measure or FBeta(), some_scores()
+    start = evaluated_at_its_best(scores, measure)
+    start = start._replace(model=LinearModel(np.array([2.0]), 1.0), best=start.best._replace(value=0.8))
+    evaluation = Evaluation(measure, 0.3, 0.05)
+    task, seen = Task(measure, 1, np.float64, l2=0.5), Summary(300, 90.0, 210.0, 600.0)
+    stage = Sharpening(start, evaluation, Sharpen(step=step), task, seen, 3.0, damped)
+    return stage, evaluation, start, seen
+
+
+def test_the_stage_begins_with_scores_in_widths_from_the_best_cut():
+    stage, evaluation, start, seen = sharpening()
+    width = evaluation.sigmoid_width(start)
+    model = stage.learner.current()
+    assert model.weights == pytest.approx(2.0 / width)
+    assert model.intercept == pytest.approx((1.0 - start.best.threshold) / width)
+    assert stage.learner.class_weights == pytest.approx(evaluation.class_weights(start, width))
+    assert stage.learner.points_seen == 300
+    request = stage.request(seen)
+    assert (request.passes, request.restart_mean, request.reward) == (1, True, Sigmoid(1.0))
+    assert request.settings.steps.step == pytest.approx(8.0 / 3.0 * math.sqrt(300))
+    assert request.settings.steps.l2 == 0.5
+
+
+@pytest.mark.parametrize(("value", "taken"), [(0.7, True), (0.641, True), (0.639, False), (math.nan, False)])
+def test_a_pass_that_loses_a_fifth_of_the_best_is_undone_with_steps_a_quarter_as_long(value, taken):
+    stage, evaluation, start, seen = sharpening()
+    before = stage.learner.current()
+    stage.learner.set_model(LinearModel(np.array([7.0]), 7.0))
+    after = start._replace(best=start.best._replace(value=value, threshold=0.5))
+    assert stage.take(after, evaluation) == taken
+    model = stage.learner.current()
+    if taken:  # the best cut of the mean moves to 0
+        assert (model.weights[0], model.intercept) == (7.0, 6.5)
+    else:
+        assert (model.weights[0], model.intercept) == (before.weights[0], before.intercept)
+    step = stage.request(seen).settings.steps.step
+    assert step == pytest.approx((8.0 if taken else 2.0) / 3.0 * math.sqrt(300))
+
+
+def test_the_best_pass_so_far_is_what_a_bad_one_goes_back_to():
+    stage, evaluation, start, _ = sharpening()
+    for intercept, value in ((3.0, 0.9), (4.0, 0.85)):
+        stage.learner.set_model(LinearModel(np.array([7.0]), intercept))
+        assert stage.take(start._replace(best=start.best._replace(value=value, threshold=0.0)), evaluation)
+    assert not stage.take(start._replace(best=start.best._replace(value=0.7)), evaluation)
+    assert stage.learner.current().intercept == 3.0
+
+
+@pytest.mark.parametrize(("measure", "damped"), [(FBeta(), False), (MinRate(), True)])
+def test_class_weights_move_half_of_the_way_where_they_are_damped(measure, damped):
+    stage, evaluation, start, _ = sharpening(measure, damped=True)
+    before = np.array(stage.learner.class_weights)
+    after = start._replace(
+        best=start.best._replace(threshold=start.best.threshold + 3.0, rates=Rates(0.3, 0.9, 0.3))
+    )
+    asked = np.array(evaluation.class_weights(after, 1.0))
+    stage.take(after, evaluation)
+    assert stage.learner.class_weights == pytest.approx(tuple(np.sqrt(asked * before) if damped else asked))
+    assert not np.allclose(asked, before)
+
+
+@pytest.mark.parametrize(
+    ("measure", "prevalence", "least"),
+    [(MinRate(), 0.2, 0.05), (TPRAtTNR(0.9), 0.2, 0.02), (TPRAtTNR(0.9), 0.7, 0.03)],
+)
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_class_without_scores_near_the_cut_leaves_the_other_a_little_weight(measure, prevalence, least, side):
+    """The least share of a constraint is a tenth of the rarer class's."""
+    scores = Scores(side * np.repeat([0.0, -90.0], 10), side * np.repeat([1.0, -1.0], 10))
+    best = BestThreshold(0.0, 0.5, Rates(0.5, 0.5, prevalence))
+    found = Evaluation(measure, prevalence, 0.05).class_weights(
+        Evaluated(LinearModel(np.zeros(1), 0.0), scores, best), 1.0
+    )
+    on_tpr = least if side > 0 else 1.0 - least
+    expected = np.array([on_tpr / prevalence, (1.0 - on_tpr) / (1.0 - prevalence)])
+    assert found == pytest.approx(tuple(expected / expected.max()))

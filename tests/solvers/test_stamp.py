@@ -84,18 +84,23 @@ def test_where_good_epochs_and_bad_ones_take_turns_a_bad_one_is_not_returned():
     assert min(returned) > 0.25
 
 
-@pytest.mark.parametrize(("levels", "kept"), [((0.51, 0.52, 0.5), 2), ((0.51, 0.72, 0.5), 1)])
-def test_the_last_epoch_is_kept_where_an_earlier_one_is_better_by_chance_only(levels, kept):
-    """Three epochs of 100, 200 and 400 points; epoch k learns an intercept of k, and its level is as given."""
+@pytest.mark.parametrize(
+    ("levels", "kept"),
+    [((0.51, 0.52, 0.5), 2), ((0.51, 0.72, 0.5), 1), ((0.72, 0.51, 0.5), 0), ((0.9, 0.51, 0.52, 0.5), 3)],
+)
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_the_last_epoch_is_kept_where_one_of_two_before_it_is_better_by_chance_only(levels, kept, share):
+    """Epochs of 100, 200, 400 and 800 points; epoch k learns an intercept of k, and its level is as given."""
     run = Stamp(passes=1).start(Task(FBeta(1.0), 4))
-    seen = Summary(700, 70.0, 630.0, 2_800.0)
+    points = 100 * (2 ** len(levels) - 1)
+    seen = Summary(points, share * points, (1.0 - share) * points, 4.0 * points)
     for epoch, level in enumerate(levels):
         request = run.request(seen)
         assert isinstance(request, Learn)
         request.learner.set_model(LinearModel(np.zeros(4), float(epoch)))
         run.receive(None)
         assert isinstance(run.request(seen), CountRates)
-        run.receive(Rates(level / (2.0 - level), 1.0, 0.1))  # F1 = 2 TPR / (1 + TPR) at a precision of 1
+        run.receive(Rates(level / (2.0 - level), 1.0, share))  # F1 = 2 TPR / (1 + TPR) at a precision of 1
         assert run.challenge_level == pytest.approx(level)
     assert run.finished
     assert run.model().intercept == kept

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from ratewise.measures import QMean
 from ratewise.rewards import Hinge
 from ratewise.solvers import LinearModel, Summary
 from ratewise.solvers.base import primal_settings
-from ratewise.solvers.state import NOTHING_SEEN, Learner, LearnerState, mean_model
+from ratewise.solvers.state import NOTHING_SEEN, Learner, LearnerState, mean_model, summarize
 from ratewise.training.rows import ArrayRows
 from ratewise.transforms import Standardizer
 
@@ -158,16 +159,19 @@ def test_a_change_of_transform_carries_the_model_and_the_mean_over():
 
 
 def test_summaries_of_parts_merge_to_that_of_the_whole():
-    parts = Summary(100, 10.0, 90.0, 400.0, 1.0), Summary(300, 90.0, 210.0, 800.0, 2.0)
+    parts = Summary(100, 10.0, 90.0, 400.0, 3.0), Summary(300, 90.0, 210.0, 800.0, 2.0)
     whole = NOTHING_SEEN.merge(parts[0]).merge(parts[1])
-    assert whole == Summary(400, 100.0, 300.0, 1_200.0, 1.75)
+    assert whole == Summary(400, 100.0, 300.0, 1_200.0, 2.25)
     assert whole.prevalence == 0.25
-    assert whole.leverage == 3.0 + 1.75
+    assert whole.leverage == 3.0 + 2.25
 
 
-@pytest.mark.parametrize(("positive", "negative"), [(9.0, 0.0), (0.0, 9.0), (0.0, 0.0)])
-def test_the_prevalence_stays_off_0_and_1_until_both_classes_are_seen(positive, negative):
-    assert 0.0 < Summary(9, positive, negative, 9.0).prevalence < 1.0
+@pytest.mark.parametrize(
+    ("positive", "negative", "prevalence"), [(9.0, 0.0, 0.95), (0.0, 9.0, 0.05), (0.0, 0.0, 0.05)]
+)
+def test_the_prevalence_stays_half_a_point_off_0_and_1_until_both_classes_are_seen(positive, negative, prevalence):
+    assert Summary(9, positive, negative, 9.0).prevalence == pytest.approx(prevalence)
+    assert NOTHING_SEEN.leverage == 1.0
 
 
 def test_a_divided_model_has_scores_of_another_mean_and_spread():
@@ -175,3 +179,80 @@ def test_a_divided_model_has_scores_of_another_mean_and_spread():
     np.testing.assert_array_equal(model.weights, [1.0, 2.0])
     assert model.intercept == 2.5
     assert mean_model([model, LinearModel.zeros(2)]).intercept == 1.25
+
+
+def learned(learner, rows, *, l2=0.0, radius=np.inf, parts=1):
+    settings = primal_settings(rows.summary, (0.5, 0.5), step=1.0, radius=radius, l2=l2, average_every=1)
+    for _ in range(parts):
+        for chunk in rows.take(rows.n_points // parts):
+            learner.learn(chunk, settings, Hinge())
+    return learner
+
+
+def test_a_model_that_begins_outside_the_ball_is_brought_into_it():
+    learner = Learner(3, np.float64, LinearModel(np.array([3.0, 0.0, 4.0]), 0.0))
+    learner.class_weights = (0.5, 0.5)
+    learned(learner, rows_of(200, seed=2), radius=0.5)
+    assert np.linalg.norm(learner.current().weights) <= 0.5 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("settings", [{"l2": 0.3}, {"radius": 0.2}, {"l2": 0.1, "radius": 0.3}], ids=str)
+def test_rows_learned_in_parts_teach_the_same_as_all_at_once(settings):
+    models = []
+    for parts in (1, 4):
+        learner = Learner(3, np.float64)
+        learner.class_weights = (0.5, 0.5)
+        models.append(learned(learner, rows_of(400, seed=3), parts=parts, **settings))
+    one, other = models
+    # Steps fall stretch by stretch, and each part begins one.
+    np.testing.assert_allclose(flat(one.current()), flat(other.current()), atol=2e-4)
+    np.testing.assert_allclose(flat(one.mean()), flat(other.mean()), atol=1e-3)
+    assert one.rates_met() == pytest.approx(other.rates_met(), abs=0.01)
+
+
+def test_the_rates_met_are_those_of_weights_and_0_of_a_class_that_was_not_met():
+    learner = Learner(1, np.float64)
+    assert learner.rates_met() == (0.0, 0.0, 0.0)
+    learner.move_to(LinearModel.zeros(1), 3, np.array([4.0, 1.0, 0.0, 0.0]))
+    assert learner.rates_met() == (0.25, 0.0, 1.0)
+    learner.restart_rates()
+    learner.move_to(LinearModel.zeros(1), 3, np.array([0.0, 0.0, 4.0, 3.0]))
+    assert learner.rates_met() == (0.0, 0.75, 0.0)
+    learner.restart_rates()
+    learner.move_to(LinearModel.zeros(1), 3, np.array([1e-9, 0.0, 3e-9, 3e-9]))
+    assert learner.rates_met() == pytest.approx((0.0, 1.0, 0.25))
+
+
+def test_the_intercept_of_a_mean_is_the_mean_of_intercepts():
+    models = [LinearModel(np.array([1.0, 2.0]), 3.0), LinearModel(np.array([3.0, 6.0]), 5.0)]
+    found = mean_model(models)
+    assert (found.weights.tolist(), found.intercept) == ([2.0, 4.0], 4.0)
+
+
+@pytest.mark.parametrize("of", [np.asarray, sparse.csr_matrix])
+def test_rows_are_summed_up_by_their_points_weights_and_squares(of):
+    X = of(np.array([[1.0, 2.0], [0.0, 3.0], [0.0, 0.0]]))
+    assert summarize(X, np.array([2.0, -5.0, -1.0])) == Summary(3, 2.0, 6.0, 14.0, 1.0)
+
+
+@pytest.mark.parametrize("columns", [3, 11, 17])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_learner_arranges_its_model_for_dense_rows_and_for_sparse_ones(columns, dtype):
+    """Dense rows leave a gap in the arrays of a model; what was learned from them goes on with sparse rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, columns))
+    signs = np.where(X[:, 0] + rng.standard_normal(400) > 1.0, 1.0, -1.0)
+    models = []
+    for kinds in ((np.asarray, np.asarray), (sparse.csr_matrix, np.asarray), (np.asarray, sparse.csr_matrix)):
+        learner = Learner(columns, dtype)
+        learner.class_weights = (0.5, 0.5)
+        for part, of in zip((slice(0, 200), slice(200, 400)), kinds, strict=True):
+            rows = ArrayRows(
+                of(X[part]), signs[part], Standardizer(columns, active=False), np.random.default_rng(1), dtype
+            )
+            learned(learner, rows)
+        models.append(learner)
+    for other in models[1:]:
+        np.testing.assert_allclose(flat(other.current()), flat(models[0].current()), atol=1e-4)
+        np.testing.assert_allclose(flat(other.mean()), flat(models[0].mean()), atol=1e-4)
+    assert np.abs(models[0].current().weights).min() > 0

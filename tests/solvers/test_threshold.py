@@ -17,6 +17,7 @@ from ratewise.solvers.threshold import (
     Cuts,
     ScoreBins,
     ScoreHistogram,
+    Stretch,
     beside_tied_rows,
     effective_points,
     half_standard_error,
@@ -80,10 +81,12 @@ class Precision(Measure):
 
 @dataclass(frozen=True)
 class Indifferent(Measure):
-    """Every cut is as good as any other."""
+    """Every cut is as good as any other, but for rounding."""
+
+    rounding: float = 0.0
 
     def value(self, tpr, tnr, prevalence=None):
-        return 0.5 + 0.0 * np.asarray(tpr)
+        return 0.5 + self.rounding * np.asarray(tpr)
 
 
 @every_name
@@ -112,7 +115,8 @@ def test_a_threshold_reproduces_the_rates_and_the_value_it_reports(name, rows):
 def assert_reproduced(found, scores, signed_weights, measure):
     rates = rates_at(scores, signed_weights, found.threshold)
     assert tuple(rates) == pytest.approx(tuple(found.rates), abs=1e-12)
-    assert float(measure.value(*rates)) == pytest.approx(found.value, abs=1e-9)
+    # A rate that is 0 but for rounding has a root of 1e-8.
+    assert float(measure.value(*rates)) == pytest.approx(found.value, abs=1e-7)
 
 
 @quick
@@ -209,11 +213,12 @@ def test_cuts_where_a_measure_is_not_defined_are_passed_over():
 
 
 @pytest.mark.parametrize("n", [9, 5001])
-def test_of_equally_good_cuts_the_one_nearest_zero_is_taken(n):
+@pytest.mark.parametrize("rounding", [0.0, 1e-13, -1e-13])
+def test_of_equally_good_cuts_the_one_nearest_zero_is_taken(n, rounding):
     # Scores at odd numbers around zero, so 0 is a midpoint.
     scores = 2.0 * np.arange(n + 1) - n
     signed_weights = np.resize([1.0, -1.0], n + 1)
-    assert best_threshold(scores, signed_weights, Indifferent()).threshold == 0.0
+    assert best_threshold(scores, signed_weights, Indifferent(rounding)).threshold == 0.0
 
 
 @quick
@@ -332,16 +337,19 @@ def test_a_better_cut_far_away_is_left_alone_whatever_the_tied_rows():
 
 
 @quick
-@given(points, st.floats(-4.0, 4.0))
-def test_the_cut_taken_beside_tied_rows_is_the_best_of_those_near_by(rows, threshold):
+@given(points, st.floats(-4.0, 4.0), st.sampled_from([0.02, 0.5, 2.0]))
+def test_the_cut_taken_beside_tied_rows_is_the_best_of_those_near_by(rows, threshold, near_by):
     scores, signed = columns(rows)
     cuts = Cuts(scores, signed, MinRate(), caution=None)
     thresholds = cuts.thresholds(np.arange(cuts.values.size))[::-1]
-    reach = threshold_module._NEAR * scores.std()
+    reach = near_by * scores.std()
     first = max(np.searchsorted(thresholds, threshold - reach) - 1, 0)
     near = slice(first, np.searchsorted(thresholds, threshold + reach) + 1)
     best = max(cuts.values[::-1][near], default=-np.inf)
-    found = MinRate().value(*rates_at(scores, signed, beside_tied_rows(threshold, scores, signed, MinRate(), 0.0)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threshold_module, "_NEAR", near_by)
+        moved = beside_tied_rows(threshold, scores, signed, MinRate(), 0.0)
+    found = MinRate().value(*rates_at(scores, signed, moved))
     assert found == pytest.approx(max(best, MinRate().value(*rates_at(scores, signed, threshold))))
 
 
@@ -381,16 +389,18 @@ def test_bins_of_parts_add_up_and_keep_the_weight_of_each_class():
 
 def test_bins_that_reach_further_are_as_wide_and_more():
     near, far = ScoreBins.around(1.0, 2.0), ScoreBins.around(1.0, 2.0, reach=48.0)
+    assert near.width == pytest.approx(2 * 6.0 * 2.0 / 8_192)
     assert far.width == near.width
     assert far.number == 8 * near.number
     assert near.low == pytest.approx(1.0 - 6.0 * 2.0)
     assert far.low == pytest.approx(1.0 - 48.0 * 2.0)
 
 
-def test_a_histogram_has_the_rates_at_its_edges():
+@pytest.mark.parametrize("unit", [1.0, 1e-9])
+def test_a_histogram_has_the_rates_at_its_edges(unit):
     rng = np.random.default_rng(0)
     scores = rng.standard_normal(5_000)
-    signed_weights = np.where(scores + rng.standard_normal(5_000) > 1.0, 2.0, -1.0)
+    signed_weights = unit * np.where(scores + rng.standard_normal(5_000) > 1.0, 2.0, -1.0)
     histogram = ScoreHistogram.of(scores, signed_weights)
     for edge in (100, 4_000, 4_096, 5_000, 8_000):
         tpr, tnr, prevalence = rates_by_hand(scores, signed_weights, scores >= histogram.edges[edge])
@@ -405,7 +415,8 @@ def test_half_a_standard_error_is_that_of_a_share_on_the_measures_scale():
     assert half_standard_error(0.6, (-1.0, 1.0), 100) == pytest.approx(
         2 * half_standard_error(0.8, (0.0, 1.0), 100)
     )
-    assert half_standard_error(1.0, (0.0, 1.0), 100) > 0, "even a perfect value is not certain"
+    # Even a perfect value is not certain: it counts as one of 1e-6 from its end.
+    assert half_standard_error(1.0, (0.0, 1.0), 100) == pytest.approx(0.5 * np.sqrt(1e-6 / 100))
 
 
 def test_effective_points_count_equal_weights_as_rows_and_uneven_ones_as_fewer():
@@ -414,3 +425,134 @@ def test_effective_points_count_equal_weights_as_rows_and_uneven_ones_as_fewer()
     assert 1.0 < positives < 1.1
     assert negatives == 1.0
     assert effective_points(np.array([-1.0])) == (0.0, 1.0)
+
+
+@quick
+@given(rows=points, least=st.floats(0.0, 1.0))
+def test_among_cuts_of_a_least_tpr_the_best_is_taken(rows, least):
+    scores, signed_weights = columns(rows)
+    found = Cuts(scores, signed_weights, Accuracy(), caution=None).best(least)
+    rates = [rates_by_hand(scores, signed_weights, scores > cut) for cut in (-np.inf, *np.unique(scores))]
+    enough = [Accuracy().value(*one) for one in rates if one[0] >= least]
+    if enough:  # not so if no row is positive
+        assert found.value == pytest.approx(max(enough), abs=1e-9)
+        assert found.rates.tpr >= least
+
+
+def test_cuts_beyond_all_scores_lie_half_away():
+    cuts = Cuts(np.array([5.0, 2.0]), np.array([1.0, -1.0]), MinRate(), caution=None)
+    np.testing.assert_array_equal(cuts.thresholds(np.arange(3)), [5.5, 3.5, 1.5])
+
+
+def test_occupied_bins_stand_for_their_scores_at_their_middles():
+    bins = ScoreBins(-1.0, 0.5, 4)  # -1, -0.5, 0, 0.5 and 1
+    weights = bins.empty()
+    bins.add(np.array([-0.9, -0.6, 0.7, 9.0, -9.0]), np.array([1.0, -2.0, 4.0, -8.0, 16.0]), weights)
+    np.testing.assert_array_equal(weights, [[2.0, 0.0, 0.0, 8.0], [17.0, 0.0, 0.0, 4.0]])
+    middles, signed_weights = bins.as_scores(weights)
+    np.testing.assert_array_equal(middles, [-0.75, 0.75, -0.75, 0.75])
+    np.testing.assert_array_equal(signed_weights, [-2.0, -8.0, 17.0, 4.0])
+
+
+@quick
+@given(mean=st.floats(-100.0, 100.0), deviation=st.floats(1.0, 100.0))
+def test_bins_are_moved_down_by_less_than_a_width_to_have_an_edge_at_zero(mean, deviation):
+    bins = ScoreBins.around(mean, deviation)
+    moved = bins.with_an_edge_at_zero()
+    assert moved[1:] == bins[1:]
+    assert -1e-6 <= (bins.low - moved.low) / bins.width <= 1 + 1e-6
+    assert moved.low / moved.width == pytest.approx(round(moved.low / moved.width), abs=1e-6)
+
+
+def test_a_histogram_offers_its_inner_edges_as_thresholds():
+    scores, signed_weights = np.linspace(-1.0, 1.0, 201), np.ones(201)
+    signed_weights[:20] = -1.0
+    histogram = ScoreHistogram.of(scores, signed_weights)
+    values = histogram.values(FBeta())
+    assert histogram.edges.size == values.size == 8_193
+    for edge in (1, 3_000, 5_000, 8_191):
+        rates = rates_by_hand(scores, signed_weights, scores >= histogram.edges[edge])
+        assert values[edge] == pytest.approx(float(FBeta().value(*rates)))
+    assert histogram.edges[[0, -1]].tolist() == [-np.inf, np.inf]
+    assert values[[0, -1]].tolist() == [-np.inf, -np.inf]
+    assert np.isfinite(values[1:-1]).all()
+
+
+def test_a_quick_threshold_of_many_equal_scores_is_finite():
+    found = quick_threshold(np.full(40_000, 2.0), np.resize([1.0, 1.0, -1.0], 40_000), FBeta())
+    assert np.isfinite(found.threshold)
+    assert np.isfinite(found.value)
+
+
+def test_of_many_scores_only_those_near_the_best_cut_are_sorted():
+    rng = np.random.default_rng(0)
+    signs = np.where(rng.random(50_000) < 0.2, 1.0, -1.0)
+    scores = rng.standard_normal(50_000) + 2.0 * (signs > 0)
+    best = best_threshold(scores, signs, FBeta())
+    for tolerance, most in ((1e-12, 0.01), (0.01, 0.2)):
+        stretches = ScoreHistogram.of(scores, signs).where_the_best_may_lie(FBeta(), tolerance)
+        inside = [(scores >= one.low) & (scores < one.high) for one in stretches]
+        assert 0 < sum(map(np.count_nonzero, inside)) < most * scores.size
+        assert any(one.low < best.threshold < one.high for one in stretches)
+        for one in stretches:
+            above = scores >= one.high
+            assert one.hits_above == np.count_nonzero(above & (signs > 0))
+            assert one.alarms_above == np.count_nonzero(above & (signs < 0))
+            assert (one.positives, one.negatives) == (np.count_nonzero(signs > 0), np.count_nonzero(signs < 0))
+
+
+def test_a_smoothed_threshold_weighs_cuts_by_their_merit_and_the_positives_that_they_gain():
+    # Below the first cut, of F1 1/2, each positive more is a cut: after 1, 2, 3 and 4 of them F1 is 2k / (k + 4).
+    scores, signs = np.array([5.0, 4.0, 3.0, 1.0, -1.0, -3.0]), np.array([1.0, 1.0, 1.0, 1.0, -1.0, -1.0])
+    merits = np.array([2 * k / (k + 4) - 0.5 for k in (2, 3, 4)])
+    expected = np.average([3.5, 2.0, 0.0], weights=merits)
+    assert smoothed_threshold(scores, signs, FBeta(), 0.5) == pytest.approx(expected)
+
+
+def test_where_no_positive_lies_at_a_good_cut_the_smoothed_threshold_is_the_best():
+    scores, signs = np.array([3.0, 2.0, 1.0]), np.array([-1.0, -1.0, -1.0])
+    assert (
+        smoothed_threshold(scores, signs, Accuracy(), 0.1) == best_threshold(scores, signs, Accuracy()).threshold
+    )
+
+
+@quick
+@given(rows=points, ends=st.tuples(scores, scores))
+def test_the_cuts_of_a_stretch_are_those_of_all_scores_but_for_its_ends(rows, ends):
+    scores, signed_weights = columns(rows)
+    low, high = min(ends), max(ends)
+    inside, above = (scores >= low) & (scores < high), scores >= high
+    if not inside.any():
+        return
+    positive, negative = signed_weights > 0, signed_weights < 0
+    totals = signed_weights[positive].sum(), -signed_weights[negative].sum()
+    hits, alarms = signed_weights[positive & above].sum(), -signed_weights[negative & above].sum()
+    found = Cuts(scores, signed_weights, Accuracy(), Stretch(low, high, hits, alarms, *totals), caution=None)
+    everything = Cuts(scores, signed_weights, Accuracy(), caution=None)
+    first = int(np.unique(scores[above]).size)
+    number = int(np.unique(scores[inside]).size)
+    same = slice(first, first + number + 1)
+    np.testing.assert_allclose(found.tpr, everything.tpr[same], atol=1e-12)
+    np.testing.assert_allclose(found.tnr, everything.tnr[same], atol=1e-12)
+    assert found.values[[0, -1]].tolist() == [-np.inf, -np.inf]
+    np.testing.assert_allclose(found.values[1:-1], everything.values[same][1:-1], atol=1e-12)
+    inner = np.arange(1, number)
+    np.testing.assert_array_equal(found.thresholds(inner), everything.thresholds(first + inner))
+
+
+def test_all_cuts_are_looked_at_where_scores_are_few_or_a_measure_may_fall():
+    scores, signs = np.linspace(-1.0, 1.0, 32_768), np.repeat([-1.0, 1.0], 16_384)
+    assert threshold_module._stretches(scores[1:], signs[1:], FBeta()) == [threshold_module._EVERYTHING]
+    assert threshold_module._stretches(scores, signs, Accuracy()) == [threshold_module._EVERYTHING]
+    (found,) = threshold_module._stretches(scores, signs, FBeta())
+    assert found.high - found.low < 0.01
+
+
+def test_a_quick_threshold_of_few_scores_or_under_a_bound_is_the_exact_one():
+    rng = np.random.default_rng(0)
+    signs = np.where(rng.random(32_768) < 0.2, 1.0, -1.0)
+    scores = rng.standard_normal(32_768) + 2.0 * (signs > 0)
+    measure = get_measure("recall-at-precision-0.9")
+    assert quick_threshold(scores, signs, measure) == best_threshold(scores, signs, measure)
+    assert quick_threshold(scores[1:], signs[1:], FBeta()) == best_threshold(scores[1:], signs[1:], FBeta())
+    assert quick_threshold(scores, signs, FBeta()).threshold in ScoreHistogram.of(scores, signs).edges

@@ -198,6 +198,9 @@ def test_a_threshold_keeps_common_rows_on_the_side_where_folds_put_them():
     not_called = _beside_common_rows(1.05, LinearModel(np.array([1.0]), 0.2), folds, row)
     assert 1.2 < not_called < 1.3
     assert _beside_common_rows(0.5, folds[0], folds, None) == 0.5
+    # On the threshold itself a row is not called: just beyond it, if the folds' models call it not.
+    assert 1.0 < _beside_common_rows(1.0, folds[1], folds, row) < 1.01
+    assert _beside_common_rows(0.9, LinearModel(np.array([1.0]), -0.1), folds, row) < 0.9
 
 
 @pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])

@@ -450,3 +450,66 @@ def test_a_sample_of_each_class_takes_so_many_bytes_but_holds_a_thousand_rows(as
     found = _FirstPass(True, 0)
     found.take(X, signed, np.random.default_rng(0))
     assert found.reservoir.capacity == kept
+
+
+@pytest.mark.parametrize("folds", [1, 3])
+def test_rows_of_a_fold_are_summed_up_as_if_their_mean_weight_were_one(folds):
+    X, signed = rows()
+    signed = signed * np.linspace(0.5, 3.5, signed.size)
+    source = source_of(X, signed)
+    found = source.transformed(source.transform(standardize=True, whiten=False), folds)
+    assert found.n_folds == folds
+    summary = found.summary(0)
+    assert summary.points == (4000 if folds == 1 else 4000 * 2 // 3)
+    mean = np.abs(signed).mean()
+    assert summary.positive_weight == pytest.approx(signed[signed > 0].sum() / mean)
+    assert summary.negative_weight == pytest.approx(-signed[signed < 0].sum() / mean)
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    usual = np.average((scaled**2).sum(axis=1), weights=np.abs(signed))
+    assert summary.squared_rows == pytest.approx(usual * summary.points, rel=0.05)
+    assert found.leverage == pytest.approx(usual + 1.0, rel=0.05)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-6])
+def test_scores_of_all_rows_are_counted_with_their_weights_and_worth_their_points(unit):
+    X, signed = rows()
+    signed = unit * signed * np.linspace(0.5, 3.5, signed.size)
+    source = source_of(X, signed)
+    found = source.transformed(source.transform(standardize=True, whiten=False), 1)
+    model = LinearModel(np.array([1.0, -0.5, 0.0, 0.2]), 0.1)
+    scores = found.threshold_scores([model], F1)
+    mean = np.abs(signed).mean()
+    weights = scores.signed_weights
+    assert weights[weights > 0].sum() == pytest.approx(signed[signed > 0].sum() / mean, rel=1e-5)
+    assert weights[weights < 0].sum() == pytest.approx(signed[signed < 0].sum() / mean, rel=1e-5)
+    positive, negative = signed[signed > 0], signed[signed < 0]
+    kish = [one.sum() ** 2 / (one**2).sum() for one in (positive, negative)]
+    assert scores.points == pytest.approx(kish, rel=1e-5)
+    exact = (X - X.mean(axis=0)) / X.std(axis=0) @ model.weights + model.intercept
+    for threshold in (-1.0, 0.0, 0.7):
+        expected = rates_at(exact, signed, threshold)
+        assert rates_at(scores.values, weights, threshold) == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize(("missing", "taken"), [(0, True), (1, False)])
+def test_rows_are_taken_into_memory_if_they_fit_to_the_byte(is_sparse, missing, taken, monkeypatch):
+    """A number takes four bytes; of a sparse row eight, with its column."""
+    X, signed = rows(300)
+    X = sparse.csr_matrix(X) if is_sparse else X
+    monkeypatch.setattr(config, "IN_MEMORY_BYTES", 300 * 4 * (8 if is_sparse else 4) - missing)
+    stream = open_stream([(X[:200], signed[:200] > 0), (X[200:], signed[200:] > 0)], window_rows=100)
+    labels = StreamLabels(np.array([False, True]), True)
+    found = rows_in_memory(stream, stream.survey(), labels)
+    assert (found is not None) == taken
+    if taken:
+        np.testing.assert_allclose(found[0].toarray() if is_sparse else found[0], X.toarray() if is_sparse else X)
+        np.testing.assert_array_equal(found[1], signed)
+
+
+def test_random_numbers_of_a_use_are_not_those_of_any_pass():
+    source = source_of(*rows(300))
+    of_passes = {int(np.random.default_rng([7, number]).integers(2**62)) for number in range(300)}
+    of_uses = [int(source.rng(use).integers(2**62)) for use in (1, 2, 3)]
+    assert len(set(of_uses) | of_passes) == 303
+    assert of_uses == [int(source.rng(use).integers(2**62)) for use in (1, 2, 3)]

@@ -88,3 +88,36 @@ def test_an_order_by_group_parts_no_group_and_leaves_no_row_out(folds, n_groups,
     parts = [set(groups[order[start:stop]]) for start, stop in ranges]
     assert sum(map(len, parts)) == n_groups
     assert min(stop - start for start, stop in ranges) > 0
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "sizes"), [(0, 40, [20, 20]), (60, 87, [13, 14]), (50, 55, [5]), (10, 100, [18] * 5)]
+)
+def test_batches_are_of_about_the_size_asked_for(start, stop, sizes):
+    rows = rows_of(*numbered()).part((start, stop))
+    found = [batch.codes.size for batch in rows.batches(17, np.random.default_rng(0))]
+    assert sorted(found) == sizes
+
+
+def test_groups_keep_their_rows_weights_and_codes_together_in_folds():
+    X, codes = numbered(120)
+    groups = np.arange(120) // 10
+    rows = rows_of(X, codes, weights=1.0 + np.arange(120.0), groups=groups)
+    split, ranges = rows.in_folds(3, np.random.default_rng(0))
+    met = set()
+    for start, stop in ranges:
+        part = split.part((start, stop))
+        number = part.scores(np.ones((1, 1)), np.zeros(1))[:, 0].astype(int)
+        assert part.codes.tolist() == (number % 3).tolist()
+        assert part.weights.tolist() == (1.0 + number).tolist()
+        assert not met & set(groups[number])
+        met |= set(groups[number].tolist())
+    assert met == set(range(12))
+
+
+@pytest.mark.parametrize("n", [100, 5_000])
+def test_the_leverage_is_the_mean_squared_length_and_one_for_the_intercept(n):
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    rows = rows_of(X, np.arange(n) % 3)
+    expected = (rows._stored.matrix[:4096].astype(np.float64) ** 2).sum(axis=1).mean() + 1.0
+    assert rows.leverage() == pytest.approx(expected, rel=1e-5)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,7 +12,14 @@ from ratewise import MeasureClassifier
 from ratewise.measures import FBeta
 from ratewise.solvers import LinearModel, Stamp, Task
 from ratewise.training import rows as rows_module
-from ratewise.training.memory import ArraySource, ArrayTrainingRows, equal_ranges, in_threads, order_by_group
+from ratewise.training.memory import (
+    ArraySource,
+    ArrayTrainingRows,
+    equal_ranges,
+    folds_of_rows,
+    in_threads,
+    order_by_group,
+)
 from ratewise.transforms import Standardizer
 
 
@@ -110,6 +119,15 @@ def test_statistics_count_rows_weights_and_values(kind):
     alone = ArraySource(X, np.where(y, 1.0, -1.0), np.random.default_rng(0)).statistics()
     assert alone.points == pytest.approx((y.sum(), (~y).sum()))
     assert alone.n_groups is None
+    weights[np.flatnonzero(y)[0]] = 0.0
+    assert ArraySource(X, weights, np.random.default_rng(0)).statistics().positive_rows == y.sum() - 1
+
+
+def test_rows_that_all_train_and_choose_are_not_searched_for_copies():
+    X = np.ones((300, 2), dtype=np.float32)
+    source = source_of(X, np.arange(300) % 2 == 0)
+    assert source.transformed(Standardizer(2, active=False), 1).common_rows is None
+    assert source.transformed(Standardizer(2, active=False), 3).common_rows.tolist() == [[1.0, 1.0]]
 
 
 @pytest.mark.parametrize("n_groups", [7, 40, 3000])
@@ -144,6 +162,63 @@ def test_folds_are_ranges_of_equal_length_that_leave_no_row_out():
 def test_work_in_threads_comes_back_in_the_order_of_its_jobs():
     for threads in (1, 3):
         assert in_threads(lambda job: 2 * job, range(20), threads) == list(range(0, 40, 2))
+
+
+def test_several_jobs_are_done_by_other_threads_and_a_lone_one_by_this():
+    here = threading.get_ident()
+    assert in_threads(lambda _: threading.get_ident(), [1], 3) == [here]
+    assert in_threads(lambda _: threading.get_ident(), [1, 2], 1) == [here, here]
+    assert here not in in_threads(lambda _: threading.get_ident(), [1, 2], 3)
+
+
+def test_a_source_whitens_its_rows_if_asked_to():
+    X, y = a_problem("dense")
+    X[:, 1] += X[:, 0]
+    source = source_of(X, y)
+    assert isinstance(source.transform(standardize=True, whiten=False), Standardizer)
+    whitened = source.transform(standardize=True, whiten=True).transform(X, np.arange(2000), np.float64)
+    np.testing.assert_allclose(np.cov(whitened.T), np.eye(6), atol=0.1)
+
+
+@pytest.mark.parametrize(("copies", "common"), [(10, 0), (11, 1)])
+def test_rows_are_common_that_come_once_more_than_a_hundredth_of_all(copies, common):
+    X = np.random.default_rng(0).normal(size=(1_000, 2)).astype(np.float32)
+    X[100 : 100 + copies] = X[100]
+    X[500:503] = X[500]
+    given = folds_of_rows(X, None, np.arange(1_000) % 4 == 0, 5, np.random.default_rng(1))
+    assert given.common.tolist() == [100] * common
+    # Copies share a number, but for common ones; every other row has one of its own.
+    assert np.unique(given.groups).size == 1_000 - 2 - (0 if common else copies - 1)
+    assert np.unique(given.groups[500:503]).size == 1
+    assert np.unique(given.fold_of_row[500:503]).size == 1
+
+
+def test_common_rows_come_with_the_most_frequent_first():
+    X = np.random.default_rng(0).normal(size=(400, 1)).astype(np.float32)
+    X[:30], X[30:90], X[90:140] = 1.0, 2.0, 3.0
+    order = np.random.default_rng(2).permutation(400)
+    given = folds_of_rows(X[order], None, np.arange(400) % 2 == 0, 4, np.random.default_rng(1))
+    assert X[order][given.common, 0].tolist() == [2.0, 3.0, 1.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_go_where_they_make_the_folds_least_uneven(seed):
+    """Ten groups of positives and ten of negatives, of all sizes: classes are balanced one by one."""
+    rng = np.random.default_rng(seed)
+    sizes = np.tile([100, 90, 80, 70, 60, 50, 40, 30, 20, 10], 2)
+    groups, codes = np.repeat(np.arange(20), sizes), np.repeat([0, 1], 550)
+    found = folds_of_rows(None, groups, codes, 2, rng).fold_of_row
+    for code in (0, 1):
+        assert abs(np.count_nonzero(found[codes == code] == 0) - 275) <= 15
+
+
+def test_rows_on_their_own_fill_up_the_folds_that_have_least_of_their_class():
+    groups = np.concatenate([np.zeros(60, dtype=int), np.arange(1, 141)])
+    codes = np.tile([0, 1], 100)
+    found = folds_of_rows(None, groups, codes, 2, np.random.default_rng(0)).fold_of_row
+    assert np.unique(found[:60]).size == 1
+    for code in (0, 1):
+        assert np.bincount(found[codes == code]).tolist() == [50, 50]
 
 
 def test_a_fold_that_leaves_a_class_out_is_refused_by_the_name_of_the_class():

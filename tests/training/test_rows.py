@@ -346,6 +346,60 @@ def test_of_rows_of_very_many_columns_enough_are_measured(monkeypatch):
     assert rows.summary.squared_rows == pytest.approx((X**2).sum(), rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("values", "most", "measured"), [(4_000, 10**6, 2_000), (10**9, 150, 150), (10**9, 10**6, 3_000)]
+)
+def test_the_usual_row_is_that_of_the_first_thousand_and_more_if_they_have_few_values(
+    values, most, measured, monkeypatch
+):
+    """Of four columns: 4,000 values are a thousand rows beyond the first."""
+    monkeypatch.setattr(rows_module, "_SAMPLED_VALUES", values)
+    monkeypatch.setattr(rows_module, "_SAMPLED_ROWS", most)
+    X = np.random.default_rng(0).normal(size=(3_000, 4))
+    for low_memory in (False, True):
+        rows = ArrayRows(
+            X, np.ones(3_000), Standardizer(4, active=False), np.random.default_rng(0), low_memory=low_memory
+        )
+        expected = (rows.X[:measured].astype(np.float64) ** 2).sum() / measured
+        assert rows.summary.squared_rows == pytest.approx(3_000 * expected, rel=1e-5)
+        assert rows.summary.entry_square == pytest.approx(expected / 4, rel=1e-5)
+
+
+@pytest.mark.parametrize(("columns", "at_once"), [(6, 8_192 // 24), (100, 64), (1, 8_192 // 4)])
+def test_lazy_rows_are_gathered_as_many_at_a_time_as_fit_in_the_cache(columns, at_once, small_cache):
+    X = np.random.default_rng(0).normal(size=(5_000, columns))
+    rows = ArrayRows(X, np.ones(5_000), Standardizer(columns), np.random.default_rng(0), low_memory=True)
+    sizes = [chunk.signed_weights.size for chunk in rows.take(5_000)]
+    assert set(sizes[:-1]) == {at_once}
+    assert sum(sizes) == 5_000
+    pieces = [piece.shape[0] for piece in rows._stored.pieces([(0, 5_000)])]
+    assert pieces == [at_once] * (5_000 // at_once) + [5_000 % at_once] * (5_000 % at_once > 0)
+
+
+def test_the_length_of_rows_as_the_user_gave_them_counts_an_intercept_of_their_own_size():
+    X = np.array([[3.0, 0.0], [0.0, 4.0], [10.0, 10.0], [1.0, 1.0]])
+    rows = ArrayRows(X, np.ones(4), Standardizer(2, active=False), np.random.default_rng(0))
+    usual = (9 + 16 + 200 + 2) / 6
+    lengths = np.array([9.0, 16.0, 200.0, 2.0]) + usual
+    assert rows.limit_rows(0.5) == pytest.approx(lengths.mean())
+    (chunk,) = rows.take(4)
+    expected = np.minimum(0.5 * lengths.mean() / lengths, 1.0)
+    np.testing.assert_allclose(np.sort(chunk.signed_weights), np.sort(expected), rtol=1e-5)
+
+
+@quick
+@given(ranges=disjoint_ranges(), size=st.integers(1, 300))
+def test_blocks_are_so_many_rows_of_each_range(ranges, size):
+    rows = numbered_rows(1_000)
+    parts = [part.signed_weights.tolist() for part in rows.part(*ranges).blocks(size)]
+    expected = [
+        rows.signed_weights[begin : min(begin + size, stop)].tolist()
+        for start, stop in ranges
+        for begin in range(start, stop, size)
+    ]
+    assert parts == expected
+
+
 def weighted_rows(kind, n=700, seed=4):
     X = rows_and_transform(kind)[0][:n]
     X = sparse.csr_matrix(X) if kind == "sparse" else X

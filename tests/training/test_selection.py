@@ -10,10 +10,13 @@ from ratewise.solvers import LinearModel, Sharpen, Stamp, WeightedLogistic, best
 from ratewise.solvers.base import History, Scores
 from ratewise.training import ArraySource, FitConfig, Statistics, Trainer
 from ratewise.training.selection import (
+    _LADDER,
     SelectionPlan,
     Validated,
+    _effort,
     _folds_of_batches,
     _prevalence_and_rarer,
+    _within_budget,
     batch_starts,
     natural_exponent,
     select,
@@ -299,3 +302,72 @@ def test_of_folds_drawn_twice_each_half_chooses_for_the_other_of_the_same_draw()
     assert [float(one.weights[0]) for one in found] == [2.0, 1.0, 2.0, 1.0, 1.0, 2.0, 1.0, 2.0]
     assert [one.intercept for one in found] == list(range(8))
     assert select_apart([stage("a", right, 1.0)], GMean(), repeats=8) is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "share", "repeats"),
+    [(19_999, 0.049, 3), (20_000, 0.04, 1), (10_000, 0.0999, 3), (10_000, 0.1, 1), (12, 1 / 12, 1)],
+)
+def test_folds_are_drawn_again_where_rows_and_points_are_few(rows, share, repeats):
+    """Below 20,000 rows and 1,000 points of the rarer class; one fold is not drawn twice."""
+    assert SelectionPlan.of(statistics_of(rows, share=share), FBeta(), None).repeats == repeats
+
+
+@pytest.mark.parametrize(("positives", "repeats"), [(59, 2), (60, 1), (300, 1)])
+def test_folds_of_few_rows_learned_at_once_are_drawn_twice_where_points_are_scarce(positives, repeats):
+    plan = SelectionPlan.of(statistics_of(1_000, share=positives / 1_000, in_memory=True), FBeta(), None)
+    assert plan.batch
+    assert (plan.folds, plan.repeats, plan.models) == (5, repeats, 5 * repeats)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "is_sparse", "batch"),
+    [
+        (40_000, 209, False, True),  # 33.4 MB
+        (40_000, 210, False, False),
+        (40_001, 5, False, False),
+        (40_000, 104, True, True),  # an entry of a sparse row takes twice the room
+        (40_000, 105, True, False),
+    ],
+)
+def test_rows_are_few_enough_to_be_learned_at_once_by_their_number_and_their_size(rows, columns, is_sparse, batch):
+    statistics = statistics_of(rows, columns, in_memory=True)._replace(sparse=is_sparse)
+    assert SelectionPlan.of(statistics, FBeta(), None).batch == batch
+
+
+@pytest.mark.parametrize(
+    ("size", "plenty", "effort"), [(35_000, False, 1), (100_000, False, 0), (20_000, True, 1), (70_000, True, 0)]
+)
+def test_the_effort_falls_from_all_to_nothing_on_a_log_scale(size, plenty, effort):
+    assert _effort(size, plenty) == pytest.approx(effort)
+    assert _effort(size / 10, plenty) == 1.0
+    assert _effort(size * 10, plenty) == 0.0
+    few, many = (20_000, 70_000) if plenty else (35_000, 100_000)
+    assert _effort((few * many) ** 0.5, plenty) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("least", [(1, 1), (2, 1), (3, 1), (5, 3)])
+@pytest.mark.parametrize("effort", [0.0, 0.3, 0.6, 0.9, 1.0])
+def test_the_dearest_folds_and_starts_within_the_budget_are_taken(effort, least):
+    def cost(folds, starts):
+        stochastic = [0, 1, 2, 2, 3, 3, 3, 3][starts] if folds > 1 else starts
+        return folds * (stochastic + 2.5 * (starts - stochastic))
+
+    budget = cost(*least) * (cost(5, 7) / cost(*least)) ** effort
+    allowed = [one for one in _LADDER if one[0] >= least[0] and one[1] >= least[1] and cost(*one) <= budget + 1e-6]
+    assert _within_budget(effort, *least) == (allowed[0] if allowed else least)
+
+
+def test_starts_under_a_bound_are_those_of_all_class_weights_whatever_the_measures_own():
+    by_bound = starts_for(TPRAtTNR(0.9), 0.1, 30_000, SelectionPlan(5, 1, 6, True), whitened=False)
+    assert [(one.exponent, getattr(one, "C", None)) for one in by_bound] == [
+        *((0.5, None), (1.0, None), (0.0, None)),
+        *((0.0, 1.0), (1.0, 1.0), (0.0, 0.03)),
+    ]
+
+
+def test_the_tolerance_is_half_a_standard_error_on_the_rarer_class_and_all_candidates_are_told():
+    selected = select([validated("poor", 50), validated("best", 80)], FBeta(), repeats=1)
+    best = FBeta().value(0.8, 1.0, 0.5)
+    assert selected.tolerance == pytest.approx(0.5 * np.sqrt(best * (1 - best) / 100))
+    assert [one.value for one in selected.found] == pytest.approx([FBeta().value(r, 1.0, 0.5) for r in (0.5, 0.8)])

@@ -6,12 +6,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from ratewise.measures import FBeta, GMean, TPRAtTNR
 from ratewise.solvers import LinearModel, Sharpen, Spade, Stamp, Task, WeightedLogistic
 from ratewise.solvers.base import History, Scores
+from ratewise.solvers.certify import ModelShift
 from ratewise.training import ArraySource, FitConfig, Statistics, Trainer, config
 from ratewise.training.online import OnlineFit
+from ratewise.training.selection import SelectionPlan
 from ratewise.training.trainer import _best_of, _share_passes, may_whiten, trained_with_care
 
 
@@ -221,3 +224,64 @@ def test_a_task_has_the_settings_of_the_fit():
     (task,) = met
     assert isinstance(task, Task)
     assert (task.l2, task.n_features, task.initial) == (0.25, 3, None)
+
+
+def test_runs_of_all_folds_and_starts_are_told_apart_in_the_history():
+    X, signed = problem(600)
+    _, history = fitted(X, signed, sharpen=Sharpen(passes=1), start=Stamp(passes=1), validation_fraction=0.25)
+    assert sorted(set(history.table()["run"].tolist())) == list(range(4 * 3))  # four folds, drawn three times
+
+
+@pytest.mark.parametrize(("columns", "stages"), [(3, 6), (129, 5)])
+def test_rows_of_many_columns_are_sharpened_for_one_round_only(columns, stages):
+    """The curvature of 129 columns is dear. The history has a row per stage: four starts, one or two rounds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, columns))
+    signed = np.where(X[:, 0] + rng.normal(size=700) > 1.0, 1.0, -1.0)
+    _, history = fitted(X, signed, sharpen=Sharpen())
+    assert len(history.table()["pass"]) == stages
+
+
+def decision_of(own, *, batch, common=None, measure=None):
+    """The threshold that out-of-fold scores of -1 and 1 tell, which is 0, and the model's own scores."""
+    signs = np.repeat([1.0, -1.0], 50)
+    rows = SimpleNamespace(
+        n_folds=2,
+        common_rows=common,
+        threshold_scores=lambda models, measure: Scores(signs.copy(), signs),
+        own_scores=lambda model: Scores(own, signs),
+        model_shift=lambda model, scored, threshold: ModelShift((0.0, 0.0), (1.0, 1.0), (0.0, 0.0), 2),
+    )
+    trainer = Trainer(FitConfig(measure or GMean(), Spade(), None, None), History())
+    model = LinearModel(np.ones(1), -0.3)
+    plan = SelectionPlan(2, 1, 1, False, batch)
+    return trainer._cut(model, [LinearModel(np.ones(1), 0.0)] * 2, 0.0, rows, plan, (50.0, 50.0))
+
+
+def test_a_threshold_is_moved_beside_tied_rows_or_in_batches_beside_common_ones():
+    tied = np.concatenate([np.full(50, -1e-4), np.full(50, -1.0)])  # all positives just below the cut at 0
+    assert -1.0 < decision_of(tied, batch=False).threshold < -1e-4
+    assert decision_of(tied, batch=True).threshold == 0.0
+    # A common row at 0.2: the folds' models call it, and the model's own score of it is -0.1.
+    moved = decision_of(tied, batch=True, common=np.array([[0.2]])).threshold
+    assert moved < -0.1
+    assert decision_of(tied, batch=False, common=np.array([[0.2]])).threshold > -1e-2 - 1.0
+
+
+def test_where_the_models_own_scores_are_all_equal_they_decide():
+    found = decision_of(np.zeros(100), batch=True)
+    assert found.rates.tpr in (0.0, 1.0)
+    assert found.rates.tpr + found.rates.tnr == 1.0
+    assert decision_of(np.linspace(1.0, -1.0, 100), batch=True).rates[:2] == (1.0, 1.0)
+
+
+def test_rows_come_to_the_online_fit_in_the_form_of_the_first():
+    X, signed = problem(300)
+    for of, other in ((sparse.csr_matrix, np.asarray), (np.asarray, sparse.csr_matrix)):
+        fit = online()
+        fit.learn(of(X), signed)
+        fit.learn(other(X), signed)
+        again = online()
+        for _ in range(2):
+            again.learn(of(X), signed)
+        np.testing.assert_allclose(fit.model().weights, again.model().weights)

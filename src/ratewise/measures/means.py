@@ -215,29 +215,17 @@ class HMean(ConcaveMeasure):
     def nearest_on_curve(self, alpha: float, beta: float) -> float:
         """Return the s whose boundary point is nearest to a point below the curve.
 
-        The distance is stationary where 2 s^3 - alpha s - 2 (1-s)^3 + beta (1-s) = 0. Below the curve
-        alpha + beta < 2, so the left side increases in s and Newton's method, kept inside a bracket, is safe.
+        The distance is stationary where 2 s^3 - alpha s - 2 (1-s)^3 + beta (1-s) = 0. With s = 1/2 - x that is
+        x^3 + 3 q x = (beta - alpha) / 8, where q = (3 - alpha - beta) / 12. Below the curve alpha + beta < 2, so q
+        is positive and there is one root.
         """
         if beta >= 2.0:
             return 0.0
         if alpha >= 2.0:
             return 1.0
-        low, high = 0.0, 1.0
-        s = 0.5 * (math.sqrt(max(alpha, 0.0) / 2.0) + 1.0 - math.sqrt(max(beta, 0.0) / 2.0))
-        for _ in range(60):
-            r = 1.0 - s
-            error = s * (2.0 * s * s - alpha) - r * (2.0 * r * r - beta)
-            if error > 0.0:
-                high = s
-            else:
-                low = s
-            step = error / (6.0 * (s * s + r * r) - alpha - beta)
-            s -= step
-            if s <= low or s >= high:
-                s = 0.5 * (low + high)
-            elif abs(step) < 1e-5:  # the next would be of the order of its square
-                break
-        return s
+        q = (3.0 - alpha - beta) / 12.0
+        root = math.sqrt(q)
+        return 0.5 - 2.0 * root * math.sinh(math.asinh((beta - alpha) / (16.0 * q * root)) / 3.0)
 
     def stability(self, epsilon: float) -> float:
         return 4.0 * epsilon
@@ -313,10 +301,10 @@ class GMean(ConcaveMeasure):
             slope = x * x * (4.0 * x - 3.0 * alpha) + 0.25 * beta
             step = error / slope if slope > 0.0 else x
             x -= step
+            if abs(step) < 1e-6 * x:  # the next would be of the order of its square
+                break
             if x <= low or x >= high:
                 x = 0.5 * (low + high)
-            elif abs(step) < 1e-6 * x:  # the next would be of the order of its square
-                break
         return x
 
     def stability(self, epsilon: float) -> float:

@@ -383,7 +383,7 @@ def get_solver(solver: str | Solver, measure: Measure) -> Solver:
     if isinstance(solver, str) and solver in _SOLVERS:
         return _SOLVERS[solver]()
     names = ["auto", *_SOLVERS]
-    near = difflib.get_close_matches(str(solver).lower(), names, n=1, cutoff=0.3)
+    near = difflib.get_close_matches(str(solver).lower(), names, cutoff=0.3)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ValueError(f"There is no solver {solver!r}.{hint} Known: {', '.join(names)}, or a solver object.")
 

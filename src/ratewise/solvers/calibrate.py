@@ -89,7 +89,7 @@ def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float
     least = np.append(np.full(low.size, _LEAST_SLOPE), -np.inf)
     bends = np.diff(np.eye(low.size, least.size), axis=0)
     targets = _targets(rows.positive, rows.negative)
-    found = np.append(np.ones(low.size), np.log((rows.positive.sum() + 1.0) / (rows.negative.sum() + 1.0)))
+    found = np.append(np.ones(low.size), _usual_log_odds(rows.positive, rows.negative))
     best, best_value = found, np.inf
     for stiffness in _STIFFNESS if knots.size else _STIFFNESS[:1]:
         penalty = stiffness * rarer * (bends.T @ bends)
@@ -98,7 +98,7 @@ def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float
         curvature = _curvature(columns, weights, odds)
         free = found > least + 1e-9
         matrix = _only(free, _solvable(curvature + penalty))
-        parameters = np.trace(np.linalg.solve(matrix, curvature * free[:, np.newaxis]) * free)
+        parameters = np.trace(np.linalg.solve(matrix, curvature * free[:, np.newaxis]))
         value = _lost(weights, targets, odds) + _worth(1) * float(parameters)
         if value < best_value:
             best, best_value = found, value
@@ -187,24 +187,28 @@ def class_calibrations(
     spread = max(float(scores.std()), 1e-12)
     scaled = (scores / spread).astype(np.float64)
     shares = weights / weights.sum(dtype=np.float64)
-    mine = np.arange(n_rows), codes
-
-    def loss(numbers: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        odds = numbers[0] * scaled + numbers[1:]
-        odds -= logsumexp(odds, axis=1, keepdims=True)
-        value = -float(shares @ odds[mine]) + 0.5 * _RIDGE * float(numbers @ numbers) / n_rows
-        wrong = np.exp(odds) * shares[:, np.newaxis]
-        wrong[mine] -= shares
-        gradient = np.concatenate([[float((wrong * scaled).sum())], wrong.sum(axis=0)])
-        return value, gradient + _RIDGE * numbers / n_rows
 
     def least(constants: tuple[float | None, float | None]) -> Any:
-        limits = [(0.0, None), *[constants] * n_classes]
-        return minimize(loss, np.eye(1, n_classes + 1)[0], jac=True, method="L-BFGS-B", bounds=limits)
+        start, limits = np.eye(1, n_classes + 1)[0], [(0.0, None), *[constants] * n_classes]
+        return minimize(_log_loss, start, (scaled, codes, shares), "L-BFGS-B", jac=True, bounds=limits)
 
     alike, each = least((0.0, 0.0)), least((None, None))
     found = each if n_rows * (alike.fun - each.fun) > _worth(n_classes - 1) else alike
     return stacked([Calibration(found.x[0] / spread, float(constant)) for constant in found.x[1:]])
+
+
+def _log_loss(
+    numbers: NDArray[np.float64], scores: NDArray[np.float64], codes: NDArray[np.intp], shares: NDArray[Any]
+) -> tuple[float, NDArray[np.float64]]:
+    """Return that of one slope and a constant per class, with a small penalty on them; and its gradient."""
+    mine = np.arange(codes.size), codes
+    odds = numbers[0] * scores + numbers[1:]
+    odds -= logsumexp(odds, axis=1, keepdims=True)
+    value = -float(shares @ odds[mine]) + 0.5 * _RIDGE * float(numbers @ numbers) / codes.size
+    wrong = np.exp(odds) * shares[:, np.newaxis]
+    wrong[mine] -= shares
+    gradient = np.concatenate([[float((wrong * scores).sum())], wrong.sum(axis=0)])
+    return value, gradient + _RIDGE * numbers / codes.size
 
 
 def log_odds_line(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[float, float]:
@@ -216,10 +220,15 @@ def log_odds_line(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[f
     middle = float(scores.mean())
     columns = np.column_stack([(scores - middle) / spread, np.ones(scores.size)])
     positive, negative = (np.maximum(side * signed_weights, 0.0).astype(np.float64) for side in (1, -1))
-    start = np.array([0.0, np.log((positive.sum() + 1.0) / (negative.sum() + 1.0))])
+    start = np.array([0.0, _usual_log_odds(positive, negative)])
     line = _newton(columns, start, positive + negative, _targets(positive, negative))
     slope = max(float(line[0]), 0.0) / spread
     return slope, float(line[1]) - slope * middle
+
+
+def _usual_log_odds(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:
+    """Return those of a row of unknown score: where to begin."""
+    return float(np.log((positive.sum() + 1.0) / (negative.sum() + 1.0)))
 
 
 def _targets(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -200,7 +200,7 @@ def _certified_cuts(bound: Constraint, share: float, cuts: Cuts, points: Points)
     # One class decides, and its rate rises with the cut: so the order statistic of its scores at which the exact
     # test just passes certifies all cuts beyond it (the Neyman-Pearson umbrella).
     rate, rows = (cuts.tpr, points[0]) if kind == "TPR" else (cuts.tnr, points[1])
-    return rate * rows >= _least_successes(rows, least, error) - 1e-9
+    return rate * rows >= _least_successes(rows, least, error)
 
 
 def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) -> NDArray[np.bool_]:
@@ -342,7 +342,7 @@ def _tail(successes: Any, trials: Any, share: float) -> Any:
 def _least_successes(trials: float, share: float, error: float) -> float:
     """Return the fewest successes that prove a share at this error; infinity if not even all would."""
     low, high = 0.0, trials
-    if trials <= 0 or _tail(trials, trials, share) > error:
+    if _tail(trials, trials, share) > error:
         return math.inf
     for _ in range(60):
         middle = 0.5 * (low + high)

@@ -80,10 +80,9 @@ class ClassRates(NamedTuple):
         there = prevalence > 0
         ups_and_downs = np.array([[_STEP], [-_STEP]])
         moved_tpr, moved_tnr = np.clip(tpr + ups_and_downs, 0.0, 1.0), np.clip(tnr + ups_and_downs, 0.0, 1.0)
-        still = np.ones((2, 1))
         values = measure.value(
-            np.concatenate([moved_tpr, tpr * still]),
-            np.concatenate([tnr * still, moved_tnr]),
+            np.concatenate([moved_tpr, [tpr, tpr]]),
+            np.concatenate([[tnr, tnr], moved_tnr]),
             np.where(there, prevalence, 0.5),
         )
         by_tpr = (values[0] - values[1]) / (moved_tpr[0] - moved_tpr[1])
