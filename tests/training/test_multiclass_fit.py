@@ -12,7 +12,7 @@ from ratewise.measures import get_measure
 from ratewise.solvers import Sharpen, Stamp
 from ratewise.solvers.base import History
 from ratewise.solvers.multiclass import ClassRates, MulticlassModel
-from ratewise.training import FitConfig
+from ratewise.training import FitConfig, multiclass
 from ratewise.training.labelled import LabelledRows
 from ratewise.training.multiclass import (
     Descent,
@@ -345,3 +345,11 @@ def test_scores_against_the_rest_are_log_odds():
     )
     slopes = np.linalg.norm(found.weights, axis=1) / np.linalg.norm(raw.weights, axis=1)
     np.testing.assert_allclose(found.weights, slopes[:, np.newaxis] * raw.weights, rtol=1e-6)
+
+
+def test_so_many_rows_of_each_fold_are_kept_for_probabilities(monkeypatch):
+    monkeypatch.setattr(multiclass, "_CALIBRATED_VALUES", 3 * 5 * 4)
+    rows = labelled(*ring(200))
+    found = learn_classes(rows, asked(1), None, np.random.default_rng(0), History())
+    assert found.validated.codes.size == 5 * 4
+    assert found.validated.scores.shape == (20, 3)

@@ -530,3 +530,21 @@ def test_models_that_are_equal_have_no_shift():
     assert found.variance == pytest.approx((0.0, 0.0))
     expected = rates_at(rows.scores(*model), rows.signed_weights, 0.3)
     assert found.of_training == pytest.approx(expected[:2])
+
+
+@pytest.mark.parametrize("of", [np.asarray, sparse.csr_matrix])
+def test_entries_of_standardised_rows_are_of_usual_size_one(of):
+    X, transform = rows_and_transform("sparse")
+    X = of(X.toarray())
+    assert ArrayRows(X, np.ones(3000), transform, np.random.default_rng(0)).summary.entry_square == 1.0
+    nothing = ArrayRows(of(np.zeros((4, 2))), np.ones(4), Standardizer(2, active=False), np.random.default_rng(0))
+    assert nothing.summary.entry_square == 1.0
+
+
+@pytest.mark.parametrize("of", [np.asarray, sparse.csr_matrix])
+def test_ranges_of_rows_are_those_rows_however_many_there_are(of):
+    X = np.arange(1.0, 31.0).reshape(10, 3)
+    stored = rows_module.MaterializedRows(of(X))
+    for start, stop in ((2, 5), (0, 10), (9, 10), (4, 4), (0, 3)):
+        (piece,) = stored.pieces([(start, stop)])
+        assert (piece.toarray() if sparse.issparse(piece) else piece).tolist() == X[start:stop].tolist()

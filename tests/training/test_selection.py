@@ -277,6 +277,8 @@ def test_weights_tell_the_prevalence_and_rows_or_points_how_sure_it_is():
     assert _prevalence_and_rarer(scores) == (0.25, 2.0)
     assert _prevalence_and_rarer(scores._replace(points=(30.0, 9.0))) == (0.25, 9.0)
     assert _prevalence_and_rarer(Scores(np.zeros(3), np.array([1.0, 1.0, -2.0]))) == (0.5, 1.0)
+    for sign in (1.0, -1.0):  # a row without weight is of no class
+        assert _prevalence_and_rarer(Scores(np.zeros(4), sign * np.array([2.0, -1.0, -1.0, 0.0]))) == (0.5, 1.0)
 
 
 def test_a_stage_divided_by_a_spread_ranks_as_before():
@@ -326,6 +328,7 @@ def test_folds_of_few_rows_learned_at_once_are_drawn_twice_where_points_are_scar
         (40_000, 209, False, True),  # 33.4 MB
         (40_000, 210, False, False),
         (40_001, 5, False, False),
+        (32_768, 256, False, True),  # 32 MB to the byte
         (40_000, 104, True, True),  # an entry of a sparse row takes twice the room
         (40_000, 105, True, False),
     ],
