@@ -353,3 +353,15 @@ def test_so_many_rows_of_each_fold_are_kept_for_probabilities(monkeypatch):
     found = learn_classes(rows, asked(1), None, np.random.default_rng(0), History())
     assert found.validated.codes.size == 5 * 4
     assert found.validated.scores.shape == (20, 3)
+
+
+def test_without_sharpening_offsets_make_the_macro_average_better():
+    X, codes = ring(600)
+    rows = labelled(X[codes != 2 * (np.arange(600) % 2)], codes[codes != 2 * (np.arange(600) % 2)])
+    values = []
+    for tune in (False, True):
+        settings = FitConfig(get_measure("f1"), Stamp(passes=2), None, None, tune=tune)
+        found = learn_classes(rows, settings, None, np.random.default_rng(0), History())
+        values.append(value_of(found.model, rows))
+        assert found.rates.value(get_measure("f1")) == pytest.approx(values[-1])
+    assert values[1] > values[0]

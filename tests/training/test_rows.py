@@ -422,6 +422,7 @@ def test_few_rows_are_one_matrix_with_an_entry_of_one_added():
 
 def test_a_share_is_of_the_weight_of_the_rows_own_class():
     rows = numbered_rows(30)
+    rows.signed_weights = rows.signed_weights * np.float32(1e-6)  # whatever their unit
     signs, shares = rows.signs_and_shares
     weights = rows.signed_weights
     assert (signs == np.sign(weights)).all()

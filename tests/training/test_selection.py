@@ -77,7 +77,9 @@ def test_an_explicit_solver_is_the_start_and_made_the_model():
         (60_000, 5, 0.001, (4, 1, 2, True)),
         (50_000, 5, 0.1, (1, 1, 3, True)),  # points in plenty: all rows train and choose
         (70_000, 5, 0.1, (1, 1, 1, False)),
-        (90_000, 5, 0.005, (1, 1, 2, True)),  # only just in plenty
+        (90_000, 5, 0.005, (1, 1, 2, True)),  # only just in plenty: 450 positives, where 300 are asked for
+        (90_000, 5, 599 / 90_000, (1, 1, 2, True)),
+        (90_000, 5, 600 / 90_000, (1, 1, 1, False)),
         (100_000, 5, 0.001, (3, 1, 1, False)),  # many rows, few positives: three folds
         (100_001, 5, 0.001, (2, 1, 1, False)),
         (12, 2, 0.25, (3, 3, 7, True)),  # no more folds than points of a class
