@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 
 import numpy as np
@@ -512,6 +513,11 @@ def test_a_model_is_compared_with_those_of_the_folds_on_the_rows_that_they_learn
     parts = [rows.part((0, 4)), rows.part((4, 8))]
     cut_at = [LinearModel(np.array([1.0]), -cut) for cut in (1.5, 5.5, 3.5)]  # of the two folds, and their mean
     found = model_shift(parts, cut_at[2], cut_at[:2], 0.0, 2)
+    tiny = [copy.copy(part) for part in parts]
+    for part in tiny:
+        part._weights = part._weights * np.float32(1e-6)
+    same = model_shift([part.part(*part._ranges) for part in tiny], cut_at[2], cut_at[:2], 0.0, 2)
+    np.testing.assert_allclose(np.concatenate(same[:3]), np.concatenate(found[:3]), rtol=1e-5)
     # The first has learned the odd rows: it finds 5 and 7, and passes 1 but not 3. The second has learned the even
     # rows: it finds 6 but not 4, and passes 0 and 2. The mean parts the classes.
     assert found.of_training == pytest.approx((0.75, 0.75))
