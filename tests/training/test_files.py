@@ -486,7 +486,7 @@ def test_scores_of_all_rows_are_counted_with_their_weights_and_worth_their_point
     signed = unit * signed * np.linspace(0.5, 3.5, signed.size)
     source = source_of(X, signed)
     found = source.transformed(source.transform(standardize=True, whiten=False), 1)
-    model = LinearModel(np.array([1.0, -0.5, 0.0, 0.2]), 0.1)
+    model = LinearModel(np.array([1.0, -0.5, 0.0, 0.2]), 50.0)  # far from 0, and counted as finely
     scores = found.threshold_scores([model], F1)
     mean = np.abs(signed).mean()
     weights = scores.signed_weights
@@ -496,9 +496,9 @@ def test_scores_of_all_rows_are_counted_with_their_weights_and_worth_their_point
     kish = [one.sum() ** 2 / (one**2).sum() for one in (positive, negative)]
     assert scores.points == pytest.approx(kish, rel=1e-5)
     exact = (X - X.mean(axis=0)) / X.std(axis=0) @ model.weights + model.intercept
-    for threshold in (-1.0, 0.0, 0.7):
+    for threshold in (49.0, 50.0, 50.7):
         expected = rates_at(exact, signed, threshold)
-        assert rates_at(scores.values, weights, threshold) == pytest.approx(expected, abs=0.01)
+        assert rates_at(scores.values, weights, threshold) == pytest.approx(expected, abs=0.004)
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])

@@ -364,14 +364,17 @@ def test_without_sharpening_offsets_make_the_macro_average_better():
         found = learn_classes(rows, settings, None, np.random.default_rng(0), History())
         values.append(value_of(found.model, rows))
         assert found.rates.value(get_measure("f1")) == pytest.approx(values[-1])
+        called = predicted_classes(found.model, rows)
+        np.testing.assert_allclose(found.rates.tpr, [(called[rows.codes == k] == k).mean() for k in range(3)])
     assert values[1] > values[0]
 
 
-def test_the_soft_counts_begin_as_if_the_last_batches_had_been_met():
-    rows = labelled(*ring(900))
+@pytest.mark.parametrize("n", [900, 20_000])
+def test_the_soft_counts_begin_as_if_the_last_batches_had_been_met(n):
+    rows = labelled(*ring(n))
     model = MulticlassModel(np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, -1.0]]), np.zeros(3))
     counts = ForTheMeasure(get_measure("f1"), rows, model)._counts
-    batches = max(min(multiclass._REMEMBERED_BATCHES, 900 // batch_rows(rows)), multiclass._FEWEST_BATCHES)
+    batches = max(min(multiclass._REMEMBERED_BATCHES, n // batch_rows(rows)), multiclass._FEWEST_BATCHES)
     assert counts[2].sum() == pytest.approx(batches * batch_rows(rows))
     assert counts[1].sum() == pytest.approx(counts[2].sum())
-    np.testing.assert_allclose(counts[2] / counts[2].sum(), np.bincount(rows.codes) / 900)
+    np.testing.assert_allclose(counts[2] / counts[2].sum(), np.bincount(rows.codes) / n)

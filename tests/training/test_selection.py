@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from ratewise.training.selection import (
     _effort,
     _folds_of_batches,
     _prevalence_and_rarer,
+    _start_with,
     _within_budget,
     batch_starts,
     natural_exponent,
@@ -376,3 +379,15 @@ def test_the_tolerance_is_half_a_standard_error_on_the_rarer_class_and_all_candi
     best = FBeta().value(0.8, 1.0, 0.5)
     assert selected.tolerance == pytest.approx(0.5 * np.sqrt(best * (1 - best) / 100))
     assert [one.value for one in selected.found] == pytest.approx([FBeta().value(r, 1.0, 0.5) for r in (0.5, 0.8)])
+
+
+def test_folds_that_were_drawn_twice_are_twice_as_many():
+    plan = SelectionPlan(3, 2, 1, False)
+    assert plan.repeats_of(SimpleNamespace(n_folds=6)) == 2
+    assert plan.repeats_of(SimpleNamespace(n_folds=3)) == 1
+    assert plan.models == 6
+
+
+@pytest.mark.parametrize(("exponent", "passes"), [(0.0, 2), (0.5, 2), (0.51, 1), (0.8, 1), (1.0, 1)])
+def test_class_weights_beyond_the_middle_halve_the_passes(exponent, passes):
+    assert _start_with(exponent, 10**6, whitened=True).passes == passes

@@ -230,6 +230,8 @@ def test_runs_of_all_folds_and_starts_are_told_apart_in_the_history():
     X, signed = problem(600)
     _, history = fitted(X, signed, sharpen=Sharpen(passes=1), start=Stamp(passes=1), validation_fraction=0.25)
     assert sorted(set(history.table()["run"].tolist())) == list(range(4 * 3))  # four folds, drawn three times
+    _, history = fitted(X, signed, sharpen=Sharpen(passes=1), passes=2)
+    assert sorted(set(history.table()["run"].tolist())) == list(range(5 * 3 * 7))  # and seven starts
 
 
 @pytest.mark.parametrize(("columns", "stages"), [(3, 6), (129, 5)])
