@@ -60,7 +60,9 @@ def test_bins_add_to_what_is_in_them():
 
 
 @pytest.mark.parametrize("bin_scores", [passes.bin_scores, few.bin_scores])
-@pytest.mark.parametrize(("low", "width"), [(-6.0, 12.0 / (3 * 2**13)), (-0.3, 0.1 / 3.0), (-7.7, 1e-3)])
+@pytest.mark.parametrize(
+    ("low", "width"), [(-6.0, 12.0 / (3 * 2**13)), (-0.3, 0.1 / 3.0), (-0.3, 0.3), (-7.7, 1e-3)]
+)
 def test_a_score_at_an_edge_that_is_not_exact_in_binary_lies_above_it(bin_scores, low, width):
     edges = low + width * np.arange(1, 2**14)
     counted = np.zeros((2, 2**14))

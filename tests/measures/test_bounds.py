@@ -159,6 +159,7 @@ def test_net_benefit_is_a_cost_matrix(tpr, tnr, p, t):
         ((("a", 1), (1, 0)), "four finite numbers"),
         (((1, 1), (5, 0)), "a mistake must cost more"),
         (((0, 1), (0, 5)), "a mistake must cost more"),
+        (((0, 1), (5, 5)), "a mistake must cost more"),
     ],
 )
 def test_a_cost_matrix_that_makes_no_sense_is_refused(costs, words):

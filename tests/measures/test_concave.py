@@ -160,6 +160,8 @@ def sample_of_region(measure, n=4001):
 @example(point=(-1.0, 3.0))
 @example(point=(1.95, 0.0))  # between the H-mean's curve and its corner
 @example(point=(0.0, 1.95))
+@example(point=(2.5, -1.0))  # beyond the ends of that curve
+@example(point=(-1.0, 2.5))
 @example(point=(20.0, 0.02))  # inside the G-mean's hyperbola, outside its ball
 @example(point=(20.0, 2.0))
 @example(point=(-20.0, -20.0))
@@ -340,6 +342,11 @@ def test_slopes_near_zero_are_bounded_exactly_if_the_measure_is_lipschitz(measur
 
 def steepest(measure, tpr=0.5):
     return max(max(measure.slopes(tpr, v)) for v in (1e-6, 0.5, 1.0))
+
+
+@pytest.mark.parametrize("measure", PAPERS, ids=repr)
+def test_the_first_pair_of_the_papers_measures_is_their_slope_at_one_half(measure):
+    assert measure.first_pair() == pytest.approx(measure.slopes(0.5, 0.5))
 
 
 @every_measure

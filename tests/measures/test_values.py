@@ -308,8 +308,9 @@ def test_a_lone_negative_label_is_still_negative(negative):
 
 
 def test_truth_of_one_class_warns_and_counts_the_missing_rate_as_zero():
-    with pytest.warns(RuntimeWarning, match="no negative label in y_true"):
+    with pytest.warns(RuntimeWarning, match="no negative label in y_true") as caught:
         assert get_measure("gmean").score([1, 1, 1], [1, 1, 0]) == 0.0
+    assert caught[0].filename == __file__  # of whoever gave the labels
     with pytest.warns(RuntimeWarning, match="no positive label in y_true"):
         assert get_measure("f1").score([0, 0, 0], [1, 0, 0]) == 0.0
 

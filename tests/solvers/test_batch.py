@@ -313,6 +313,7 @@ def test_only_what_leads_to_the_wanted_stages_is_asked_for():
 @pytest.mark.parametrize("bad", [LinearModel(np.array([math.nan]), 0.0), LinearModel(np.zeros(1), math.inf)])
 def test_a_model_that_is_not_finite_ends_the_run(bad):
     good = LinearModel(np.ones(1), 0.0)
+    assert len(driven(models=[bad])[0].candidates) == 0
     assert len(driven(models=[good, bad])[0].candidates) == 1
     assert len(driven(models=[good, good, bad])[0].candidates) == 2
     # Finite, but its scores are not.

@@ -490,3 +490,12 @@ def test_a_class_without_rows_leaves_an_order_and_a_curve(side):
 def test_many_scores_that_are_all_equal_have_the_odds_of_the_classes():
     found = calibrated(np.full(3_000, 2.0), np.resize([1.0, -1.0, -1.0], 3_000), 3_000.0, 2.0)
     assert expit(float(found.log_odds(0.0))) == pytest.approx(1 / 3, abs=0.01)
+
+
+@pytest.mark.parametrize(("number", "kept"), [(200, 200), (201, 200)])
+def test_places_are_grouped_where_there_are_more_than_two_hundred(number, kept):
+    """Both classes lie evenly, so that each of two hundred groups would have a place, but for rounding."""
+    places = np.repeat(np.arange(float(number)), 2)
+    rows = _Rows.of(places, np.tile([1.0, -1.0], number), 2.0 * number)
+    assert (rows.places.size == number) == (number <= 200)
+    assert rows.places.size <= kept

@@ -160,7 +160,7 @@ def test_counts_that_rounding_has_moved_beyond_their_totals_make_no_rate_beyond_
 def test_slopes_of_all_classes_are_those_of_the_measure_at_the_rates_of_each(name):
     measure = get_measure(name)
     rates = ClassRates(
-        np.array([0.3, 1.0, 0.0, 0.5]), np.array([0.9, 0.4, 0.7, 0.5]), np.array([0.2, 0.5, 0.3, 0.0])
+        np.array([0.3, 1.0, 0.01, 0.5]), np.array([0.9, 0.02, 1.0, 0.5]), np.array([0.2, 0.5, 0.3, 0.0])
     )
     found = np.transpose(rates.slopes(measure))
     for slopes, one in zip(found[:3], rates.by_class()[:3], strict=True):

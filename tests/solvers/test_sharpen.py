@@ -20,7 +20,7 @@ from ratewise.measures import (
     measure_names,
 )
 from ratewise.rewards import Sigmoid
-from ratewise.solvers import Learn, LinearModel, Sharpen, Task, WeightedLogistic, best_threshold
+from ratewise.solvers import Learn, LinearModel, Sharpen, Stamp, Task, WeightedLogistic, best_threshold
 from ratewise.solvers.base import History, Scores
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.solvers.sharpen import (
@@ -464,3 +464,10 @@ def test_a_class_without_scores_near_the_cut_leaves_the_other_a_little_weight(me
     on_tpr = least if side > 0 else 1.0 - least
     expected = np.array([on_tpr / prevalence, (1.0 - on_tpr) / (1.0 - prevalence)])
     assert found == pytest.approx(tuple(expected / expected.max()))
+
+
+def test_a_start_that_goes_by_points_is_a_candidate_at_its_end_only():
+    rows, leverage = rows_of(*with_hopeless_points(1_000))
+    run = SharpenedRun(Stamp(passes=2), Task(FBeta(), 2, rows.dtype), Sharpen(), passes=1, leverage=leverage)
+    Runner(run, 0, rows.summary).to_the_end(rows)
+    assert [one.stage for one in run.candidates] == ["Stamp, 2 passes", "Stamp, sharpened 1"]

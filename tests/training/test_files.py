@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -16,7 +19,14 @@ from ratewise.measures import get_measure
 from ratewise.solvers import LinearModel, Sharpen, Spade, Stamp, WeightedLogistic, best_threshold, rates_at
 from ratewise.solvers.base import History, Learn, Run
 from ratewise.training import ArraySource, FitConfig, Trainer, config, trainer
-from ratewise.training.files import StreamLabels, WindowSource, _FirstPass, rows_in_memory
+from ratewise.training.files import (
+    StreamLabels,
+    WindowSource,
+    _both_classes_in_all,
+    _FirstPass,
+    _interrupts_held_back,
+    rows_in_memory,
+)
 from ratewise.training.plain_data import Known, Packed, pack, unpack
 from ratewise.transforms import Whitener
 
@@ -476,7 +486,7 @@ def test_scores_of_all_rows_are_counted_with_their_weights_and_worth_their_point
     signed = unit * signed * np.linspace(0.5, 3.5, signed.size)
     source = source_of(X, signed)
     found = source.transformed(source.transform(standardize=True, whiten=False), 1)
-    model = LinearModel(np.array([1.0, -0.5, 0.0, 0.2]), 0.1)
+    model = LinearModel(np.array([1.0, -0.5, 0.0, 0.2]), 50.0)  # far from 0, and counted as finely
     scores = found.threshold_scores([model], F1)
     mean = np.abs(signed).mean()
     weights = scores.signed_weights
@@ -486,9 +496,9 @@ def test_scores_of_all_rows_are_counted_with_their_weights_and_worth_their_point
     kish = [one.sum() ** 2 / (one**2).sum() for one in (positive, negative)]
     assert scores.points == pytest.approx(kish, rel=1e-5)
     exact = (X - X.mean(axis=0)) / X.std(axis=0) @ model.weights + model.intercept
-    for threshold in (-1.0, 0.0, 0.7):
+    for threshold in (49.0, 50.0, 50.7):
         expected = rates_at(exact, signed, threshold)
-        assert rates_at(scores.values, weights, threshold) == pytest.approx(expected, abs=0.01)
+        assert rates_at(scores.values, weights, threshold) == pytest.approx(expected, abs=0.004)
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
@@ -513,3 +523,38 @@ def test_random_numbers_of_a_use_are_not_those_of_any_pass():
     of_uses = [int(source.rng(use).integers(2**62)) for use in (1, 2, 3)]
     assert len(set(of_uses) | of_passes) == 303
     assert of_uses == [int(source.rng(use).integers(2**62)) for use in (1, 2, 3)]
+
+
+def test_a_fold_without_a_class_is_seen():
+    folds = np.arange(9) % 3
+    weights = np.where(np.arange(9) < 4, 1.0, -1.0)
+    assert _both_classes_in_all(folds, weights, 3)
+    assert not _both_classes_in_all(folds, np.where(folds == 0, 1.0, weights), 3)
+    assert not _both_classes_in_all(folds, np.where(folds == 2, -1.0, weights), 3)
+
+
+def test_ctrl_c_is_heard_between_windows_and_a_second_one_at_once():
+    before = signal.getsignal(signal.SIGINT)
+    with _interrupts_held_back(True) as interrupted:
+        assert not interrupted()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+    with _interrupts_held_back(False) as interrupted:
+        assert signal.getsignal(signal.SIGINT) is before
+        assert not interrupted()
+
+
+def test_only_the_main_thread_hears_ctrl_c():
+    heard = []
+
+    def elsewhere():
+        with _interrupts_held_back(True) as interrupted:
+            heard.append(interrupted())
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert heard == [False]

@@ -121,3 +121,11 @@ def test_the_leverage_is_the_mean_squared_length_and_one_for_the_intercept(n):
     rows = rows_of(X, np.arange(n) % 3)
     expected = (rows._stored.matrix[:4096].astype(np.float64) ** 2).sum(axis=1).mean() + 1.0
     assert rows.leverage() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(("room", "is_sparse"), [(300, False), (299, True)])
+def test_sparse_rows_that_take_little_room_are_stored_dense(room, is_sparse, monkeypatch):
+    monkeypatch.setattr(labelled, "_SMALL", room)
+    X, codes = sparse.csr_matrix(np.eye(100, 3)), np.arange(100) % 3
+    assert rows_of(X, codes).sparse == is_sparse
+    assert rows_of(X, codes, low_memory=True).sparse

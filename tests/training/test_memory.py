@@ -250,3 +250,18 @@ def test_every_fold_is_validated_by_the_rows_it_has_not_learned_from():
         assert rows.summary(fold).points == 1600
     assert sorted(rows.own_scores(number).values.astype(int)) == list(range(2000))
     assert (scores.signed_weights > 0).sum() == 2 * y.sum()
+
+
+def test_groups_stay_together_in_every_draw_of_the_folds():
+    X, y = a_problem("dense")
+    X[:, 0] = np.arange(2000) // 20  # tells its group
+    source = source_of(X, y, groups=np.arange(2000) // 20)
+    rows = source.transformed(Standardizer(6, active=False), 3, 2)
+    number = LinearModel(np.eye(6)[0], 0.0)
+    parts = []
+    for training, validation in zip(rows._training, rows._validation, strict=True):
+        mine = set(validation.scores(*number).astype(int))
+        assert not mine & set(training.scores(*number).astype(int))
+        parts.append(frozenset(mine))
+    assert len(set(parts)) == 6  # the second draw is another one
+    assert set().union(*parts[3:]) == set(range(100))

@@ -12,7 +12,7 @@ from ratewise.measures import get_measure
 from ratewise.solvers import Sharpen, Stamp
 from ratewise.solvers.base import History
 from ratewise.solvers.multiclass import ClassRates, MulticlassModel
-from ratewise.training import FitConfig
+from ratewise.training import FitConfig, multiclass
 from ratewise.training.labelled import LabelledRows
 from ratewise.training.multiclass import (
     Descent,
@@ -345,3 +345,36 @@ def test_scores_against_the_rest_are_log_odds():
     )
     slopes = np.linalg.norm(found.weights, axis=1) / np.linalg.norm(raw.weights, axis=1)
     np.testing.assert_allclose(found.weights, slopes[:, np.newaxis] * raw.weights, rtol=1e-6)
+
+
+def test_so_many_rows_of_each_fold_are_kept_for_probabilities(monkeypatch):
+    monkeypatch.setattr(multiclass, "_CALIBRATED_VALUES", 3 * 5 * 4)
+    rows = labelled(*ring(200))
+    found = learn_classes(rows, asked(1), None, np.random.default_rng(0), History())
+    assert found.validated.codes.size == 5 * 4
+    assert found.validated.scores.shape == (20, 3)
+
+
+def test_without_sharpening_offsets_make_the_macro_average_better():
+    X, codes = ring(600)
+    rows = labelled(X[codes != 2 * (np.arange(600) % 2)], codes[codes != 2 * (np.arange(600) % 2)])
+    values = []
+    for tune in (False, True):
+        settings = FitConfig(get_measure("f1"), Stamp(passes=2), None, None, tune=tune)
+        found = learn_classes(rows, settings, None, np.random.default_rng(0), History())
+        values.append(value_of(found.model, rows))
+        assert found.rates.value(get_measure("f1")) == pytest.approx(values[-1])
+        called = predicted_classes(found.model, rows)
+        np.testing.assert_allclose(found.rates.tpr, [(called[rows.codes == k] == k).mean() for k in range(3)])
+    assert values[1] > values[0]
+
+
+@pytest.mark.parametrize("n", [900, 20_000])
+def test_the_soft_counts_begin_as_if_the_last_batches_had_been_met(n):
+    rows = labelled(*ring(n))
+    model = MulticlassModel(np.array([[1.0, 0.0], [-1.0, 1.0], [0.0, -1.0]]), np.zeros(3))
+    counts = ForTheMeasure(get_measure("f1"), rows, model)._counts
+    batches = max(min(multiclass._REMEMBERED_BATCHES, n // batch_rows(rows)), multiclass._FEWEST_BATCHES)
+    assert counts[2].sum() == pytest.approx(batches * batch_rows(rows))
+    assert counts[1].sum() == pytest.approx(counts[2].sum())
+    np.testing.assert_allclose(counts[2] / counts[2].sum(), np.bincount(rows.codes) / n)

@@ -180,3 +180,12 @@ def test_settings_are_described_by_their_values_and_the_code_of_functions():
     first, second = FunctionMeasure(lambda tpr, tnr: tpr), FunctionMeasure(lambda tpr, tnr: tnr)
     assert described(first) != described(second)
     assert described(OwnMeasure()).startswith("OwnMeasure[")
+
+
+@pytest.mark.parametrize(
+    "name", ["ratewise.training.checkpoint:Path", "ratewise.training.files:rows_in_memory", "pathlib:Path"]
+)
+def test_only_classes_of_the_library_itself_are_found(name):
+    """Not what one of its modules has imported, and no function."""
+    with pytest.raises(TypeError, match="cannot be kept in a checkpoint"):
+        Known().find(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 
 import numpy as np
@@ -422,6 +423,7 @@ def test_few_rows_are_one_matrix_with_an_entry_of_one_added():
 
 def test_a_share_is_of_the_weight_of_the_rows_own_class():
     rows = numbered_rows(30)
+    rows.signed_weights = rows.signed_weights * np.float32(1e-6)  # whatever their unit
     signs, shares = rows.signs_and_shares
     weights = rows.signed_weights
     assert (signs == np.sign(weights)).all()
@@ -511,6 +513,11 @@ def test_a_model_is_compared_with_those_of_the_folds_on_the_rows_that_they_learn
     parts = [rows.part((0, 4)), rows.part((4, 8))]
     cut_at = [LinearModel(np.array([1.0]), -cut) for cut in (1.5, 5.5, 3.5)]  # of the two folds, and their mean
     found = model_shift(parts, cut_at[2], cut_at[:2], 0.0, 2)
+    tiny = [copy.copy(part) for part in parts]
+    for part in tiny:
+        part._weights = part._weights * np.float32(1e-6)
+    same = model_shift([part.part(*part._ranges) for part in tiny], cut_at[2], cut_at[:2], 0.0, 2)
+    np.testing.assert_allclose(np.concatenate(same[:3]), np.concatenate(found[:3]), rtol=1e-5)
     # The first has learned the odd rows: it finds 5 and 7, and passes 1 but not 3. The second has learned the even
     # rows: it finds 6 but not 4, and passes 0 and 2. The mean parts the classes.
     assert found.of_training == pytest.approx((0.75, 0.75))
@@ -530,3 +537,21 @@ def test_models_that_are_equal_have_no_shift():
     assert found.variance == pytest.approx((0.0, 0.0))
     expected = rates_at(rows.scores(*model), rows.signed_weights, 0.3)
     assert found.of_training == pytest.approx(expected[:2])
+
+
+@pytest.mark.parametrize("of", [np.asarray, sparse.csr_matrix])
+def test_entries_of_standardised_rows_are_of_usual_size_one(of):
+    X, transform = rows_and_transform("sparse")
+    X = of(X.toarray())
+    assert ArrayRows(X, np.ones(3000), transform, np.random.default_rng(0)).summary.entry_square == 1.0
+    nothing = ArrayRows(of(np.zeros((4, 2))), np.ones(4), Standardizer(2, active=False), np.random.default_rng(0))
+    assert nothing.summary.entry_square == 1.0
+
+
+@pytest.mark.parametrize("of", [np.asarray, sparse.csr_matrix])
+def test_ranges_of_rows_are_those_rows_however_many_there_are(of):
+    X = np.arange(1.0, 31.0).reshape(10, 3)
+    stored = rows_module.MaterializedRows(of(X))
+    for start, stop in ((2, 5), (0, 10), (9, 10), (4, 4), (0, 3)):
+        (piece,) = stored.pieces([(start, stop)])
+        assert (piece.toarray() if sparse.issparse(piece) else piece).tolist() == X[start:stop].tolist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from ratewise.training.selection import (
     _effort,
     _folds_of_batches,
     _prevalence_and_rarer,
+    _start_with,
     _within_budget,
     batch_starts,
     natural_exponent,
@@ -77,7 +80,9 @@ def test_an_explicit_solver_is_the_start_and_made_the_model():
         (60_000, 5, 0.001, (4, 1, 2, True)),
         (50_000, 5, 0.1, (1, 1, 3, True)),  # points in plenty: all rows train and choose
         (70_000, 5, 0.1, (1, 1, 1, False)),
-        (90_000, 5, 0.005, (1, 1, 2, True)),  # only just in plenty
+        (90_000, 5, 0.005, (1, 1, 2, True)),  # only just in plenty: 450 positives, where 300 are asked for
+        (90_000, 5, 599 / 90_000, (1, 1, 2, True)),
+        (90_000, 5, 600 / 90_000, (1, 1, 1, False)),
         (100_000, 5, 0.001, (3, 1, 1, False)),  # many rows, few positives: three folds
         (100_001, 5, 0.001, (2, 1, 1, False)),
         (12, 2, 0.25, (3, 3, 7, True)),  # no more folds than points of a class
@@ -277,6 +282,8 @@ def test_weights_tell_the_prevalence_and_rows_or_points_how_sure_it_is():
     assert _prevalence_and_rarer(scores) == (0.25, 2.0)
     assert _prevalence_and_rarer(scores._replace(points=(30.0, 9.0))) == (0.25, 9.0)
     assert _prevalence_and_rarer(Scores(np.zeros(3), np.array([1.0, 1.0, -2.0]))) == (0.5, 1.0)
+    for sign in (1.0, -1.0):  # a row without weight is of no class
+        assert _prevalence_and_rarer(Scores(np.zeros(4), sign * np.array([2.0, -1.0, -1.0, 0.0]))) == (0.5, 1.0)
 
 
 def test_a_stage_divided_by_a_spread_ranks_as_before():
@@ -326,6 +333,7 @@ def test_folds_of_few_rows_learned_at_once_are_drawn_twice_where_points_are_scar
         (40_000, 209, False, True),  # 33.4 MB
         (40_000, 210, False, False),
         (40_001, 5, False, False),
+        (32_768, 256, False, True),  # 32 MB to the byte
         (40_000, 104, True, True),  # an entry of a sparse row takes twice the room
         (40_000, 105, True, False),
     ],
@@ -371,3 +379,15 @@ def test_the_tolerance_is_half_a_standard_error_on_the_rarer_class_and_all_candi
     best = FBeta().value(0.8, 1.0, 0.5)
     assert selected.tolerance == pytest.approx(0.5 * np.sqrt(best * (1 - best) / 100))
     assert [one.value for one in selected.found] == pytest.approx([FBeta().value(r, 1.0, 0.5) for r in (0.5, 0.8)])
+
+
+def test_folds_that_were_drawn_twice_are_twice_as_many():
+    plan = SelectionPlan(3, 2, 1, False)
+    assert plan.repeats_of(SimpleNamespace(n_folds=6)) == 2
+    assert plan.repeats_of(SimpleNamespace(n_folds=3)) == 1
+    assert plan.models == 6
+
+
+@pytest.mark.parametrize(("exponent", "passes"), [(0.0, 2), (0.5, 2), (0.51, 1), (0.8, 1), (1.0, 1)])
+def test_class_weights_beyond_the_middle_halve_the_passes(exponent, passes):
+    assert _start_with(exponent, 10**6, whitened=True).passes == passes

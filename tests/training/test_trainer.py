@@ -11,7 +11,7 @@ from scipy import sparse
 from ratewise.measures import FBeta, GMean, TPRAtTNR
 from ratewise.solvers import LinearModel, Sharpen, Spade, Stamp, Task, WeightedLogistic
 from ratewise.solvers.base import History, Scores
-from ratewise.solvers.certify import ModelShift
+from ratewise.solvers.certify import ModelShift, rates_interval
 from ratewise.training import ArraySource, FitConfig, Statistics, Trainer, config
 from ratewise.training.online import OnlineFit
 from ratewise.training.selection import SelectionPlan
@@ -230,6 +230,8 @@ def test_runs_of_all_folds_and_starts_are_told_apart_in_the_history():
     X, signed = problem(600)
     _, history = fitted(X, signed, sharpen=Sharpen(passes=1), start=Stamp(passes=1), validation_fraction=0.25)
     assert sorted(set(history.table()["run"].tolist())) == list(range(4 * 3))  # four folds, drawn three times
+    _, history = fitted(X, signed, sharpen=Sharpen(passes=1), passes=2)
+    assert sorted(set(history.table()["run"].tolist())) == list(range(5 * 3 * 7))  # and seven starts
 
 
 @pytest.mark.parametrize(("columns", "stages"), [(3, 6), (129, 5)])
@@ -285,3 +287,20 @@ def test_rows_come_to_the_online_fit_in_the_form_of_the_first():
         for _ in range(2):
             again.learn(of(X), signed)
         np.testing.assert_allclose(fit.model().weights, again.model().weights)
+
+
+def test_a_plain_fit_has_the_model_of_its_run_and_the_interval_of_so_many_parameters():
+    X, signed = problem(600)
+    runs = []
+
+    class Noting(Stamp):
+        def start(self, task):
+            runs.append(super().start(task))
+            return runs[-1]
+
+    found, _ = fitted(X, signed, solver=Noting(passes=1), tune=False, standardize=False)
+    (run,) = runs
+    assert found.intercept[0] == run.model().intercept  # cut at 0
+    np.testing.assert_array_equal(found.coef[0], run.model().weights)
+    points = float((signed > 0).sum()), float((signed < 0).sum())
+    assert found.interval == rates_interval(found.rates, FBeta(), points, fitted=4)
