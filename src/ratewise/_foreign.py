@@ -20,7 +20,16 @@ _SAMPLED_ROWS, _FEWEST_ROWS, _FAR, _FLOAT32_WHOLE = 256, 8, 30.0, 2.0**24
 
 
 class FarColumnWarning(UserWarning):
-    """A column of sparse rows lies so far from 0 that what it tells is lost."""
+    """A column of sparse rows lies so far from 0 that what it tells is lost.
+
+    Sparse rows are not centred, since zeros would be none then. Subtract a usual value from the column first.
+
+    Examples
+    --------
+    >>> import ratewise
+    >>> issubclass(ratewise.FarColumnWarning, UserWarning)
+    True
+    """
 
 
 def plain_matrix(X: Any, what: str = "X") -> Any:
