@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ratewise import MeasureClassifier, open_stream
-from ratewise._foreign import is_text, trusted_csr
+from ratewise._foreign import FarColumnWarning, is_text, trusted_csr, warn_of_far_columns
 from ratewise.distributed.inputs import ArrayShard
 from ratewise.streams import DataError
 
@@ -162,3 +162,27 @@ def test_texts_are_made_of_characters(byte_order):
     damaged = texts.copy()
     damaged.view(f"{byte_order}u4")[2] = 0x110000
     assert not is_text(damaged)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e9, 1e12])
+def test_a_column_of_sparse_rows_that_lies_far_from_0_is_said_to_tell_little(offset):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[:, 1] += offset
+    with pytest.warns(FarColumnWarning, match=r"Column 1 of the sparse rows: all values are near"):
+        MeasureClassifier(sharpen=False, random_state=0).fit(sparse.csr_matrix(X), Y)
+    with pytest.warns(FarColumnWarning):
+        MeasureClassifier(sharpen=False, random_state=0).fit_stream(open_stream([(sparse.csr_matrix(X), Y)]))
+
+
+def test_columns_of_ones_and_numbers_of_rows_are_no_reason_to_warn():
+    X = np.column_stack([np.ones(300), np.arange(300.0) + 1.0, np.full(300, 1e9), np.arange(300.0) % 2])
+    warn_of_far_columns(sparse.csr_matrix(X))  # a warning would be an error
+
+
+def test_ready_sparse_rows_are_predicted_as_all_others_are():
+    fitted = MeasureClassifier(sharpen=False, random_state=0).fit(rows(), Y)
+    for X in (rows(), rows().astype(np.float32), rows().tocsc(), rows().astype(np.float64).tocoo()):
+        np.testing.assert_array_equal(fitted.predict(X), fitted.predict(rows().toarray()))
+    for X, words in ((rows()[:0], "0 sample"), (sparse.csr_matrix(np.ones((2, 9))), "9 features")):
+        with pytest.raises(ValueError, match=words):
+            fitted.predict(X)

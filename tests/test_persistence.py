@@ -25,9 +25,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from ratewise import MeasureClassifier, MeasureMaximizer, __version__, load_model, save_model
-from ratewise.measures import FBeta, Measure, PseudoLinear, Rates
+from ratewise.measures import FBeta, Measure, PseudoLinear, Rates, RatesInterval
 from ratewise.rewards import Logistic
 from ratewise.solvers import Sharpen, Stamp
+from ratewise.streams import Survey
 from ratewise.streams.encode import Encoder
 
 # Files written by version 0.1.0 before its classes moved, and what the models in them are.
@@ -306,6 +307,11 @@ def changed(encoder, **attributes):
         {"coef_": np.full((1, 3), np.nan)},
         {"intercept_": "0"},
         {"classes_": np.array([0, 1, 2])},
+        {"classes_": np.array([1, 1])},
+        {"rates_": Rates(0.5, 2.0, 0.1)},
+        {"rates_interval_": 5},
+        {"rates_interval_": RatesInterval((0.1, 0.2), (0.1, None), (0.1, 0.2), 0.95)},
+        {"survey_": Survey(None, {0: 1, 1: 2}, {}, False, {})},
         {"measure_": "f1"},
         {"measure": FBeta(1.0)},
         {"stages_": 3},
@@ -320,6 +326,10 @@ def changed(encoder, **attributes):
         {"encoder_": Encoder(["a", "b"], {"b": "category"})},
         {"encoder_": changed(Encoder(3), means=np.ones(2))},
         {"encoder_": changed(Encoder(3), kinds=["number"])},
+        {"encoder_": changed(Encoder(3), means=np.full(3, np.nan))},
+        {"encoder_": changed(Encoder(["a", "b", "c"]), kinds={"a": 7})},
+        {"encoder_": changed(Encoder(["a", "b", "c"]), centres={"a": "1"})},
+        {"encoder_": changed(Encoder(["a", "b", "c"]), sparse_input=True)},
         {"encoder_": changed(Encoder(["a", "b", "c"]), _names=["a", "b"])},
         {"encoder_": changed(Encoder(["a", "b"], {"b": "category"}), vocabularies={"b": "xy"})},
         {"encoder_": changed(Encoder(["a", "b"], {"b": "category"}), buckets={"b": 2.0})},

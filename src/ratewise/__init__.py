@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._foreign import FarColumnWarning
     from .estimators import MeasureClassifier, MeasureMaximizer
     from .measures import ConstraintWarning
     from .onnx import export_onnx
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 # Imported when first asked for: scikit-learn and numba take a second or two, and `ratewise --help` must not wait.
 _HOMES = {
     "ConstraintWarning": ".measures",
+    "FarColumnWarning": "._foreign",
     "MeasureClassifier": ".estimators",
     "MeasureMaximizer": ".estimators",
     "Report": ".reports",
@@ -47,6 +49,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "ConstraintWarning",
+    "FarColumnWarning",
     "MeasureClassifier",
     "MeasureMaximizer",
     "Report",

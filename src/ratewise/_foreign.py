@@ -7,6 +7,7 @@ every index of a sparse matrix lies inside of its shape, every offset of an Arro
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,21 @@ from scipy import sparse
 
 LARGEST_UNPACKED = 1 << 30
 """How many bytes may be unpacked at once, whatever the file says."""
+
+_SAMPLED_ROWS, _FEWEST_ROWS, _FAR, _FLOAT32_WHOLE = 256, 8, 30.0, 2.0**24
+
+
+class FarColumnWarning(UserWarning):
+    """A column of sparse rows lies so far from 0 that what it tells is lost.
+
+    Sparse rows are not centred, since zeros would be none then. Subtract a usual value from the column first.
+
+    Examples
+    --------
+    >>> import ratewise
+    >>> issubclass(ratewise.FarColumnWarning, UserWarning)
+    True
+    """
 
 
 def plain_matrix(X: Any, what: str = "X") -> Any:
@@ -59,6 +75,32 @@ def canonical_csr(X: Any) -> Any:
     X = X.astype(np.float64) if X.dtype.kind != "f" else X.copy()
     X.sum_duplicates()
     return X
+
+
+def warn_of_far_columns(X: Any) -> None:
+    """Warn of columns of CSR rows to learn from that have a value in every row, far from 0, as a sample tells.
+
+    Sparse rows are not centred. Such a column is a second intercept to a solver, and what differs between rows
+    drowns in it.
+    """
+    if not sparse.issparse(X):
+        return
+    sample = X[:: -(-X.shape[0] // _SAMPLED_ROWS) or 1]
+    if sample.shape[0] < _FEWEST_ROWS:
+        return
+    full = np.flatnonzero(np.bincount(sample.indices) == sample.shape[0])
+    values = sample[:, full].toarray().astype(np.float64)
+    sizes, differ = np.abs(values.mean(axis=0)), np.ptp(values, axis=0) > 0.0
+    differ |= (sizes >= _FLOAT32_WHOLE) & (X.dtype == np.float32)  # such values may be equal by rounding alone
+    far = np.flatnonzero((sizes > _FAR * values.std(axis=0)) & differ)
+    if far.size:
+        near, more = values[0, far[0]], f" and {far.size - 1:,} more" if far.size > 1 else ""
+        warnings.warn(
+            f"Column {full[far[0]]} of the sparse rows{more}: all values are near {near:g}. Sparse rows are not "
+            "centred, so that what differs between rows is lost: subtract that number first, or give dense rows.",
+            FarColumnWarning,
+            stacklevel=2,
+        )
 
 
 def _checked_sparse(X: Any, what: str) -> Any:

@@ -24,6 +24,7 @@ from . import __version__, measures
 from ._atomic import write_bytes
 from .estimators import MeasureClassifier, MeasureMaximizer, _ensemble
 from .measures import FunctionMeasure, Measure, Rates, RatesInterval, get_measure
+from .streams.columns import BOOLEAN, CATEGORY, DATE
 from .streams.encode import Encoder
 
 FORMAT = "ratewise model"
@@ -314,9 +315,13 @@ def _require_sound(classifier: MeasureClassifier, name: str) -> None:
     n_features = classifier.n_features_in_
     classes = classifier.classes_
     n_classes = classes.size if isinstance(classes, np.ndarray) and classes.ndim == 1 else 0
+    distinct = n_classes >= 2 and np.unique(classes).size == n_classes
     two = n_classes == 2 and not classifier.multilabel_
     n_models = 1 if two else n_classes
-    several = isinstance(classifier.rates_, list) and len(classifier.rates_) == n_models
+    rates, intervals = (
+        [classifier.rates_] if two else classifier.rates_,
+        getattr(classifier, "rates_interval_", None),
+    )
     names, spread, encoder = (
         getattr(classifier, attribute, None) for attribute in ("feature_names_in_", "feature_spread_", "encoder_")
     )
@@ -326,12 +331,14 @@ def _require_sound(classifier: MeasureClassifier, name: str) -> None:
     sound = (
         isinstance(get_measure(classifier.measure), Measure)
         and isinstance(classifier.measure_, Measure)
-        and n_classes >= 2
+        and distinct
         and _is_array(classifier.coef_, (n_models, width))
         and _is_array(classifier.intercept_, (n_models,))
-        and (isinstance(classifier.rates_, Rates) if two else several)
+        and (isinstance(rates, list) and len(rates) == n_models and all(map(_are_rates, rates)))
         and (names is None or names.shape == (n_features,))
         and _is_calibration(getattr(classifier, "calibration_", np.zeros((n_models, 2))), n_models)
+        and (intervals is None or all(map(_is_interval, [intervals] if two else intervals)))
+        and _is_survey(getattr(classifier, "survey_", None))
         and dataclasses.is_dataclass(classifier.solver_)
         and _is_text(classifier.stages_)
         and _is_table(classifier.history_)
@@ -347,6 +354,24 @@ def _require_sound(classifier: MeasureClassifier, name: str) -> None:
 def _is_array(value: Any, shape: tuple[int, ...]) -> bool:
     right = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape
     return right and bool(np.isfinite(value).all())
+
+
+def _are_rates(value: Any) -> bool:
+    return isinstance(value, Rates) and all(isinstance(one, float) and -1e-9 <= one <= 1.0 + 1e-9 for one in value)
+
+
+def _is_interval(value: Any) -> bool:
+    found: list[Any] = list(value) if isinstance(value, RatesInterval) else [None]
+    numbers = [found.pop(), *(end for pair in found if isinstance(pair, tuple) and len(pair) == 2 for end in pair)]
+    return len(numbers) == 1 + 2 * len(found) and all(isinstance(number, float) for number in numbers)
+
+
+def _is_survey(value: Any) -> bool:
+    if value is None:
+        return True
+    counts = (value.label_counts, value.missing, value.hashed, value.categories)
+    numbers = [value.rows, *(number for one in counts if isinstance(one, dict) for number in one.values())]
+    return all(isinstance(one, dict) for one in counts) and all(isinstance(one, int) for one in numbers)
 
 
 def _is_calibration(value: Any, n_models: int) -> bool:
@@ -375,9 +400,11 @@ def _is_sound_encoder(encoder: Any, n_features: int) -> bool:
     listed = [encoder._names, encoder.missing_levels, *encoder.vocabularies.values()]
     return (
         typed
-        and isinstance(encoder.means, np.ndarray)
-        and encoder.means.shape in ((0,), (encoder.n_columns,))
+        and (_is_array(encoder.means, (encoder.n_columns,)) or _is_array(encoder.means, (0,)))
+        and {*encoder.kinds.values()} <= {BOOLEAN, CATEGORY, DATE}
+        and all(isinstance(number, float) for number in encoder.centres.values())
         and encoder.n_features == n_features
+        and not (encoder.named and encoder.sparse_input)
         and (not encoder.named or len(names) == encoder.n_columns)
         and all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in listed)
         and all(isinstance(number, int) and number > 0 for number in encoder.buckets.values())

@@ -157,6 +157,29 @@ def test_an_early_ctrl_c_is_no_traceback():
     assert (ended.returncode, ended.stderr) == (130, "Stopped.\n")
 
 
+CALLED_BACK = """
+import ctypes, os, signal, sys, time
+from ratewise import cli
+from ratewise.cli import app
+@ctypes.CFUNCTYPE(None)
+def called_back():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.1)
+def command(**settings):
+    called_back()
+    time.sleep(20)
+app.app = command
+cli.main()
+"""
+
+
+def test_a_ctrl_c_while_c_calls_python_is_not_lost():
+    began = time.monotonic()
+    ended = subprocess.run([sys.executable, "-c", CALLED_BACK], capture_output=True, env=ENVIRONMENT, timeout=60)
+    assert (ended.returncode, ended.stderr) == (130, b"Stopped.\n")
+    assert time.monotonic() - began < 15
+
+
 def test_a_checkpoint_of_changed_rows_is_said_to_be_left_out(run, mine, monkeypatch):
     def interrupted(report):
         if report["stage"].startswith("learning"):
@@ -198,14 +221,14 @@ def test_warnings_of_numpy_are_not_for_users_but_ours_are(run, mine, monkeypatch
 def test_names_of_columns_and_classes_cannot_steer_a_terminal(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["\x1b[2J", "\x9b31m"])
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["\x1b[2J", "\x9b31m\u202e"])
     model = MeasureClassifier(sharpen=False, random_state=0)
     model.fit(frame, np.where(frame.iloc[:, 0] > 0, "\x1b]0;title\x07", "no"))
     save_model(model, "m.skops")
     for more in ([], ["--json"]):
         result = run("inspect", "m.skops", *more)
         assert result.exit_code == 0, result.output
-        assert not set("\x1b\x07\x9b") & set(result.stdout)
+        assert not set("\x1b\x07\x9b\u202e") & set(result.stdout)
     assert printable("\x1b[31m ü\n") == "\\x1b[31m ü\n"
 
 

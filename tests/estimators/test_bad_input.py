@@ -388,6 +388,36 @@ def test_equal_rows_give_a_finite_model_with_the_rates_of_one_answer_for_all(mea
     assert (classifier.rates_.tpr, classifier.rates_.tnr) in ((0.0, 1.0), (1.0, 0.0))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("measure", ["f1", "recall-at-precision-0.9"])
+@pytest.mark.filterwarnings("ignore::ratewise.ConstraintWarning")
+def test_of_equal_rows_all_get_the_better_of_the_two_answers(measure, form):
+    for number in (30, 90, 150):
+        y = np.arange(number) % 3 == 0
+        fitted = MeasureClassifier(measure, random_state=0).fit(form(np.ones((number, 2))), y)
+        value = fitted.measure_.value
+        best = max(value(1.0, 0.0, 1 / 3), value(0.0, 1.0, 1 / 3))
+        assert value(*fitted.rates_) == pytest.approx(best) == fitted.score(form(np.ones((number, 2))), y)
+
+
+@pytest.mark.parametrize("number", [2, 3, 60])
+def test_one_row_of_a_class_is_enough_to_fit(number):
+    X = rows()[0][:number]
+    for y in (np.arange(number) == 0, np.arange(number) != 0):
+        fitted = MeasureClassifier("gmean", random_state=0).fit(X, y)
+        assert fitted.rates_.tpr + fitted.rates_.tnr > 1.0
+
+
+@pytest.mark.parametrize("weight", [np.nan, -1.0, np.inf, np.ma.masked])
+def test_score_refuses_weights_that_fit_refuses(weight):
+    X, y = rows()
+    weights = np.ma.ones(60) if weight is np.ma.masked else np.ones(60)
+    weights[3] = weight
+    for use in (fitted().score, fitted().fit):
+        with pytest.raises(ValueError, match="sample_weight"):
+            use(X, y, sample_weight=weights)
+
+
 def test_columns_that_float32_cannot_tell_apart_end_in_a_sentence_where_they_are_not_centred():
     X, y = np.random.default_rng(0).normal(size=(300, 3)), np.arange(300) % 3 == 0
     with pytest.raises(ValueError, match=r"No model could be learned.*standardize=True does"):

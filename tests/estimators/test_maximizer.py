@@ -455,3 +455,25 @@ def test_a_refused_fit_leaves_the_model_as_it_was(small):
     with pytest.raises(ValueError, match="NaN"):
         maximizer.fit(np.full_like(X, np.nan), y)
     np.testing.assert_array_equal(maximizer.decision_function(X), before)
+
+
+HOSTILE = {
+    "NaN or infinity": {"decision_function": lambda self, X: np.where(X[:, 0] > 0, np.nan, 1.0)},
+    "which are no probabilities": {"predict_proba": lambda self, X: 9.0 * X[:, :2]},
+    r"float64 of shape \(\d+, 3\)": {"predict_proba": lambda self, X: np.full((len(X), 3), 0.3)},
+    r"float64 of shape \(\d+, 2\) for": {"decision_function": lambda self, X: X[:, :2]},
+    r"object of shape \(\)": {"predict_proba": lambda self, X: None},
+    "complex128": {"decision_function": lambda self, X: X[:, 0] * 1j},
+    r"its classes_ are \['a', 'b'\], without": {"decision_function": lambda self, X: X[:, 0]},
+}
+
+
+@pytest.mark.parametrize("words", HOSTILE)
+def test_scores_that_are_none_are_refused_by_the_name_of_the_estimator(small, words):
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.array(["a", "b"]) if "classes_" in words else np.unique(y)
+        return self
+
+    hostile = type("Hostile", (ClassifierMixin, BaseEstimator), {"fit": fit, **HOSTILE[words]})
+    with pytest.raises(ValueError, match=f"Hostile gives no scores to choose a threshold by: .*{words}"):
+        MeasureMaximizer(hostile(), "f1").fit(*small)

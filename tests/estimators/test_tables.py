@@ -198,6 +198,13 @@ def test_columns_with_one_name_and_columns_of_many_types_are_refused():
         classifier().fit(twice, y)
     with pytest.raises(DataError, match="different types"):
         classifier().fit(pd.DataFrame({"a": [1, "b", 2.5, None] * 10}), [0, 1] * 20)
+    for column in (np.ones(40) * 1j, [10**30] * 40, pd.arrays.SparseArray(np.eye(40)[0])):
+        with pytest.raises(DataError, match="or of one that is neither number, text nor time"):
+            classifier().fit(pd.DataFrame({"a": column}), [0, 1] * 20)
+    with pytest.raises(TypeError, match="X: a Series is one column"):
+        classifier().fit(table["amount"], y)
+    with pytest.raises(DataError, match="X: there are no rows"):
+        classifier().fit(table[:0], y[:0])
     polars = pytest.importorskip("polars")
     with pytest.raises(TypeError, match="LazyFrame is no table of rows yet; call collect"):
         classifier().fit(polars.from_pandas(table).lazy(), y)

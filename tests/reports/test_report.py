@@ -75,6 +75,17 @@ def test_a_model_and_itself_do_not_differ(models, rows):
     assert "do not tell which of the two is better" in page
 
 
+def test_a_name_cannot_end_or_hide_the_script_that_holds_it(rows, models):
+    X, _, y = rows
+    page = ratewise.report({"<!--<script></script>": models["ratewise"]}, X, y).html()
+    assert (
+        page.count("<script")
+        == page.count("</script>")
+        == ratewise.report(models["ratewise"], X, y).html().count("<script")
+    )
+    assert "<!--<script" not in page
+
+
 def test_the_file_asks_for_nothing_from_elsewhere(two):
     page = two.html().replace("http://www.w3.org/2000/svg", "")
     assert "http" not in page.replace('http-equiv="Content-Security-Policy"', "")

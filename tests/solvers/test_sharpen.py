@@ -262,14 +262,14 @@ def test_the_sigmoid_is_as_wide_as_the_softness_allows(measure, softness):
     evaluated, evaluation = evaluated_at_its_best(scores, measure), Evaluation(measure, 0.3, softness)
     best, allowed = evaluated.best, softness * (40.0 if measure.constraints(0.3) else 1.0)
     least = best.value - allowed * abs(best.value - measure.scale(0.3)[0])
-    # Two deviations, and then narrower by a factor of 1.4 at a time.
-    widths = [2.0 * scores.values.std() / 1.4**k for k in range(25)]
+    # Two deviations, then narrower by a factor of 1.4 at a time, to a twentieth of one.
+    widths = [2.0 * scores.values.std() / 1.4**k for k in range(12)]
     good = [
         w
-        for w in widths[:24]
+        for w in widths[:11]
         if measure.value(*soft_rates(scores, best.threshold, w), best.rates.prevalence) >= least
     ]
-    assert evaluation.sigmoid_width(evaluated) == pytest.approx(good[0] if good else widths[24], rel=1e-9)
+    assert evaluation.sigmoid_width(evaluated) == pytest.approx(good[0] if good else widths[11], rel=1e-9)
 
 
 def test_the_sigmoid_of_a_histogram_is_as_wide_as_that_of_its_rows():

@@ -340,3 +340,12 @@ def test_labels_that_floats_cannot_tell_apart_are_refused():
         DataError, match=r"labels as large as 9007199254740992 cannot be told apart.*make them text"
     ):
         open_stream([(X, np.array([2.0**53, 1.0] * 2))]).survey()
+
+
+def test_texts_of_decimal_numbers_are_refused_unless_they_recur_as_codes_do():
+    numbers = [f"{i / 7:.3f}" for i in range(100)]
+    with pytest.raises(DataError, match=r"column 'a': it holds numbers written as texts, such as '0\.000'"):
+        open_stream([{"a": np.array(numbers), "y": np.arange(100) % 2}], target="y").survey()
+    codes = np.array([f"{250 + i % 30}.{i % 2}" for i in range(300)])
+    survey = open_stream([{"a": codes, "y": np.arange(300) % 2}], target="y").survey()
+    assert survey.categories == {"a": 30}

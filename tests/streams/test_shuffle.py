@@ -9,23 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ratewise.streams.errors import Place
-from ratewise.streams.formats import Rows
+from ratewise.streams.formats import Reader, Rows
 from ratewise.streams.shuffle import Lane, Mixer, lanes_at_once, piece_order, take_size
 
 quick = settings(deadline=None, max_examples=80)
 piece_sizes = st.lists(st.integers(0, 30), min_size=1, max_size=8)
 
 
-class NumberedReader:
+class NumberedReader(Reader):
     """Pieces of numbered rows, read in batches of uneven size; counts what is read."""
 
-    repeatable = True
-    name = "numbers"
-    lane_bytes = 0
-
     def __init__(self, sizes, known):
+        super().__init__("numbers", [size if known else None for size in sizes])
         self._starts = np.cumsum([0, *sizes])
-        self.sizes = [size if known else None for size in sizes]
         self.opened = []
 
     def read(self, piece, batch_rows):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
-from ratewise.streams import formats, open_stream
+from ratewise.streams import DataError, formats, open_stream
 from ratewise.streams.formats import numpy_files
 
 
@@ -194,3 +196,31 @@ def test_a_small_window_holds_no_memory_of_a_large_one(any_format):
         while held.base is not None:
             held = held.base
         assert held.shape[0] < 100
+
+
+@pytest.mark.parametrize("change", ["touched", "shortened"])
+def test_a_file_that_changes_after_the_survey_is_refused(tmp_path, change):
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y\n" + "1.5,0\n2.5,1\n" * 50)
+    stream = open_stream(path, target="y")
+    stream.survey()
+    if change == "touched":
+        os.utime(path, ns=(1, 1))
+    else:
+        path.write_text("x,y\n1.5,0\n")
+    with pytest.raises(DataError, match=r"rows.csv: the file has changed while it was read"):
+        list(stream.windows())
+
+
+@pytest.mark.parametrize("name", ["rows.npy", "rows.feather"])
+def test_a_mapped_file_that_is_shortened_ends_in_a_sentence_and_no_signal(tmp_path, name):
+    path = tmp_path / name
+    X = np.arange(300_000.0).reshape(-1, 3)
+    if name.endswith("npy"):
+        np.save(path, X)
+    else:
+        pd.DataFrame(X, columns=["a", "b", "c"]).to_feather(path, compression="uncompressed", chunksize=1000)
+    stream = open_stream(path)
+    os.truncate(path, 1000)
+    with pytest.raises(DataError, match=f"{name}: the file was shortened while it was read"):
+        list(stream.windows())

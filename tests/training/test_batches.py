@@ -11,10 +11,11 @@ import pytest
 from scipy import sparse
 from scipy.stats import ttest_ind
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
 
 from ratewise import MeasureClassifier
-from ratewise.measures import FBeta, GMean
-from ratewise.solvers import LinearModel, Task
+from ratewise.measures import FBeta, GMean, MinRate
+from ratewise.solvers import LinearModel, Task, best_threshold
 from ratewise.solvers.batch import BatchRun
 from ratewise.solvers.centroids import ShrunkenCentroids
 from ratewise.solvers.logistic import PenalizedLogistic
@@ -200,6 +201,43 @@ def test_a_threshold_keeps_common_rows_on_the_side_where_folds_put_them():
     # On the threshold itself a row is not called: just beyond it, if the folds' models call it not.
     assert 1.0 < _beside_common_rows(1.0, folds[1], folds, row) < 1.01
     assert _beside_common_rows(0.9, LinearModel(np.array([1.0]), -0.1), folds, row) < 0.9
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])
+def test_copies_of_a_common_row_have_one_score_in_all_folds(as_rows):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 3)).astype(np.float32)
+    X[:200], X[200:300] = 0.5, -0.5
+    source = ArraySource(as_rows(X), np.where(np.arange(600) % 3 == 0, 1.0, -1.0), rng)
+    rows = source.transformed(source.transform(standardize=True, whiten=False), 5, 2)
+    models = [LinearModel(rng.standard_normal(3), float(rng.standard_normal())) for _ in range(10)]
+    values = rows.validation_scores(models).values
+    for draw in np.split(values, 2):  # folds were drawn twice
+        values, counts = np.unique(draw, return_counts=True)
+        assert sorted(counts[counts > 1]) == [100, 200]
+
+
+# Aboard the Titanic: class (0 the crew), child, male; how many survived, how many died.
+ABOARD = [
+    *[(1, 0, 0, 140, 4), (1, 0, 1, 57, 118), (1, 1, 0, 1, 0), (1, 1, 1, 5, 0), (2, 0, 0, 80, 13)],
+    *[(2, 0, 1, 14, 154), (2, 1, 0, 13, 0), (2, 1, 1, 11, 0), (3, 0, 0, 76, 89), (3, 0, 1, 75, 387)],
+    *[(3, 1, 0, 14, 17), (3, 1, 1, 13, 35), (0, 0, 0, 20, 3), (0, 0, 1, 192, 670)],
+]
+
+
+@pytest.mark.parametrize("seed", [0, 3, 6])
+def test_a_table_of_few_different_rows_is_cut_between_them(seed):
+    """A cut that parts the copies of a row, by fold, promises rates between those that a model can have."""
+    people = np.array(ABOARD)
+    X = np.repeat(people[:, :3], people[:, 3:].sum(axis=1), axis=0)
+    y = np.concatenate([np.arange(survived + died) < survived for *_, survived, died in ABOARD])
+    some, _ = train_test_split(np.arange(y.size), test_size=0.3, stratify=y, random_state=seed)
+    X, y = X[some], y[some]
+    fitted = MeasureClassifier("min", random_state=seed).fit(X, y)
+    plain = LogisticRegression().fit(X, y)
+    best = best_threshold(plain.decision_function(X), np.where(y, 1.0, -1.0), MinRate()).value
+    assert fitted.score(X, y) > best - 0.01
+    assert MinRate().value(*fitted.rates_) == pytest.approx(fitted.score(X, y), abs=0.02)
 
 
 def test_the_rates_of_wide_rows_are_those_of_new_rows():

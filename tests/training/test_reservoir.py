@@ -120,3 +120,12 @@ def test_the_same_seed_keeps_the_same_rows():
     first, second, other = (sampled(filled(8, sizes, seed=seed)[0])[0].tolist() for seed in (3, 3, 4))
     assert first == second
     assert first != other
+
+
+def test_wide_rows_are_sampled_less_and_never_fewer_than_a_thousand():
+    rng = np.random.default_rng(0)
+    assert Reservoir.for_rows(np.zeros((10, 4), np.float32), rng).capacity == (1 << 24) // 16
+    assert Reservoir.for_rows(np.zeros((10, 4), np.float32), rng, most=500).capacity == 1_000
+    assert Reservoir.for_rows(np.zeros((10, 4)), rng, most=9_000).capacity == 9_000
+    assert Reservoir.for_rows(np.zeros((2, 100_000)), rng).capacity == 1_000
+    assert Reservoir.for_rows(sparse.eye(8, 100_000, format="csr"), rng).capacity == (1 << 24) // 8

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import io
 import os
 import signal
 import sys
+import threading
+from functools import partial
 from typing import Any, NoReturn
 
 INTERRUPTED = 130
@@ -17,6 +20,7 @@ def main() -> None:
     """Run the command line, for `ratewise` and `python -m ratewise`."""
     try:
         signal.signal(signal.SIGINT, _interrupt_once)
+        sys.unraisablehook = _interrupt_again
         _replace_closed_streams()
         try:
             import click  # noqa: F401
@@ -35,6 +39,17 @@ def main() -> None:
 def _interrupt_once(number: int, frame: Any) -> NoReturn:
     ignore_interrupts()
     raise KeyboardInterrupt
+
+
+def _interrupt_again(lost: Any) -> None:
+    """Repeat a Ctrl-C that came while a library called back from C, where Python can only print and drop it."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+        return
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupt_once)
+    repeat = partial(os.kill, os.getpid(), signal.SIGINT) if os.name == "posix" else _thread.interrupt_main
+    threading.Timer(0.05, repeat).start()  # by then the call has returned
 
 
 def ignore_interrupts() -> None:

@@ -15,7 +15,9 @@ import click
 _EXTRAS = {"rich": "cli", "pyarrow": "files", "skops": "persistence", "onnx": "onnx", "skl2onnx": "onnx"}
 
 # What Python calls features= is --features here.
-_OPTION = re.compile(r"\b(features|target|format|weight)=(?:'?(\w+)'?)?(?=[\s.,:;)]|$)")
+_OPTION = re.compile(r"\b(features|target|format|weight|pos_label)=(?:'?(\w+)'?)?(?=[\s.,:;)]|$)")
+
+_NAMES = {"pos_label": "--positive"}
 
 
 def sentence(error: Exception) -> str:
@@ -28,7 +30,9 @@ def sentence(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS and "pip install" not in str(error):
         return f'This needs {error.name}: pip install "ratewise[{_EXTRAS[error.name]}]"'
     if isinstance(error, (ValueError, ImportError)):
-        return _OPTION.sub(lambda found: " ".join(["--" + found[1], *filter(None, [found[2]])]), str(error))
+        return _OPTION.sub(
+            lambda found: " ".join([_NAMES.get(found[1], "--" + found[1]), *filter(None, [found[2]])]), str(error)
+        )
     return (
         f"Something went wrong inside ratewise ({type(error).__name__}: {error}). This is a defect of ours; "
         "RATEWISE_DEBUG=1 shows where it happened."
@@ -49,7 +53,9 @@ def printable(text: str) -> str:
 def print_json(content: dict[str, Any]) -> None:
     """Print one JSON object on stdout; what JSON has no word for, such as NaN, becomes null or text."""
     text = json.dumps(_plain(content), indent=2, ensure_ascii=False)
-    click.echo(re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text))  # they too steer terminals
+    click.echo(
+        re.sub(r"[^\n -~]", lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.utils.validation import _num_samples
 
 from ..measures import Measure
 from ..solvers.threshold import BestThreshold, best_threshold, half_standard_error, rates_at, smoothed_threshold
@@ -87,12 +88,23 @@ def response_of(model: Any, response_method: str) -> str:
 
 
 def positive_scores(model: Any, X: Any, response: str, positive: Any) -> NDArray[np.float64]:
-    """Return the model's scores for the positive class."""
-    if response == "predict_proba":
-        column = int(np.flatnonzero(model.classes_ == positive)[0])
-        return np.asarray(model.predict_proba(X), dtype=np.float64)[:, column]
-    scores = np.asarray(model.decision_function(X), dtype=np.float64).reshape(-1)
-    return scores if model.classes_[1] == positive else -scores
+    """Return the model's scores for the positive class, a finite number per row; it may be anybody's."""
+    found, rows = np.asarray(getattr(model, response)(X)), _num_samples(X)
+    classes = np.asarray(getattr(model, "classes_", ()))
+    column, is_table = np.flatnonzero(classes == positive), response == "predict_proba"
+    shapes = [(rows, classes.size)] if is_table else [(rows,), (rows, 1)]
+    if column.size != 1:
+        problem = f"its classes_ are {classes.tolist()}, without {positive}"
+    elif found.dtype.kind not in "biuf" or found.shape not in shapes:
+        problem = f"its {response} gives {found.dtype} of shape {found.shape} for {rows:,} rows"
+    elif not np.isfinite(found).all():
+        problem = f"its {response} gives NaN or infinity"
+    elif is_table and rows and not -0.01 < found.min() <= found.max() < 1.01:
+        problem = f"its {response} gives {found.min():g} to {found.max():g}, which are no probabilities"
+    else:
+        scores = (found[:, column[0]] if is_table else found.reshape(-1)).astype(np.float64, copy=False)
+        return scores if is_table or classes[-1] == positive else -scores
+    raise ValueError(f"{type(model).__name__} gives no scores to choose a threshold by: {problem}.")
 
 
 def positive_stages(model: Any, X: Any, trees: list[int], positive: Any) -> list[NDArray[np.float64]]:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._foreign import canonical_csr, plain_matrix
+from .._foreign import canonical_csr, plain_matrix, warn_of_far_columns
 from ..streams.encode import Encoder, learn_encoder
 from ..streams.formats.batches import is_table
 from ..training.source import occupied_columns
@@ -48,6 +48,7 @@ class Columns(NamedTuple):
         if not np.isfinite(statistics.squares).all():
             _require_finite(matrix, columns.names, estimator)
             _refuse_huge(matrix, columns.names)
+        warn_of_far_columns(matrix)
         return CheckedRows(kept, statistics, occupied), columns
 
     @property
@@ -155,6 +156,8 @@ def _is_encoded(X: Any, encoder: Encoder) -> bool:
 def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool = True) -> Any:
     if type(X) is not np.ndarray:  # scikit-learn checks those
         X = plain_matrix(X)
+    if not reset and _is_ready(X, estimator):
+        return canonical_csr(X) if canonical else X
     try:
         checked = validate_data(
             estimator,
@@ -174,6 +177,17 @@ def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool =
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{message}{hint} ({error})") from error
     return canonical_csr(checked) if canonical and sparse.issparse(checked) else checked
+
+
+def _is_ready(X: Any, estimator: Any) -> bool:
+    """Return whether scikit-learn would find nothing to say about sparse rows, nor to change: it takes 0.1 ms."""
+    return (
+        sparse.issparse(X)
+        and X.format == "csr"
+        and X.dtype in (np.float64, np.float32)
+        and X.shape == (max(X.shape[0], 1), estimator.n_features_in_)
+        and not hasattr(estimator, "feature_names_in_")
+    )
 
 
 def _not_numbers(X: Any) -> str | None:

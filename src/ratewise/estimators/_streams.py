@@ -152,7 +152,7 @@ class StreamFitting:
 
 def stream_labels(survey: Survey, pos_label: Any) -> StreamLabels:
     if len(survey.label_counts) != 2:
-        raise DataError("There are no labels to learn from: name their column, open_stream(..., target=...).")
+        raise DataError("There are no labels to learn from: name their column with target=.")
     classes = np.array(sorted(survey.label_counts))
     return StreamLabels(classes, positive_label(classes, pos_label))
 
@@ -177,7 +177,7 @@ def windows_with_both_classes(windows: Iterable[Window]) -> Iterator[tuple[NDArr
     classes: NDArray[Any] | None = None
     for window in windows:
         if window.labels is None:
-            raise DataError("There are no labels to learn from: name their column, open_stream(..., target=...).")
+            raise DataError("There are no labels to learn from: name their column with target=.")
         if classes is not None:
             yield classes, window
             continue

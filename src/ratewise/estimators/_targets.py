@@ -126,8 +126,8 @@ def _not_binary(kind: str, classes: NDArray[Any]) -> str:
 
 def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
-    if not np.isfinite(weights).all():
-        raise ValueError("sample_weight contains NaN or infinity.")
+    if not np.isfinite(weights).all() or np.ma.is_masked(sample_weight):
+        raise ValueError("sample_weight contains NaN, infinity or masked values.")
     negative = int((weights < 0).sum())
     if negative:
         raise ValueError(f"sample_weight has {negative} negative value(s); weights must be 0 or more.")

@@ -130,15 +130,17 @@ def rates_from_labels(
     weight = np.ones(true.size) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if weight.shape != true.shape:
         raise ValueError(f"sample_weight has shape {weight.shape}, but there are {true.size} labels.")
+    if not (weight >= 0.0).all() or np.ma.is_masked(sample_weight):
+        raise ValueError("sample_weight must hold numbers of 0 or more, and none may be missing.")
     is_positive = true == _positive_label(true, predicted, pos_label)
     is_correct = true == predicted
     weight_positive = float(weight[is_positive].sum())
     weight_negative = float(weight[~is_positive].sum())
+    total = weight_positive + weight_negative
+    if not 0.0 < total < np.inf:
+        raise ValueError(f"sample_weight sums to {total:g}: there is nothing to score.")
     tpr = _share(float(weight[is_positive & is_correct].sum()), weight_positive, "positive")
     tnr = _share(float(weight[~is_positive & is_correct].sum()), weight_negative, "negative")
-    total = weight_positive + weight_negative
-    if total <= 0:
-        raise ValueError("sample_weight sums to 0: there is nothing to score.")
     return Rates(tpr, tnr, weight_positive / total)
 
 

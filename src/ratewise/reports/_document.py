@@ -155,7 +155,7 @@ class Report:
     def html(self) -> str:
         """Return the page: one file with its styles, its program and its numbers, and nothing from elsewhere."""
         part = files(__package__).joinpath
-        data = json.dumps(self._data(), separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+        data = json.dumps(self._data(), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
         parts = {
             "title": html.escape(self.title),
             "summary": self._summary(),

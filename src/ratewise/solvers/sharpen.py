@@ -31,6 +31,9 @@ _MANY_POINTS = 420_000
 _SAMPLE_OF_A_CLASS = 20_000
 # The penalty on a constraint missed would make the sigmoid far too narrow: soft rates may miss it by far.
 _SOFTER = 40.0
+# Of the sigmoid, from twice the deviation of the scores to a twentieth: a narrower one learns from too few points.
+# (covtype-5, 60,000 to 100,000 rows: F1 +0.004.)
+_NARROWINGS, _NARROWER = 11, 1.4
 _LEAST_TPR = 0.02  # where no cut keeps a precision
 SIGMOID = Sigmoid(1.0)
 
@@ -362,12 +365,12 @@ class Evaluation:
         width = 2.0 * _deviation(scores, evaluated.scores)
         softness = self._softness * (_SOFTER if self._constrained else 1.0)
         shares = _class_shares(weights)
-        for _ in range(24):
+        for _ in range(_NARROWINGS):
             tpr, tnr = (shares @ SIGMOID.value(margins / width)).tolist()
             soft = float(self._measure.value(tpr, tnr, evaluated.best.rates.prevalence))
             if soft >= evaluated.value - softness * abs(evaluated.value - self.useless):
                 break
-            width /= 1.4
+            width /= _NARROWER
         return width
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ class LinearModel(NamedTuple):
         return LinearModel(self.weights / spread, (self.intercept - mean) / spread)
 
 
-def mean_model(models: list[LinearModel]) -> LinearModel:
+def mean_model(models: Sequence[LinearModel]) -> LinearModel:
     return LinearModel(
         np.mean([one.weights for one in models], axis=0), float(np.mean([one.intercept for one in models]))
     )

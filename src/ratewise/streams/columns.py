@@ -24,9 +24,11 @@ _PLURAL = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "text", DATE: "date
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SECONDS_PER_DAY = 86_400.0
 _LARGE_DICTIONARY = 1024
-_LARGEST_EXACT = 2.0**53  # beyond it, whole numbers next to each other are one float64
+LARGEST_EXACT = 2.0**53  # beyond it, whole numbers next to each other are one float64
 _LIGHTEST, _HEAVIEST = 1e-30, 1e30  # weights: their squares are float32 too
 _LONGEST_LABEL = 1000
+LONGEST_MEAN_LENGTH, _MANY_BYTES = 64.0, 1 << 24  # of texts that are to be categories
+NOT_A_FEATURE = "Turn it into numbers first, or leave it out with features=."
 
 
 @functools.lru_cache(maxsize=256)
@@ -52,12 +54,18 @@ def _feature_kind(dtype: Any, name: str, file: str) -> str:
     """Return the kind of a column that is to be a feature."""
     kind = kind_of(dtype)
     if kind not in (NUMBER, BOOLEAN, CATEGORY, DATE):
-        raise Place(file).error(
-            f"it holds {kind}, which cannot be a feature. Turn it into numbers first, or leave it out with "
-            "features=.",
-            column=name,
-        )
+        raise Place(file).error(f"it holds {kind}, which cannot be a feature. {NOT_A_FEATURE}", column=name)
     return kind
+
+
+def long_text(name: str, place: Place) -> DataError:
+    return place.error(f"it holds long text, which cannot be a feature. {NOT_A_FEATURE}", column=name)
+
+
+def require_short_text(n_bytes: int, count: int, name: str, place: Place) -> None:
+    """Refuse so many bytes of texts before they are copied; 4 of them may be one character."""
+    if n_bytes > max(_MANY_BYTES, 4 * LONGEST_MEAN_LENGTH * count):
+        raise long_text(name, place)
 
 
 def numbers(column: Any, name: str, place: Place, kind: str = NUMBER) -> NDArray[Any]:
@@ -167,7 +175,7 @@ def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
             found = numbers(column, name, place) if kind == NUMBER else column.to_numpy(zero_copy_only=False)
     if found.dtype.kind == "f":
         _check_not_missing(np.isnan(found), name, place)
-        large = np.abs(found) >= _LARGEST_EXACT
+        large = np.abs(found) >= LARGEST_EXACT
         if large.any():
             row = int(np.argmax(large))
             problem = f"labels as large as {found[row]:.0f} cannot be told apart as numbers; make them text."

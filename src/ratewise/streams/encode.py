@@ -10,7 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .columns import CATEGORY, DATE, NUMBER, categories, make_plan, missing_column, numbers
+from .columns import (
+    CATEGORY,
+    DATE,
+    LONGEST_MEAN_LENGTH,
+    NOT_A_FEATURE,
+    NUMBER,
+    categories,
+    long_text,
+    make_plan,
+    missing_column,
+    numbers,
+    require_short_text,
+)
 from .errors import DataError, Place
 from .formats import MOST_COLUMNS, Request, Rows, are_too_few, too_wide
 
@@ -18,7 +30,6 @@ LARGEST_VOCABULARY = 256
 BUCKETS = 256
 WIDEST_DENSE = 300
 _MOST_VALUES = 10_000
-_LONGEST_MEAN_LENGTH = 64.0
 _BLOCK_ROWS = 2048  # of 22 columns: fits into the second-level cache, in which columns become rows
 _CHECKED_AT_ONCE = 1 << 16
 # A column is far from 0 if rounding to float32 moves its values by more than this share of their deviation; in a
@@ -30,7 +41,7 @@ _SAMPLED_ROWS, _SAMPLED_VALUES = 64, 1 << 18
 _DIGITS = r"(?:\d{1,3}(?:[ ,.'\u00a0]\d{3})+|\d+)(?:[.,]\d+)?"
 _CURRENCY = r"[$\u20ac\u00a3\u00a5]"
 _WRITTEN_NUMBER = re.compile(rf"\s*\(?[-+]?\s*(?:{_CURRENCY}\s?)?[-+]?{_DIGITS}\s?(?:%|{_CURRENCY})?\)?\s*")
-_PLAIN_NUMBER = re.compile(r"\s*[-+]?\d+(?:\.\d+)?\s*")
+_PLAIN_DIGITS, _PLAIN_NUMBER = re.compile(r"\s*[-+]?\d+\s*"), re.compile(r"\s*[-+]?\d+(?:\.\d+)?\s*")
 _FEW_VALUES = 16
 
 
@@ -166,6 +177,8 @@ def learn_encoder(table: Any, name: str) -> Encoder:
     learner = EncoderFit(Encoder(list(plan.kinds), plan.kinds))
     for rows in batch_rows(table, name, plan):
         learner.add(rows)
+    if learner.rows == 0:
+        raise DataError(f"{name}: there are no rows.")
     learner.finish()
     return learner.encoder
 
@@ -330,7 +343,7 @@ class EncoderFit:
         for j, name in enumerate(self._columns):
             column = rows.features[name]
             if self.encoder.kind(name) == CATEGORY:
-                self._values[name].add(*categories(column), rows.place)
+                self._values[name].add(column, rows.place)
                 continue
             values = numbers(column, name, rows.place, self.encoder.kind(name))
             self._sample(j, values)
@@ -441,7 +454,8 @@ class _Values:
         if len(self.seen) <= _FEW_VALUES:
             return
         numbers_ = [value for value in self.seen if _WRITTEN_NUMBER.fullmatch(value)]
-        written = [value for value in numbers_ if not _PLAIN_NUMBER.fullmatch(value)]  # codes are plain digits
+        code = _PLAIN_DIGITS if 2 * len(self.seen) > self._count else _PLAIN_NUMBER  # those with a point recur
+        written = [value for value in numbers_ if not code.fullmatch(value)]
         if 2 * len(numbers_) > len(self.seen) and 10 * len(written) > len(self.seen):
             raise Place(self._file).error(
                 f"it holds numbers written as texts, such as {min(written)!r}. Make them plain numbers, such as "
@@ -449,7 +463,10 @@ class _Values:
                 column=self.name,
             )
 
-    def add(self, codes: NDArray[np.int64], values: list[str], place: Place) -> None:
+    def add(self, column: Any, place: Place) -> None:
+        texts = getattr(column, "dictionary", column)
+        require_short_text(texts.nbytes, len(texts), self.name, place)
+        codes, values = categories(column)
         present = np.bincount(codes + 1, minlength=len(values) + 1)
         self.some_missing = self.some_missing or bool(present[0])
         used = [(value, int(count)) for value, count in zip(values, present[1:], strict=True) if count]
@@ -457,10 +474,9 @@ class _Values:
         self._count += sum(count for _, count in used)
         self.seen.update(value for value, _ in used)
         self._file = place.file
-        advice = "Turn it into numbers first, or leave it out with features=."
-        if self._length > _LONGEST_MEAN_LENGTH * max(self._count, 1):
-            raise place.error(f"it holds long text, which cannot be a feature. {advice}", column=self.name)
+        if self._length > LONGEST_MEAN_LENGTH * max(self._count, 1):
+            raise long_text(self.name, place)
         if len(self.seen) > _MOST_VALUES:
             self.check()
             problem = f"it holds more than {_MOST_VALUES:,} different texts, too many for a category."
-            raise place.error(f"{problem} {advice}", column=self.name)
+            raise place.error(f"{problem} {NOT_A_FEATURE}", column=self.name)

@@ -52,13 +52,14 @@ class Lane:
     """One open piece, of which rows are taken in order."""
 
     def __init__(self, reader: Reader, piece: int, batch_rows: int):
-        self._left = reader.sizes[piece]
+        self._reader, self._left = reader, reader.sizes[piece]
         self._batches = reader.read(piece, batch_rows)
         self._rest: Rows | None = None
         self._to_skip = 0
 
     def take(self, rows: int) -> list[Rows]:
         """Return the next rows, exactly so many unless the piece ends; none at its end."""
+        self._reader.require_whole()
         taken: list[Rows] = []
         wanted = rows
         while wanted and (batch := self._next_batch()) is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._foreign import LARGEST_UNPACKED
 from .columns import labels, sample_weights
 from .encode import EncoderFit
 from .errors import DataError, Place, need_pyarrow
@@ -75,6 +76,7 @@ class Stream:
         self._readers = opened.readers
         self._window_rows = window_rows
         self._rows_counted: int | None = None
+        self._surveyed_files: dict[str, tuple[int, int]] = {}
         self._used_up = False
 
     @property
@@ -149,7 +151,14 @@ class Stream:
     def _one_pass(self, rng: np.random.Generator | None, skip: int) -> Iterator[Window]:
         mixer, known = Mixer.over(self._readers, rng, self.window_rows), self.n_rows
         room = self.window_rows if known is None else max(min(self.window_rows, known), 1)
-        return WindowMaker(mixer, self.encoder, room, self.target, self.weight).windows(skip)
+        return self._watched(WindowMaker(mixer, self.encoder, room, self.target, self.weight).windows(skip))
+
+    def _watched(self, windows: Iterator[Window]) -> Iterator[Window]:
+        """Refuse files that have changed since the survey, once a pass has ended: its rows were others."""
+        yield from windows
+        for path, stamp in self._surveyed_files.items():
+            if _stamp(path) != stamp:
+                raise DataError(f"{path}: the file has changed while it was read. Begin anew.")
 
     def survey(self, progress: Progress | None = None) -> Survey:
         """Read everything once: count rows, labels and missing numbers, and fit the encoder if it is not fitted.
@@ -157,6 +166,7 @@ class Stream:
         ``progress`` is called with a dict of stage, done_rows and total_rows.
         """
         self._use_up()
+        self._surveyed_files = {path: _stamp(path) for path in self.files}
         learner, counter, n_rows = EncoderFit(self.encoder), _LabelCounter(self.target or "y"), self.n_rows
         batch_rows = take_size(self.window_rows, 1)
         pieces = [(reader, piece) for reader in self._readers for piece in range(len(reader.sizes))]
@@ -228,6 +238,10 @@ class Stream:
             if isinstance(column, np.ndarray):
                 columns[name] = pa.array(np.ascontiguousarray(column))
             elif pa.types.is_dictionary(column.type):  # each part has its own; a Feather file takes one
+                texts = column.dictionary
+                if len(column) * texts.nbytes > LARGEST_UNPACKED * max(len(texts), 1):
+                    problem = "its texts are so long that they cannot be written out. Leave it out with features=."
+                    raise rows.place.error(problem, column=name)
                 columns[name] = column.cast(column.type.value_type)
         return pa.table(columns)
 
@@ -238,6 +252,12 @@ class Stream:
                 "batches, or a function that returns a new iterator of them."
             )
         self._used_up = True
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """Return the size of a file and when it was changed."""
+    about = os.stat(path)
+    return about.st_size, about.st_mtime_ns
 
 
 class _LabelCounter:

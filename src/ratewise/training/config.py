@@ -99,7 +99,7 @@ IN_MEMORY_BYTES = 1 << 25
 """Files and shards of no more bytes are read whole and fitted in memory: a sample takes as much anyway."""
 
 SAMPLE_BYTES = 1 << 24
-"""Of each class, of a stream: what models are evaluated on between passes."""
+"""Of each class: what models are evaluated on between the passes over a stream."""
 
 CHECKPOINT_ROWS = 20_000_000
 """Rows between two checkpoints, besides the one after every pass."""
@@ -109,8 +109,9 @@ TAIL_REACH = 48.0
 
 # Rows that come one batch at a time.
 
-ONLINE_SAMPLE_ROWS = 2_000
-"""Of each class: what ``partial_fit`` chooses its threshold on."""
+ONLINE_SAMPLE_ROWS = 10_000
+"""Of each class, of at most SAMPLE_BYTES: what ``partial_fit`` chooses its threshold on. (Nine data sets: F1 +0.02
+above 2,000, on creditcard and kdd99, whose positives are rare, +0.04 and +0.12; 30,000 do no better.)"""
 
 
 @dataclass(frozen=True)

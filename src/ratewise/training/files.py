@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import kernels
+from .._foreign import warn_of_far_columns
 from ..measures import Measure, Rates
 from ..solvers.base import Scores
 from ..solvers.certify import ModelShift
@@ -232,10 +233,7 @@ class _FirstPass(_Job):
         if not self._begun:
             self._begun = True
             self.standardizer = Standardizer(X.shape[1], active=self._standardize)
-            per_value = 8 if sparse.issparse(X) else X.dtype.itemsize
-            per_row = (X.nnz if sparse.issparse(X) else X.size) / X.shape[0] * per_value
-            capacity = max(int(config.SAMPLE_BYTES / max(per_row, 1.0)), 1000)
-            self.reservoir = Reservoir(capacity, np.random.default_rng([self._seed, 2**31]))
+            self.reservoir = Reservoir.for_rows(X, np.random.default_rng([self._seed, 2**31]))
         self.standardizer.update(X)
         self.reservoir.add(X, signed_weights)
         self.rows += X.shape[0]
@@ -263,6 +261,7 @@ class WindowTrainingRows:
         row_limit: float | None,
     ):
         X, weights = found.reservoir.sample()
+        warn_of_far_columns(X)
         fold_of_row = kernels.fold_of_each_row(X, folds)
         if not _both_classes_in_all(fold_of_row, weights, folds):
             folds, fold_of_row = 1, np.zeros(weights.size, dtype=np.uint64)
@@ -437,6 +436,7 @@ def rows_in_memory(
         if progress is not None:
             progress({"stage": "reading", "done_rows": done, "total_rows": survey.rows})
     X = sparse.vstack(rows, format="csr") if stream.sparse else np.concatenate(rows)
+    warn_of_far_columns(X)
     signed_weights = np.concatenate(weights)
     require_weights(class_totals(signed_weights))
     return X, signed_weights

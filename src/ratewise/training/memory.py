@@ -16,7 +16,7 @@ from ..measures import Measure
 from ..solvers.base import Scores
 from ..solvers.batch import BatchRun
 from ..solvers.certify import ModelShift, points_of_groups
-from ..solvers.state import LinearModel, Summary, class_totals
+from ..solvers.state import LinearModel, Summary, class_totals, mean_model
 from ..solvers.threshold import effective_points
 from ..transforms import Standardizer, Transform, Whitener
 from .rows import ArrayRows, Ranges, order_by_fold
@@ -132,6 +132,7 @@ class ArrayTrainingRows:
         self._folds, self.n_folds = folds, folds * repeats
         self.points_per_pass = rows.n_points
         self.common_rows = common
+        self._common_places: list[NDArray[np.intp]] = []
         rng = rows.rng if rng is None else rng
         self._rows, self._rng, self._threads, self._progress = rows, rng, threads, progress
         self._training: list[ArrayRows] = []
@@ -144,6 +145,8 @@ class ArrayTrainingRows:
             for begin, end in ranges:
                 self._training.append(_with_both_classes(split.part((0, begin), (end, rows.n_points))))
                 self._validation.append(split.part((begin, end)))
+        if common is not None and common.shape[0]:
+            self._common_places = [rows.places_among(common) for rows in self._validation]
 
     def summary(self, fold: int) -> Summary:
         return self._training[fold].summary
@@ -178,10 +181,22 @@ class ArrayTrainingRows:
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
         if self.n_folds == 1:
             return self.own_scores(models[0])
-        parts = list(zip(self._validation, models, strict=True))
-        values = np.concatenate([rows.scores(*model) for rows, model in parts])
-        folds = tuple(rows.n_points for rows, _ in parts)
-        return Scores(values, np.concatenate([rows.signed_weights for rows, _ in parts]), folds=folds)
+        values = [rows.scores(*model) for rows, model in zip(self._validation, models, strict=True)]
+        self._give_common_rows_one_score(values, models)
+        weights = [rows.signed_weights for rows in self._validation]
+        return Scores(np.concatenate(values), np.concatenate(weights), folds=tuple(part.size for part in weights))
+
+    def _give_common_rows_one_score(self, values: Sequence[NDArray[Any]], models: Sequence[LinearModel]) -> None:
+        """Score copies of one row, wherever they lie, by the mean model of their draw of folds.
+
+        The models of the folds differ a little on such a row, so that a cut could part its copies: its rates would
+        lie between those of two cuts that a model can make.
+        """
+        for fold, places in enumerate(self._common_places):
+            first = fold - fold % self._folds
+            mean = mean_model(models[first : first + self._folds])
+            scores = np.asarray(self.common_rows @ mean.weights + mean.intercept).astype(values[fold].dtype)
+            values[fold][places >= 0] = scores[places[places >= 0]]
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
         return self.validation_scores(models)

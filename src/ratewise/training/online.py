@@ -44,7 +44,7 @@ class OnlineFit:
         )
         self._runner = Runner(settings.solver.start(task), 0, NOTHING_SEEN)
         self._rng = np.random.default_rng(seed)
-        self.reservoir = Reservoir(config.ONLINE_SAMPLE_ROWS, self._rng)
+        self.reservoir: Reservoir
         self._sparse: bool | None = None
 
     @property
@@ -84,6 +84,7 @@ class OnlineFit:
         """Dense or CSR as the first rows were: the two are scaled differently."""
         if self._sparse is None:
             self._sparse = sparse.issparse(X)
+            self.reservoir = Reservoir.for_rows(X, self._rng, config.ONLINE_SAMPLE_ROWS)
         if self._sparse:
             return sparse.csr_matrix(X)
         return X.toarray() if sparse.issparse(X) else X

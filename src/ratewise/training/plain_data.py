@@ -99,7 +99,7 @@ def described(value: Any) -> str:
     if isinstance(value, FunctionType):
         return f"{value.__module__}.{value.__qualname__}[{_code_digest(value.__code__)}]"
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        return repr(value)
+        return repr(value.item() if isinstance(value, np.generic) else value)
     fields = (f"{field.name}={described(getattr(value, field.name))}" for field in dataclasses.fields(value))
     kind = type(value)
     own = "" if kind.__module__.partition(".")[0] == _LIBRARY else f"[{_code_of_class(kind)}]"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from . import config
+
+_LEAST_ROWS = 1_000
 _CLASSES = (1.0, -1.0)
 
 
@@ -25,6 +29,13 @@ class Reservoir:
         self._weights: dict[float, NDArray[np.float64]] = {}
         self._seen = dict.fromkeys(_CLASSES, 0)
         self._weight_seen = dict.fromkeys(_CLASSES, 0.0)
+
+    @classmethod
+    def for_rows(cls, X: Any, rng: np.random.Generator, most: float = math.inf) -> Reservoir:
+        """Return a reservoir for as many rows such as these as a sample may have, at ``most`` so many."""
+        values, size = (X.nnz, 8) if sparse.issparse(X) else (X.size, X.dtype.itemsize)
+        held = config.SAMPLE_BYTES / max(values / X.shape[0] * size, 1.0)
+        return cls(int(max(min(held, most), _LEAST_ROWS)), rng)
 
     def add(self, X: Any, signed_weights: NDArray[Any]) -> None:
         """Offer more rows."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels import evenly_mixed_order, gather_weights, square_rows
+from ..kernels import evenly_mixed_order, gather_weights, hash_rows, square_rows
 from ..solvers.state import Chunk, Summary, class_totals, kernel_rows, sum_of_squares
 from ..transforms import Standardizer, Transform
 
@@ -262,6 +262,14 @@ class ArrayRows(StoredRows):
         )
         scores += np.asarray(intercept, dtype=self.dtype)
         return scores
+
+    def places_among(self, common: Any) -> NDArray[np.intp]:
+        """Return which of some rows, transformed as these, each row equals; -1 for none."""
+        wanted = hash_rows(common)
+        found = joined([hash_rows(piece) for piece in self._stored.pieces(self._ranges)])
+        order = np.argsort(wanted)
+        places = order[np.searchsorted(wanted[order], found).clip(max=wanted.size - 1)]
+        return np.where(wanted[places] == found, places, -1)
 
     @property
     def signs_and_shares(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

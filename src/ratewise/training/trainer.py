@@ -16,7 +16,7 @@ from ..solvers.batch import BatchRun
 from ..solvers.certify import Decision, certifies, decide
 from ..solvers.sharpen import Sharpen, SharpenedRun
 from ..solvers.state import LinearModel, mean_model
-from ..solvers.threshold import Points, beside_tied_rows, best_threshold, smoothed_threshold
+from ..solvers.threshold import Points, beside_tied_rows, best_threshold, rates_at, smoothed_threshold
 from ..transforms import Transform
 from . import config
 from .config import FitConfig
@@ -51,10 +51,10 @@ class Trainer:
         self._config, self._history, self._before = config, history, before
 
     def fit(self, source: RowSource) -> FitResult:
-        statistics = source.statistics()
-        if self._config.sharpen is None:
-            return self._fit_plain(source, statistics)
-        return self._fit_sharpened(source, statistics)
+        with np.errstate(over="ignore"):  # what became infinite is refused in one sentence
+            statistics = source.statistics()
+            fit = self._fit_plain if self._config.sharpen is None else self._fit_sharpened
+            return fit(source, statistics)
 
     def _fit_plain(self, source: RowSource, statistics: Statistics) -> FitResult:
         """The solver's own algorithm, and the best threshold on the scores of its training rows.
@@ -229,13 +229,17 @@ class Trainer:
             points=scores.points,
         )
         own = rows.own_scores(model)
-        if plan.batch and not own.all_equal:  # scores of its own rows would flatter the model
+        if own.all_equal:  # the models of the folds may still differ, by chance
+            ends = float(own.values.min()), float(own.values.max())
+            cuts = [end + sign * (1.0 + abs(end)) for end, sign in zip(ends, (-1.0, 1.0), strict=True)]
+            values = [measure.value(*rates_at(own.values, own.signed_weights, cut)) for cut in cuts]
+            return decide(own, measure, cuts[int(np.argmax(values))], points)
+        if plan.batch:  # scores of its own rows would flatter the model
             threshold = _beside_common_rows(threshold, model, scored, rows.common_rows)
         else:
             threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, tolerance)
-        if own.all_equal:  # the models of the folds may still differ, by chance
-            return decide(own, measure, threshold, points)
-        return decide(scores, measure, threshold, points, shift_at=partial(rows.model_shift, model, scored))
+        shift_at = None if len(scored) == 1 else partial(rows.model_shift, model, scored)
+        return decide(scores, measure, threshold, points, shift_at=shift_at)
 
     def _task(self, source: RowSource, statistics: Statistics, transform: Transform) -> Task:
         initial = None if self._before is None else LinearModel(*transform.transform_coef(*self._before))
@@ -291,17 +295,16 @@ def is_wide(statistics: Statistics) -> bool:
 def _beside_common_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
     """Return the threshold, moved so that rows that come often lie on the side that the folds' models put them.
 
-    Their scores are as many as there are folds, and the model's own lies somewhere between: the side of a
-    hundredth of all rows must not be left to that.
+    The model's own score of such a row differs a little from their mean: the side of a hundredth of all rows must
+    not be left to that.
     """
     low, high = -math.inf, math.inf
+    mean = mean_model(of_folds)
     for k in range(0 if common is None else common.shape[0]):
-        row = common[[k]]
-        called = np.mean([(row @ one.weights).item() + one.intercept > threshold for one in of_folds]) > 0.5
-        own = (row @ model.weights).item() + model.intercept
-        if called and own > low:
+        of_mean, own = ((common[[k]] @ one.weights).item() + one.intercept for one in (mean, model))
+        if of_mean > threshold and own > low:
             high = min(high, own)
-        elif not called and own < high:
+        elif of_mean <= threshold and own < high:
             low = max(low, own)
     if low < threshold < high:
         return threshold

@@ -106,3 +106,18 @@ def test_compression_is_seen_whatever_the_columns_hold(tmp_path, compression, na
     feather.write_feather(table, tmp_path / "a.feather", compression=compression)
     (reader,) = open_stream(tmp_path / "a.feather")._readers
     assert reader._compressed == (compression == "lz4")
+
+
+def test_long_texts_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / "long.parquet"
+    long = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 1000), pa.array(["a" * 2_000_000, "b"]))
+    pq.write_table(pa.table({"x": np.arange(2000.0), "t": long}), path, store_schema=False)
+    before = pa.total_allocated_bytes()
+    with pytest.raises(DataError, match="column 't': a label of 2,000,000 characters"):
+        open_stream(path, target="t").survey()
+    with pytest.raises(DataError, match="column 't': its texts are so long that they cannot be written out"):
+        list(open_stream(path, target="x").raw_windows())
+    pq.write_table(pa.table({"t": [f"{i}" + "a" * 200_000 for i in range(100)]}), path)
+    with pytest.raises(DataError, match="column 't': it holds long text"):
+        open_stream(path)
+    assert pa.total_allocated_bytes() < before + (1 << 26)

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ratewise.streams import DataError, open_stream
@@ -257,6 +257,7 @@ def test_faults_of_standard_input_are_told(monkeypatch):
         matrix(open_stream("-", target="y", format="csv"))
 
 
+@example([*["x"] * 6, *['two "" quotes'] * 6, "a\nbreak"])
 @given(
     st.lists(st.sampled_from(["x", 'two "" quotes', "a\nbreak", "\n\n", "", "é" * 90]), min_size=4, max_size=60)
 )
@@ -335,3 +336,10 @@ def test_a_closed_standard_input_is_told(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(DataError, match="Standard input is closed"):
         open_stream("-", format="csv", target="label")
+
+
+def test_labels_that_float64_cannot_tell_apart_are_refused(tmp_path):
+    path = tmp_path / "large.csv"
+    path.write_text("x,y\n" + f"1,{2**53}\n2,{2**53 + 1}\n3,5\n" * 20)
+    with pytest.raises(DataError, match=r"row 1, column 'y': labels as large as 9007199254740992 cannot be told"):
+        open_stream(path, target="y").survey()

@@ -155,10 +155,18 @@ class Reader:
     """About how much memory an open piece takes."""
     sizes: list[int | None]
     """The number of rows of each piece; None where it is not known without reading it."""
+    mapped: Sequence[MappedFile] = ()
+    """The files that are kept open, of which rows are read when they are accessed."""
 
     def __init__(self, name: str, sizes: Sequence[int | None] = (None,)):
         self.name = name
         self.sizes = list(sizes)
+
+    def require_whole(self) -> None:
+        """Refuse files that were shortened since they were mapped: the system ends who accesses what is gone."""
+        for file in self.mapped:
+            if file.bytes.size() < len(file.bytes):
+                raise DataError(f"{self.name}: the file was shortened while it was read. Begin anew.")
 
     def place(self, piece: int) -> Place:
         """Return where a piece begins; its row number is known if the sizes of all pieces before it are."""

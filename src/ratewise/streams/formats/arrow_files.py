@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..._foreign import LARGEST_UNPACKED, trusted_batch
-from ..columns import CATEGORY, Schema, TablePlan, TableReader, unique_names
+from ..columns import CATEGORY, Schema, TablePlan, TableReader, kind_of, require_short_text, unique_names
 from ..errors import ARROW_ERRORS, DataError, need_pyarrow, not_whole
 from ..open import open_tables
 from . import MappedFile, Opened, Request, Rows
@@ -49,7 +49,11 @@ class ParquetReader(TableReader):
         """Read what the plan says; a file that is kept open has its footer read once only."""
         super().follow(plan, keep_open)
         self._keep_metadata = keep_open
-        self.lane_bytes = sum(self._column_bytes.get(name, _USUAL_PAGE) for name in plan.columns)
+        found = {name: self._column_bytes.get(name, (0, _USUAL_PAGE)) for name in plan.columns}
+        self.lane_bytes = sum(memory for _, memory in found.values())
+        for name, kind in plan.kinds.items() if self.sizes else ():
+            if kind == CATEGORY:
+                require_short_text(found[name][0], self.sizes[0] or 0, name, self.place(0))
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Any]:
@@ -60,7 +64,9 @@ class ParquetReader(TableReader):
         need_pyarrow("Parquet")
         from pyarrow import parquet
 
-        kinds = {} if self._plan is None else self._plan.kinds
+        kinds = {} if self._plan is None else dict(self._plan.kinds)
+        if self._plan is not None and self._plan.target is not None:
+            kinds[self._plan.target] = kind_of(self._plan.target_type)
         try:
             file = parquet.ParquetFile(
                 self.name,
@@ -89,14 +95,14 @@ class ParquetReader(TableReader):
             yield from self.rows_in_order(batches, self.place(piece), "Parquet")
 
 
-def _column_bytes(group: Any) -> dict[str, int]:
-    """Return about how much memory it takes to read each column of a row group: dictionaries are large."""
+def _column_bytes(group: Any) -> dict[str, tuple[int, int]]:
+    """Return the bytes of each column of a row group, and about how much memory it takes to read it."""
     found = {}
     for j in range(group.num_columns):
         column = group.column(j)
         size = int(column.total_uncompressed_size)
-        dictionary = 2 * min(size, _USUAL_DICTIONARY) if column.has_dictionary_page else 0
-        found[column.path_in_schema] = min(size, _USUAL_PAGE) + _LARGEST_BUFFER + dictionary
+        dictionary = 2 * min(size, _USUAL_DICTIONARY) if column.has_dictionary_page else 0  # these are large
+        found[column.path_in_schema] = size, min(size, _USUAL_PAGE) + _LARGEST_BUFFER + dictionary
     return found
 
 
@@ -132,6 +138,7 @@ class FeatherReader(TableReader):
     def follow(self, plan: TablePlan, keep_open: bool) -> None:
         super().follow(plan, keep_open)
         self._kept = self._opened() if keep_open else None
+        self.mapped = [self._kept.mapped] if self._kept else ()
         if self._compressed:
             self.lane_bytes = 8 * len(plan.columns) * max(filter(None, self.sizes), default=0)
             if self.lane_bytes > LARGEST_UNPACKED:
@@ -150,6 +157,7 @@ class FeatherReader(TableReader):
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         number, start, stop = self._pieces[piece]
         file = self._kept or self._opened()
+        self.require_whole()
         batch = file.trusted(number, start, stop, self.plan.columns)
         yield self.plan.rows(batch, self.place(piece))
         file.mapped.used(8 * batch.num_rows * len(self.plan.columns))

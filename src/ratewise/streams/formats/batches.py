@@ -12,7 +12,7 @@ from scipy import sparse
 from ..._foreign import plain_matrix, trusted_csr
 from ..columns import Schema, TablePlan, make_plan, unique_names
 from ..encode import Encoder
-from ..errors import DataError, Place, need_pyarrow
+from ..errors import ARROW_ERRORS, DataError, Place, need_pyarrow
 from . import Opened, Reader, Request, Rows, matrix_encoder
 
 
@@ -77,12 +77,15 @@ def _as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
         return
     library = _library_of(table)
     pa = need_pyarrow(f"tables of {library}")
+    if type(table).__name__ == "Series":
+        raise TypeError(f"{name}: a Series is one column; a table is needed, such as its to_frame().")
     if library == "pandas":
         unique_names(list(map(str, table.columns)), name)
         try:
             table = pa.Table.from_pandas(table, preserve_index=False)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"{name}: a column holds values of different types. ({error.args[-1]})") from error
+        except (*ARROW_ERRORS, OverflowError) as error:
+            problem = "a column holds values of different types, or of one that is neither number, text nor time"
+            raise DataError(f"{name}: {problem}. ({error.args[-1]})") from error
     elif not isinstance(table, pa.Table | pa.RecordBatch):
         if not hasattr(table, "__arrow_c_stream__"):
             raise TypeError(
@@ -90,7 +93,8 @@ def _as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
             )
         table = pa.table(table)
     unique_names(table.schema.names, name)
-    for batch in table.to_batches() if isinstance(table, pa.Table) else [table]:
+    batches = table.to_batches() if isinstance(table, pa.Table) else [table]
+    for batch in batches or [pa.RecordBatch.from_pylist([], schema=table.schema)]:
         yield dict(zip(batch.schema.names, batch.columns, strict=True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections import Counter
@@ -9,7 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from ..columns import BOOLEAN, CATEGORY, DATE, NUMBER, Schema, TableReader, kind_of
+import numpy as np
+
+from ..columns import BOOLEAN, CATEGORY, DATE, LARGEST_EXACT, NUMBER, Schema, TableReader, kind_of
 from ..errors import DataError, Place, first_line, need_pyarrow, shortened
 from ..open import open_tables
 from . import Opened, Request, Rows, TextReader
@@ -63,11 +66,13 @@ class CsvReader(TextReader, TableReader):
         header, newline, lines = body.partition(b"\n")
         self._check_header(header, is_whole=bool(newline) or len(head) < _LONGEST_ROW)
         self._delimiter, names = self._names(header)
-        if len(head) >= _HEAD_BYTES:  # the last line may be cut
-            lines = lines[: lines.rfind(b"\n") + 1]
+        is_cut = len(head) >= _HEAD_BYTES  # then the last row may not be whole
+        each = lines.split(b"\n")[: -1 if is_cut else None] if b'"' in lines else []
+        self._breaks_in_values = any(line.count(b'"') % 2 for line in each)
+        if is_cut:
+            lines = lines[: self._end_of_rows(lines) or len(lines)]
         self.schema: Schema = dict.fromkeys(names, pa.null())
         self._header_bytes = len(head) - len(body) + len(header) + 1
-        self._breaks_in_values = b'"' in lines and any(line.count(b'"') % 2 for line in lines.split(b"\n"))
         self.has_rows = bool(lines.strip())
         if len(names) > _MANY_COLUMNS:  # every piece costs a little per column
             self._wide_bytes = min(_ROWS_AT_ONCE * (lines.find(b"\n") + 1), _LONGEST_ROW)
@@ -178,12 +183,7 @@ class CsvReader(TextReader, TableReader):
         rest = b""
         while more := self._next_bytes(file):
             text = rest + more
-            end = text.rfind(b"\n") + 1
-            is_inside = self._breaks_in_values and text.count(b'"', 0, end) % 2  # of quotes
-            while is_inside and end:
-                earlier = text.rfind(b"\n", 0, end - 1) + 1
-                is_inside ^= text.count(b'"', earlier, end) % 2
-                end = earlier
+            end = self._end_of_rows(text)
             if len(text) - end > _LONGEST_ROW:
                 raise DataError(
                     f"{self.name}: a row has more than {_LONGEST_ROW:,} bytes. Is a quote never closed?"
@@ -193,6 +193,16 @@ class CsvReader(TextReader, TableReader):
                 yield text[:end]
         if rest:
             yield rest
+
+    def _end_of_rows(self, text: bytes) -> int:
+        """Return where the last whole row of a text ends."""
+        end = text.rfind(b"\n") + 1
+        is_inside = self._breaks_in_values and text.count(b'"', 0, end) % 2  # of quotes
+        while is_inside and end:
+            earlier = text.rfind(b"\n", 0, end - 1) + 1
+            is_inside ^= text.count(b'"', earlier, end) % 2
+            end = earlier
+        return end
 
     def _parsed(
         self, text: bytes, columns: list[str], types: Schema, before: Callable[[], tuple[int, int]]
@@ -253,10 +263,11 @@ class CsvReader(TextReader, TableReader):
         rows = self.plan.rows(batch, place)
         if self.plan.target is None or not pa.types.is_integer(self.plan.target_type):
             return rows
-        try:
-            return replace(rows, target=rows.target.cast(pa.int64()))
-        except ValueError:  # a fraction after all: the survey will say so
-            return rows
+        with contextlib.suppress(ValueError):  # a fraction after all: the survey will say so
+            whole = rows.target.cast(pa.int64())
+            if np.abs(whole.to_numpy(zero_copy_only=False)).max(initial=0) < LARGEST_EXACT:  # else it says that
+                return replace(rows, target=whole)
+        return rows
 
     def _fault(self, error: Exception, text: bytes, before: tuple[int, int] = (0, 1)) -> DataError:
         """Return the error that names row and column; the given one if these cannot be found.
@@ -295,8 +306,8 @@ class CsvReader(TextReader, TableReader):
                         )
         except UnicodeDecodeError:
             return DataError(f"{self.name}, after row {row:,}: this is not UTF-8 text. {_TO_UTF8}")
-        except csv.Error as error:
-            return DataError(f"{self.name}, after row {row:,}: {error}.")
+        except csv.Error as error:  # such as a value of more than 131,072 characters
+            return DataError(f"{self.name}, after row {row:,}: {error}. Mend the next row.")
         return None
 
 

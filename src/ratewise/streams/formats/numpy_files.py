@@ -396,6 +396,7 @@ class MappedReader(Reader):
         self._opened, self.plan = opened, plan
         arrays = opened()
         self._kept = arrays if keep_open else None
+        self.mapped = arrays.files if keep_open else ()
         rows = int(arrays.X.shape[0])
         self._row_bytes = max(int(arrays.X.nbytes) // max(rows, 1), 1)
         self._step = max(_FEWEST_PIECE_ROWS, _PIECE_BYTES // self._row_bytes)
@@ -406,6 +407,7 @@ class MappedReader(Reader):
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         arrays = self._kept or self._opened()
+        self.require_whole()
         start = piece * self._step
         stop = start + (self.sizes[piece] or 0)
         target, weights = (None if part is None else part[start:stop] for part in (arrays.target, arrays.weights))
