@@ -401,7 +401,7 @@ def rates_interval(
     values = np.asarray(measure.value(grids[0][:, np.newaxis], grids[1], rates.prevalence), dtype=np.float64)
     finite = values[np.isfinite(values)]
     low, high = np.quantile(finite, [error, 1.0 - error]) if finite.size else (math.nan, math.nan)
-    if shift is not None:  # the grids lie about what is likely to be gained: the rates stated are within all the same
+    if shift is not None:  # the grids lie about what may be gained: the rates stated are within all the same
         stated = float(measure.value(*moved(rates, shift)))
         low, high = min(low, stated), max(high, stated)
     return RatesInterval(ends[0], ends[1], (float(low), float(high)), confidence)
