@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from numbers import Integral, Real
+from numbers import Real
 from types import TracebackType
 from typing import Any, Self, TextIO
 
@@ -12,7 +12,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..estimators._fits import Fitted, fit_config, fitted_two_classes, one_blas_thread, warn_of_constraints
+from ..estimators._fits import (
+    Fitted,
+    fit_config,
+    fitted_two_classes,
+    one_blas_thread,
+    passes_asked_for,
+    warn_of_constraints,
+)
 from ..measures import Measure
 from ..solvers import Sharpen, Solver
 from ..solvers.base import History
@@ -153,12 +160,9 @@ class DaskMeasureClassifier(FittedOnCluster):
     def _settings(self) -> FitConfig:
         if self.merging not in ("auto", "models", "gradients"):
             raise ValueError(f"merging must be 'auto', 'models' or 'gradients'; got {self.merging!r}.")
-        whole = isinstance(self.passes, Integral) and not isinstance(self.passes, bool)
-        if self.passes != "auto" and not (whole and int(self.passes) > 0):
-            raise ValueError(f"passes must be 'auto' or a whole number above 0; got {self.passes!r}.")
         if not isinstance(self.timeout, Real) or not 0 < float(self.timeout) < np.inf:
             raise ValueError(f"timeout must be a finite number of seconds above 0; got {self.timeout!r}.")
-        return fit_config(self, passes=None if self.passes == "auto" else int(self.passes))
+        return fit_config(self, passes=passes_asked_for(self.passes))
 
     def _store(self, fitted: Fitted, settings: FitConfig) -> None:
         result = fitted.result

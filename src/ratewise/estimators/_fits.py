@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -42,6 +42,8 @@ from ._targets import (
     with_mean_weight_one,
 )
 
+_MOST_PASSES = 100_000
+
 
 def fit_config(classifier: Any, *, online: bool = False, **more: Any) -> FitConfig:
     """Return what a classifier's parameters ask of a fit, or raise one sentence on what is wrong with them.
@@ -67,6 +69,15 @@ def fit_config(classifier: Any, *, online: bool = False, **more: Any) -> FitConf
         standardize=bool(classifier.standardize),
         **more,
     )
+
+
+def passes_asked_for(passes: Any) -> int | None:
+    """Return the passes over the data that a user asks for; None leaves their number to the fit."""
+    if isinstance(passes, str) and passes == "auto":
+        return None
+    if not isinstance(passes, Integral) or isinstance(passes, bool) or not 0 < int(passes) <= _MOST_PASSES:
+        raise ValueError(f"passes must be 'auto' or a whole number from 1 to {_MOST_PASSES:,}; got {passes!r}.")
+    return int(passes)
 
 
 def threads_of(n_jobs: int | None) -> int:

@@ -18,7 +18,7 @@ from ..training.checkpoint import Checkpoint, facts_of_files
 from ..training.files import StreamLabels, WindowSource, rows_in_memory
 from ..training.plain_data import digest
 from ..training.source import Progress, occupied_columns
-from ._fits import fit_config, fitted_two_classes, one_blas_thread, warn_of_constraints
+from ._fits import fit_config, fitted_two_classes, one_blas_thread, passes_asked_for, warn_of_constraints
 from ._targets import positive_label
 
 STREAM_ATTRIBUTES = ("encoder_", "target_", "survey_")
@@ -77,8 +77,8 @@ class StreamFitting:
         in_windows: bool,
     ) -> Self:
         """Do the same; ``in_windows`` reads even few rows window by window, so that there is work to keep."""
-        settings = fit_config(self, passes=None if passes == "auto" else passes)
-        _check_stream_arguments(stream, passes, checkpoint_every)
+        settings = fit_config(self, passes=passes_asked_for(passes))
+        _check_stream_arguments(stream, checkpoint_every)
         if not stream.repeatable:
             _require_once_enough(settings.solver, checkpoint)
             return self._fit_stream_once(stream, progress)
@@ -211,9 +211,7 @@ def remember_stream(classifier: Any, stream: Stream, survey: Survey | None) -> N
         del classifier.feature_names_in_
 
 
-def _check_stream_arguments(stream: Any, passes: Any, checkpoint_every: Any) -> None:
-    if passes != "auto" and (not isinstance(passes, Integral) or isinstance(passes, bool) or passes < 1):
-        raise ValueError(f"passes must be 'auto' or a whole number above 0; got {passes!r}.")
+def _check_stream_arguments(stream: Any, checkpoint_every: Any) -> None:
     if not hasattr(stream, "windows"):
         raise TypeError(
             f"fit_stream takes what open_stream returns; got {type(stream).__name__}. Rows in memory: fit."
