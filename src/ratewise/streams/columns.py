@@ -62,9 +62,14 @@ def long_text(name: str, place: Place) -> DataError:
     return place.error(f"it holds long text, which cannot be a feature. {NOT_A_FEATURE}", column=name)
 
 
+def is_long_text(n_bytes: int, count: int) -> bool:
+    """Return whether texts of so many bytes are too long; 4 bytes may be one character."""
+    return n_bytes > max(_MANY_BYTES, 4 * LONGEST_MEAN_LENGTH * count)
+
+
 def require_short_text(n_bytes: int, count: int, name: str, place: Place) -> None:
-    """Refuse so many bytes of texts before they are copied; 4 of them may be one character."""
-    if n_bytes > max(_MANY_BYTES, 4 * LONGEST_MEAN_LENGTH * count):
+    """Refuse so many bytes of texts before they are copied."""
+    if is_long_text(n_bytes, count):
         raise long_text(name, place)
 
 

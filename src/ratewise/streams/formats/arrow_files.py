@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..._foreign import LARGEST_UNPACKED, trusted_batch
-from ..columns import CATEGORY, Schema, TablePlan, TableReader, kind_of, require_short_text, unique_names
+from ..columns import (
+    CATEGORY,
+    Schema,
+    TablePlan,
+    TableReader,
+    is_long_text,
+    kind_of,
+    require_short_text,
+    unique_names,
+)
 from ..errors import ARROW_ERRORS, DataError, need_pyarrow, not_whole
 from ..open import open_tables
 from . import MappedFile, Opened, Request, Rows
@@ -42,18 +51,33 @@ class ParquetReader(TableReader):
             self.schema = _schema(file.schema_arrow, path)
             groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
             self.sizes = [int(group.num_rows) for group in groups]
-            self._column_bytes = _column_bytes(groups[0]) if groups else {}
+            self._group_bytes = int(groups[0].total_byte_size) if groups else 0
+            self._bytes_per_column = self._group_bytes / max(int(metadata.num_columns), 1)
             self.kept_bytes = _MEMORY_PER_BYTE * int(metadata.serialized_size)
 
     def follow(self, plan: TablePlan, keep_open: bool) -> None:
         """Read what the plan says; a file that is kept open has its footer read once only."""
         super().follow(plan, keep_open)
         self._keep_metadata = keep_open
-        found = {name: self._column_bytes.get(name, (0, _USUAL_PAGE)) for name in plan.columns}
-        self.lane_bytes = sum(memory for _, memory in found.values())
-        for name, kind in plan.kinds.items() if self.sizes else ():
-            if kind == CATEGORY:
-                require_short_text(found[name][0], self.sizes[0] or 0, name, self.place(0))
+        self.lane_bytes = len(plan.columns) * _memory_per_column(self._bytes_per_column)
+        texts = [name for name, kind in plan.kinds.items() if kind == CATEGORY]
+        if self.sizes and texts:
+            self._require_short_texts(texts, self.sizes[0] or 0)
+
+    def _require_short_texts(self, names: list[str], rows: int) -> None:
+        """Refuse long texts before they are read.
+
+        Columns are asked for their sizes one by one only where all together are large: of a damaged footer,
+        pyarrow ends the process when it makes the description of a column.
+        """
+        if not is_long_text(self._group_bytes, rows):
+            return
+        with self._opened() as file:
+            group = file.metadata.row_group(0)
+            columns = [group.column(j) for j in range(group.num_columns)]
+        sizes = {column.path_in_schema: int(column.total_uncompressed_size) for column in columns}
+        for name in names:
+            require_short_text(sizes.get(name, 0), rows, name, self.place(0))
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Any]:
@@ -95,15 +119,10 @@ class ParquetReader(TableReader):
             yield from self.rows_in_order(batches, self.place(piece), "Parquet")
 
 
-def _column_bytes(group: Any) -> dict[str, tuple[int, int]]:
-    """Return the bytes of each column of a row group, and about how much memory it takes to read it."""
-    found = {}
-    for j in range(group.num_columns):
-        column = group.column(j)
-        size = int(column.total_uncompressed_size)
-        dictionary = 2 * min(size, _USUAL_DICTIONARY) if column.has_dictionary_page else 0  # these are large
-        found[column.path_in_schema] = size, min(size, _USUAL_PAGE) + _LARGEST_BUFFER + dictionary
-    return found
+def _memory_per_column(size: float) -> int:
+    """Return about how much memory it takes to read a column of so many bytes in a row group."""
+    page, dictionary = min(size, _USUAL_PAGE), 2 * min(size, _USUAL_DICTIONARY)  # held as objects
+    return int(page + dictionary) + _LARGEST_BUFFER
 
 
 def _arrow_reader(path: str) -> TableReader:
