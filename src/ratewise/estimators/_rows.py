@@ -48,7 +48,8 @@ class Columns(NamedTuple):
         if not np.isfinite(statistics.squares).all():
             _require_finite(matrix, columns.names, estimator)
             _refuse_huge(matrix, columns.names)
-        warn_of_far_columns(matrix)
+        if sparse.issparse(matrix):
+            warn_of_far_columns(matrix)
         return CheckedRows(kept, statistics, occupied), columns
 
     @property
