@@ -192,11 +192,12 @@ class ArrayTrainingRows:
         The models of the folds differ a little on such a row, so that a cut could part its copies: its rates would
         lie between those of two cuts that a model can make.
         """
-        for fold, places in enumerate(self._common_places):
-            first = fold - fold % self._folds
-            mean = mean_model(models[first : first + self._folds])
-            scores = np.asarray(self.common_rows @ mean.weights + mean.intercept).astype(values[fold].dtype)
-            values[fold][places >= 0] = scores[places[places >= 0]]
+        for first in range(0, len(self._common_places), self._folds):
+            draw = slice(first, first + self._folds)
+            mean = mean_model(models[draw])
+            scores = np.asarray(self.common_rows @ mean.weights + mean.intercept)
+            for mine, places in zip(values[draw], self._common_places[draw], strict=True):
+                mine[places >= 0] = scores[places[places >= 0]]
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
         return self.validation_scores(models)
