@@ -36,8 +36,10 @@ def plain_matrix(X: Any, what: str = "X") -> Any:
     """Return X, checked as far as can be done without changing it; refuse what would lose a part of it unseen.
 
     The arrays of a sparse matrix may be too short, or point outside of it. Masked and complex arrays would lose
-    their mask and their imaginary part on the way to floats.
+    their mask and their imaginary part on the way to floats. A LazyFrame of polars has no rows yet.
     """
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(f"{what} is a LazyFrame, whose rows are not read yet: give X.collect().")
     if isinstance(X, np.ma.MaskedArray):
         if np.ma.is_masked(X):
             masked = int(np.ma.getmaskarray(X).sum())

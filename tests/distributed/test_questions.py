@@ -264,7 +264,7 @@ def test_scores_of_folds_are_those_of_rows_the_model_has_not_learned_from(rows):
 def test_shards_of_different_widths_are_refused(rows):
     X, y = rows
     engine = LocalEngine([ArrayShard(X, y), ArrayShard(X[:, :4], y)])
-    with pytest.raises(ValueError, match=r"one has 6 columns.*another 4"):
+    with pytest.raises(ValueError, match=r"number 0 has 6 columns.*number 1 has 4"):
         engine.ask(CountLabels())
 
 
@@ -280,7 +280,7 @@ def test_infinities_are_refused_naming_partition_and_column(rows, form):
 @pytest.mark.parametrize(
     ("labels", "weights", "message"),
     [
-        ([0.0, 1.0, 0.0, np.nan], None, "Partition 1: y contains NaN"),
+        ([0.0, 1.0, 0.0, np.nan], None, "Partition 1: Input y contains NaN"),
         ([0, 1, 0, 1], [1.0, 1.0, 1.0, -1.0], "Partition 1: sample weights must be finite numbers of 0 or more"),
         ([0, 1, 0, 1], [1.0, 1.0, np.nan, 1.0], "Partition 1: sample weights must be finite numbers of 0 or more"),
     ],

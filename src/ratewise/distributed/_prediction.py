@@ -6,15 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import MeasureClassifier
-from ..estimators._targets import positive_label
-from ..measures import Measure, Rates
-from ..solvers.calibrate import Calibration
-from .inputs import as_matrix, is_dask_array, is_dask_frame
+from ..estimators._targets import checked_labels, positive_label
+from ..measures import Measure
+from .inputs import Names, blocks_like, in_order, is_dask_array, is_dask_frame, naming, partitions_like
 
 _SHARED = (
     "measure",
@@ -50,33 +48,32 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Any:
         """Signed scores, above 0 for ``classes_[1]``; lazily for a dask collection."""
-        check_is_fitted(self, "coef_")
-        return mapped(self._line(), "scores", X) if is_collection(X) else self.to_local().decision_function(X)
+        local = self.to_local()
+        return _mapped(local, "decision_function", X, "scores") if _is_lazy(X) else local.decision_function(X)
 
     def predict(self, X: Any) -> Any:
         """The class of each row; lazily for a dask collection."""
-        check_is_fitted(self, "coef_")
-        return mapped(self._line(), "labels", X) if is_collection(X) else self.to_local().predict(X)
+        local = self.to_local()
+        return _mapped(local, "predict", X, "labels") if _is_lazy(X) else local.predict(X)
 
     def predict_proba(self, X: Any) -> Any:
         """The probability of each class in each row, a column per class; lazily for a dask collection."""
-        check_is_fitted(self, "coef_")
-        return mapped(self._line(), "shares", X) if is_collection(X) else self.to_local().predict_proba(X)
+        local, classes = self.to_local(), self.classes_.tolist()
+        return _mapped(local, "predict_proba", X, classes) if _is_lazy(X) else local.predict_proba(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The measure itself, of the predictions for X against y."""
-        check_is_fitted(self, "coef_")
-        if not is_collection(X):
-            return float(self.to_local().score(X, y, sample_weight=sample_weight))
+        local = self.to_local()
+        if not _is_lazy(X):
+            return float(local.score(X, y, sample_weight=sample_weight))
         if sample_weight is not None:
             raise ValueError("score of a dask collection takes no sample_weight.")
-        rates = rates_of(self.predict(X), y, self._choose_positive(self.classes_))
-        return float(self.measure_.value(*rates))
-
-    def _line(self) -> Line:
-        names = getattr(self, "feature_names_in_", None)
-        curve = Calibration.of_numbers(self.calibration_[0])
-        return Line(self.coef_[0], float(self.intercept_[0]), self.classes_, names, curve)
+        if y is None:
+            raise ValueError("This estimator requires y to be passed, but the target y is None.")
+        true, predicted, rows = _confusion(self.predict(X), y)
+        return self.measure_.score(
+            true, predicted, sample_weight=rows, pos_label=self._choose_positive(self.classes_)
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -87,88 +84,78 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
         return positive_label(classes, self.pos_label)
 
 
-class Line(NamedTuple):
-    """A fitted linear classifier: all that a worker needs to predict."""
-
-    coef: NDArray[np.float64]
-    intercept: float
-    classes: NDArray[Any]
-    names: NDArray[Any] | None
-    calibration: Calibration
-
-    def scores(self, X: Any) -> NDArray[np.float64]:
-        if self.names is not None and hasattr(X, "columns"):
-            X = X[list(self.names)]
-        matrix = as_matrix(X, "X")
-        if matrix.shape[1] != self.coef.size:
-            raise ValueError(f"X has {matrix.shape[1]} features, but {self.coef.size} were fitted.")
-        scores: NDArray[np.float64] = np.asarray(matrix @ self.coef) + self.intercept
-        return scores
-
-    def labels(self, X: Any) -> NDArray[Any]:
-        found: NDArray[Any] = self.classes[(self.scores(X) > 0).astype(np.intp)]
-        return found
-
-    def shares(self, X: Any) -> NDArray[np.float64]:
-        second = expit(self.calibration.log_odds(self.scores(X)))
-        return np.column_stack([1.0 - second, second])
-
-
-def is_collection(X: Any) -> bool:
+def _is_lazy(X: Any) -> bool:
     return is_dask_array(X) or is_dask_frame(X)
 
 
-def mapped(line: Line, method: str, X: Any) -> Any:
-    """A lazy dask array (or Series, of a DataFrame) of scores or labels; of shares, two columns."""
-    dtype = line.classes.dtype if method == "labels" else np.dtype(np.float64)
+def _mapped(local: MeasureClassifier, method: str, X: Any, name: str | list[Any]) -> Any:
+    """A lazy dask array of what a classifier's method returns; of a DataFrame, a lazy Series or DataFrame."""
+    dtype = local.classes_.dtype if method == "predict" else np.dtype(np.float64)
     if is_dask_array(X):
-        if X.ndim != 2 or X.shape[1] != line.coef.size:
-            raise ValueError(f"X has {X.shape[-1]} features, but {line.coef.size} were fitted.")
+        if X.ndim != 2 or X.shape[1] != local.n_features_in_:
+            raise ValueError(f"X has {X.shape[-1]} features, but {local.n_features_in_} were fitted.")
         X = X.rechunk({1: X.shape[1]}) if X.numblocks[1] > 1 else X
-        if method == "shares":
-            chunks, meta = (X.chunks[0], (2,)), np.empty((0, 2), dtype)
-            return X.map_blocks(_of_block, line, method, chunks=chunks, dtype=dtype, name=None, meta=meta)
-        return X.map_blocks(_of_block, line, method, drop_axis=1, dtype=dtype, name=None, meta=np.empty(0, dtype))
-    columns = dict.fromkeys(line.classes.tolist(), dtype) if method == "shares" else (method, dtype)
-    return X.map_partitions(_of_frame, line, method, meta=columns)
+        shape: dict[str, Any] = {"drop_axis": 1, "meta": np.empty(0, dtype)}
+        if isinstance(name, list):
+            shape = {"chunks": (X.chunks[0], (len(name),)), "meta": np.empty((0, len(name)), dtype)}
+        return X.map_blocks(_of_block, local, method, dtype=dtype, name=None, **shape)
+    target = getattr(local, "target_", None)
+    if target in X.columns and target not in getattr(local, "feature_names_in_", ()):
+        X = X.drop(columns=[target])  # a frame that was fitted by the name of its labels still holds them
+    meta = dict.fromkeys(name, dtype) if isinstance(name, list) else (name, dtype)
+    return X.map_partitions(_of_frame, local, method, tuple(X.columns), name, meta=meta)
 
 
-def _of_block(X: Any, line: Line, method: str) -> NDArray[Any]:
-    found: NDArray[Any] = getattr(line, method)(X)
+def _of_block(X: Any, local: MeasureClassifier, method: str, block_id: Any = (0,)) -> NDArray[Any]:
+    with naming(f"Partition {block_id[0]}"):
+        return _answers(X, local, method)
+
+
+def _of_frame(
+    X: Any, local: MeasureClassifier, method: str, columns: Names, name: Any, partition_info: Any = None
+) -> Any:
+    import pandas as pd
+
+    with naming(f"Partition {(partition_info or {}).get('number', 0)}"):
+        found = _answers(in_order(X, columns), local, method)
+    if isinstance(name, list):
+        return pd.DataFrame(found, index=X.index, columns=name)
+    return pd.Series(found, index=X.index, name=name)
+
+
+def _answers(X: Any, local: MeasureClassifier, method: str) -> NDArray[Any]:
+    """What memory answers, but nothing for no rows: a partition may be left without any by a filter."""
+    nothing = {"predict": local.classes_[:0], "predict_proba": np.empty((0, 2)), "decision_function": np.empty(0)}
+    found: NDArray[Any] = getattr(local, method)(X) if X.shape[0] else nothing[method]
     return found
 
 
-def _of_frame(X: Any, line: Line, method: str) -> Any:
-    import pandas as pd
+class Confusion(NamedTuple):
+    """Pairs of a true and a predicted label, and how many rows have them."""
 
-    found = getattr(line, method)(X)
-    if method == "shares":
-        return pd.DataFrame(found, index=X.index, columns=line.classes.tolist())
-    return pd.Series(found, index=X.index, name=method)
+    true: NDArray[Any]
+    predicted: NDArray[Any]
+    rows: NDArray[np.int64]
 
 
-def rates_of(predicted: Any, y: Any, positive: Any) -> Rates:
-    """TPR, TNR and the share of positives, counted where the blocks are."""
+def _confusion(predicted: Any, y: Any) -> Confusion:
+    """Count pairs of labels where the partitions are."""
     import dask
 
-    blocks = [_delayed_blocks(one) for one in (predicted, y)]
-    if len(blocks[0]) != len(blocks[1]):
-        raise ValueError(f"X has {len(blocks[0])} partitions and y has {len(blocks[1])}: repartition one of them.")
-    counted = [dask.delayed(_count)(mine, true, positive) for mine, true in zip(*blocks, strict=True)]
-    hits, positives, passes, negatives = np.sum(dask.compute(*counted), axis=0)
-    return Rates(
-        float(hits / max(positives, 1)),
-        float(passes / max(negatives, 1)),
-        float(positives / (positives + negatives)),
-    )
+    like = blocks_like if is_dask_array(predicted) else partitions_like
+    parts = zip(predicted.to_delayed(), like(predicted, y, "y") or [], strict=True)
+    counted = dask.compute(*(dask.delayed(_count)(mine, true, k) for k, (mine, true) in enumerate(parts)))
+    labels = [label for part in counted for label in part.true.tolist()]
+    checked_labels(np.array(labels, dtype=object), len(labels))  # of one type in all partitions
+    mine, rows = (np.concatenate([getattr(part, name) for part in counted]) for name in ("predicted", "rows"))
+    return Confusion(np.array(labels), mine, rows)
 
 
-def _delayed_blocks(collection: Any) -> list[Any]:
-    return list(np.asarray(collection.to_delayed(), dtype=object).reshape(-1))
-
-
-def _count(predicted: Any, true: Any, positive: Any) -> NDArray[np.int64]:
-    called, is_positive = np.asarray(predicted) == positive, np.asarray(true).reshape(-1) == positive
-    return np.array(
-        [(called & is_positive).sum(), is_positive.sum(), (~called & ~is_positive).sum(), (~is_positive).sum()]
-    )
+def _count(predicted: Any, y: Any, number: int) -> Confusion:
+    mine = np.asarray(predicted)
+    with naming(f"Partition {number}"):
+        y = checked_labels(y, mine.size).y if mine.size or len(y) else mine
+    (true, true_codes), (mine, my_codes) = (np.unique(one, return_inverse=True) for one in (y, mine))
+    rows = np.bincount(true_codes * mine.size + my_codes, minlength=1)
+    pairs = np.flatnonzero(rows)
+    return Confusion(true[pairs // max(mine.size, 1)], mine[pairs % max(mine.size, 1)], rows[pairs])

@@ -178,10 +178,13 @@ class DaskMeasureClassifier(FittedOnCluster):
         """Keep names of columns; and of files, what a model needs to read others as it read these."""
         for name in ("feature_names_in_", "encoder_", "target_", "survey_"):
             self.__dict__.pop(name, None)
-        if given.names is not None:
-            self.feature_names_in_ = given.names
+        names = source.counts.names
+        if names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        if given.target is not None:
+            self.target_ = given.target
         if seen is not None:
-            self.encoder_, self.target_ = seen.encoder, given.target
+            self.encoder_ = seen.encoder
             self.feature_names_in_ = np.array(seen.encoder.feature_names, dtype=object)
             counts = {label: count.rows for label, count in sorted(source.counts.labels.items())}
             self.survey_ = Survey(seen.rows, counts, seen.missing, False, dict(seen.encoder.buckets))

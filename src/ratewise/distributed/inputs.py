@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,7 +26,6 @@ class Input:
     """Delayed shards."""
     tables: bool = False
     """They hold tables, to be encoded."""
-    names: NDArray[Any] | None = None
     target: str | None = None
 
 
@@ -72,10 +73,10 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any) -> Input:
         raise ValueError(f"X must have two dimensions, rows and columns; it has {X.ndim}.")
     X = X.rechunk({1: X.shape[1]}) if X.numblocks[1] > 1 else X
     rows = [block[0] for block in X.to_delayed()]
-    return Input(_joined(rows, _blocks_like(X, y, "y"), _blocks_like(X, sample_weight, "sample_weight")))
+    return Input(_joined(rows, blocks_like(X, y, "y"), blocks_like(X, sample_weight, "sample_weight")))
 
 
-def _blocks_like(X: Any, other: Any, name: str) -> list[Any] | None:
+def blocks_like(X: Any, other: Any, name: str) -> list[Any] | None:
     """The blocks of y, or of the weights, cut as the rows of X are."""
     if other is None:
         return None
@@ -114,13 +115,11 @@ def _of_frames(X: Any, y: Any, target: str | None, sample_weight: Any) -> Input:
         X, y = X.drop(columns=[target]), X[target]
     if isinstance(sample_weight, str):
         X, sample_weight = X.drop(columns=[sample_weight]), X[sample_weight]
-    others = [_partitions_like(X, one, name) for one, name in ((y, "y"), (sample_weight, "sample_weight"))]
-    names = np.array(list(X.columns), dtype=object)
-    named = names if all(isinstance(name, str) for name in names) else None
-    return Input(_joined(list(X.to_delayed()), *others), names=named, target=target)
+    labels, weights = partitions_like(X, y, "y"), partitions_like(X, sample_weight, "sample_weight")
+    return Input(_joined(list(X.to_delayed()), labels, weights, tuple(X.columns)), target=target)
 
 
-def _partitions_like(X: Any, other: Any, name: str) -> list[Any] | None:
+def partitions_like(X: Any, other: Any, name: str) -> list[Any] | None:
     if other is None:
         return None
     if not hasattr(other, "to_delayed"):
@@ -133,14 +132,16 @@ def _partitions_like(X: Any, other: Any, name: str) -> list[Any] | None:
     return parts
 
 
-def _joined(X: list[Any], y: list[Any] | None, weights: list[Any] | None) -> list[Any]:
+def _joined(
+    X: list[Any], y: list[Any] | None, weights: list[Any] | None, columns: Names | None = None
+) -> list[Any]:
     from dask import delayed
 
     shard = delayed(ArrayShard, pure=False)
     labels = y or [None] * len(X)
     shares = weights or [None] * len(X)
     parts = zip(X, labels, shares, strict=True)
-    return [shard(*part, name=f"Partition {number}") for number, part in enumerate(parts)]
+    return [shard(*part, f"Partition {number}", columns) for number, part in enumerate(parts)]
 
 
 def _of_partitions(parts: Sequence[Any]) -> Input:
@@ -160,12 +161,16 @@ def _shard_of_partition(part: Any, number: int) -> ArrayShard:
     return ArrayShard(X, y, weights[0] if weights else None, f"Partition {number}")
 
 
+Names = tuple[Hashable, ...]
+
+
 class ReadRows(NamedTuple):
-    """A matrix or a table, with the labels and the weights (or None) of its rows."""
+    """A matrix, with the labels and the weights (or None) of its rows, and the names (or None) of its columns."""
 
     X: Any
     labels: NDArray[Any]
     weights: NDArray[np.float64] | None
+    names: Names | None = None
 
     @property
     def nbytes(self) -> int:
@@ -189,41 +194,97 @@ class ArrayShard(Shard):
     y: Any
     weights: Any = None
     name: str = "this partition"
+    columns: Names | None = None
+    """The order that the columns are to stand in, if it is known."""
 
     def read(self) -> ReadRows:
-        X = as_matrix(self.X, self.name)
-        labels = _aligned(np.asarray(self.y).reshape(-1))
-        if X.shape[0] == 0:
+        with naming(self.name):
+            rows = self._rows()
+        if rows.labels.size == 0:
             raise ValueError(
                 f"{self.name} holds no rows: drop it, or repartition the data so that every part has some."
             )
+        return rows
+
+    def _rows(self) -> ReadRows:
+        given = self.X if self.columns is None else in_order(self.X, self.columns)
+        X, names = _as_matrix(given), _names_of(given)
+        labels = _aligned(np.asarray(self.y).reshape(-1))
         if labels.size != X.shape[0]:
-            raise ValueError(f"{self.name}: {X.shape[0]:,} rows in X, but {labels.size:,} labels in y.")
+            raise ValueError(f"{X.shape[0]:,} rows in X, but {labels.size:,} labels in y.")
         weights = None if self.weights is None else _aligned(np.asarray(self.weights, np.float64).reshape(-1))
         if weights is not None and weights.size != X.shape[0]:
-            raise ValueError(f"{self.name}: {X.shape[0]:,} rows in X, but {weights.size:,} sample weights.")
-        return ReadRows(X, labels, weights)
+            raise ValueError(f"{X.shape[0]:,} rows in X, but {weights.size:,} sample weights.")
+        return ReadRows(X, labels, weights, names)
 
 
-def as_matrix(X: Any, name: str) -> Any:
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Let refusals say where the rows are that they speak of."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        error.args = (f"{where}: {error}",)
+        raise
+
+
+def _names_of(X: Any) -> Names | None:
+    """Return the names of a table's columns; None where columns have none."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow, or of pandas and polars
+    if names is None:
+        return None
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise ValueError(f"two columns are called {repeated[0]!r}: give each a name of its own.")
+    return tuple(names)
+
+
+def in_order(X: Any, names: Names) -> Any:
+    """Return a partition of a frame with its columns in the order that the frame says."""
+    found = _names_of(X)
+    if found is None or found == names:
+        return X
+    require_same_names(found, names, "the frame")
+    return X[list(names)]
+
+
+def require_same_names(found: Names | None, wanted: Names | None, whose: str) -> None:
+    """Refuse columns that cannot be brought into the order of others, because they have other names."""
+    if found == wanted:
+        return
+    if found is None or wanted is None or set(found) != set(wanted):
+        raise ValueError(
+            f"its columns are {_listed(found)}, but those of {whose} are {_listed(wanted)}: give every partition "
+            "columns of the same names."
+        )
+
+
+def _listed(names: Names | None) -> str:
+    if names is None:
+        return "without names"
+    shown = ", ".join(map(repr, names[:8]))
+    return f"{shown} and {len(names) - 8} more" if len(names) > 8 else shown
+
+
+def _as_matrix(X: Any) -> Any:
     if sparse.issparse(X):
-        X = sparse.csr_matrix(trusted_csr(X, f"{name}: X"))
+        X = sparse.csr_matrix(trusted_csr(X))
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
         parts = (_aligned(X.data), _aligned(X.indices), _aligned(X.indptr))
         return sparse.csr_matrix(parts, shape=X.shape, copy=False)
     if hasattr(X, "select_dtypes"):
-        others = [str(column) for column in X.columns if X[column].dtype.kind not in "biuf"]
+        others = [str(column) for column, dtype in X.dtypes.items() if dtype.kind not in "biuf"]
         if others:
             raise ValueError(
-                f"{name}: column {others[0]!r} does not hold numbers. Encode it first, or write the table as "
-                "Parquet and fit the folder, which encodes categories."
+                f"column {others[0]!r} does not hold numbers. Encode it first, or write the table as Parquet and "
+                "fit the folder, which encodes categories."
             )
         X = X.to_numpy(dtype=np.float32 if all(t == np.float32 for t in X.dtypes) else np.float64)
-    X = np.asarray(plain_matrix(X, f"{name}: X"))
+    X = np.asarray(plain_matrix(X))
     if X.ndim != 2:
-        raise ValueError(f"{name}: X must have two dimensions, rows and columns; it has {X.ndim}.")
+        raise ValueError(f"X must have two dimensions, rows and columns; it has {X.ndim}.")
     if X.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: X must hold numbers; its type is {X.dtype}.")
+        raise ValueError(f"X must hold numbers; its type is {X.dtype}.")
     return _aligned(X.astype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64, copy=False))
 
 

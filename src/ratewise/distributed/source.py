@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..estimators._targets import checked_labels
 from ..solvers.state import Summary
 from ..training import config
 from ..training.source import Statistics
@@ -67,7 +68,7 @@ class ShardSource:
         negative = next(label for label in self.classes.tolist() if label != self.positive)
         self._of_classes = self.counts.labels[self.positive], self.counts.labels[negative]
         self._mean_weight = sum(count.weight for count in self._of_classes) / self._rows
-        engine.prepare(Sign(self.positive, 1.0 / self._mean_weight))
+        engine.prepare(Sign(self.positive, 1.0 / self._mean_weight, self.counts.names))
 
     @property
     def _rows(self) -> int:
@@ -137,7 +138,8 @@ class ShardSource:
 
 
 def _two_classes(counts: LabelCounts) -> NDArray[Any]:
-    labels = sorted(label for label, count in counts.labels.items() if count.weight > 0)
+    occurring = [label for label, count in counts.labels.items() if count.weight > 0]
+    labels = checked_labels(np.array(occurring, dtype=object), len(occurring)).found.tolist()
     if len(labels) == 1:
         raise ValueError(
             f"y holds one class only ({labels[0]!r}) in all partitions: a classifier needs rows of two classes."

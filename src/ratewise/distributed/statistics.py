@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..estimators._targets import checked_labels
 from ..kernels import fold_of_each_row
 from ..solvers.state import Summary, class_totals
 from ..transforms import Standardizer, standardized_products
 from .engine import Answer, Question, Setup, Sums
-from .inputs import ReadRows, bytes_of
+from .inputs import Names, ReadRows, bytes_of, naming, require_same_names
 
 
 class LabelCount(NamedTuple):
@@ -26,6 +27,10 @@ class LabelCount(NamedTuple):
 class LabelCounts(Answer):
     """Rows, columns and labels."""
 
+    shard: int
+    """The first that is counted."""
+    names: Names | None
+    """Of the first shard's columns; others may have them in another order."""
     rows: int
     n_features: int
     n_values: int
@@ -33,18 +38,19 @@ class LabelCounts(Answer):
     labels: dict[Any, LabelCount]
 
     def merge(self, other: LabelCounts) -> LabelCounts:
+        with naming(f"Partition {other.shard}"):
+            require_same_names(other.names, self.names, f"partition {self.shard}")
         if (self.n_features, self.sparse) != (other.n_features, other.sparse):
             raise ValueError(
-                f"Partitions differ: one has {self.n_features} columns ({_form(self)}), another "
-                f"{other.n_features} ({_form(other)})."
+                f"Partitions differ: number {self.shard} has {self.n_features} columns ({_form(self)}), number "
+                f"{other.shard} has {other.n_features} ({_form(other)})."
             )
         labels = dict(self.labels)
         for label, count in other.labels.items():
             before = labels.get(label, LabelCount(0, 0.0, 0.0))
             labels[label] = LabelCount(*(mine + more for mine, more in zip(before, count, strict=True)))
-        return LabelCounts(
-            self.rows + other.rows, self.n_features, self.n_values + other.n_values, self.sparse, labels
-        )
+        rows, n_values = self.rows + other.rows, self.n_values + other.n_values
+        return replace(self, rows=rows, n_values=n_values, labels=labels)
 
 
 def _form(counts: LabelCounts) -> str:
@@ -58,8 +64,9 @@ class CountLabels(Question[LabelCounts]):
     name: ClassVar[str] = "labels"
 
     def answer(self, rows: ReadRows, shard: int) -> LabelCounts:
-        _check(rows, shard)
-        values = _different(rows.labels)
+        with naming(f"Partition {shard}"):
+            _check(rows)
+            values = checked_labels(rows.labels, rows.labels.size).found
         if values.size > 2:
             raise ValueError(
                 f"Partition {shard} holds {values.size} different labels: only two classes can be told apart."
@@ -67,16 +74,8 @@ class CountLabels(Question[LabelCounts]):
         labels = {value: _count(rows, value) for value in values.tolist()}
         X = rows.X
         n_values = int(X.nnz if sparse.issparse(X) else X.size)
-        return LabelCounts(rows.labels.size, X.shape[1], n_values, bool(sparse.issparse(X)), labels)
-
-
-def _different(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the labels that occur; of numbers, if there are two at most, without sorting them."""
-    if labels.dtype.kind in "biuf":
-        ends = np.unique([labels.min(), labels.max()])
-        if sum(int(np.count_nonzero(labels == end)) for end in ends) == labels.size:
-            return ends
-    return np.unique(labels)
+        form = bool(sparse.issparse(X))
+        return LabelCounts(shard, rows.names, rows.labels.size, X.shape[1], n_values, form, labels)
 
 
 def _count(rows: ReadRows, label: Any) -> LabelCount:
@@ -88,12 +87,10 @@ def _count(rows: ReadRows, label: Any) -> LabelCount:
     return LabelCount(int(np.count_nonzero(weights)), float(weights.sum()), float(weights @ weights))
 
 
-def _check(rows: ReadRows, shard: int) -> None:
-    """Refuse what cannot be learned from, naming the partition."""
-    if rows.labels.dtype.kind == "f" and not np.isfinite(rows.labels).all():
-        raise ValueError(f"Partition {shard}: y contains NaN or infinity; every row needs a label.")
+def _check(rows: ReadRows) -> None:
+    """Refuse what cannot be learned from."""
     if rows.weights is not None and not (np.isfinite(rows.weights).all() and (rows.weights >= 0).all()):
-        raise ValueError(f"Partition {shard}: sample weights must be finite numbers of 0 or more.")
+        raise ValueError("sample weights must be finite numbers of 0 or more.")
     values = rows.X.data if sparse.issparse(rows.X) else rows.X
     with np.errstate(all="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):
@@ -101,9 +98,9 @@ def _check(rows: ReadRows, shard: int) -> None:
     bad = ~np.isfinite(values)
     if bad.any():
         column = int(rows.X.indices[bad][0] if sparse.issparse(rows.X) else np.flatnonzero(bad.any(axis=0))[0])
+        shown = column if rows.names is None else f"{column} ({rows.names[column]!r})"
         raise ValueError(
-            f"Partition {shard}: X contains NaN or infinity in column {column}. Impute it first, for instance "
-            "with DataFrame.fillna."
+            f"X contains NaN or infinity in column {shown}. Impute it first, for instance with DataFrame.fillna."
         )
 
 
@@ -120,14 +117,18 @@ class SignedRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Sign(Setup):
-    """Labels become signs; rows of weight 0 go."""
+    """Labels become signs; rows of weight 0 go; named columns come into one order."""
 
     positive: Any
     weight_scale: float
+    names: Names | None = None
 
     name: ClassVar[str] = "sign"
 
     def apply(self, rows: ReadRows, shard: int) -> SignedRows:
+        if self.names is not None and rows.names is not None and rows.names != self.names:
+            place = {name: number for number, name in enumerate(rows.names)}
+            rows = rows._replace(X=rows.X[:, [place[name] for name in self.names]].copy(order="C"))
         signed = np.where(rows.labels == self.positive, np.float32(1.0), np.float32(-1.0))
         if rows.weights is None:
             return SignedRows(rows.X, signed)

@@ -64,7 +64,7 @@ def checked_labels(y: Any, n_rows: int) -> CheckedLabels:
         )
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity; every row needs a label.")
-    if y.dtype.kind in "biu" and y.size and _has_two_values(y):
+    if y.dtype.kind in "biuf" and y.size and _has_two_whole_values(y):
         return CheckedLabels(y, np.array([y.min(), y.max()]))
     check_classification_targets(y)
     return CheckedLabels(y, np.unique(y))
@@ -85,8 +85,8 @@ def _plain_labels(y: NDArray[Any]) -> NDArray[Any]:
     kinds = {type(value) for value in y.tolist()}
     if all(issubclass(kind, str) for kind in kinds):
         return y
-    if any(value is None or value != value for value in y.tolist()):
-        raise ValueError("Input y contains NaN or None; every row needs a label.")
+    if any(value is None or not _equals_itself(value) for value in y.tolist()):
+        raise ValueError("Input y contains NaN, None or NA; every row needs a label.")
     if all(issubclass(kind, bool | np.bool_) for kind in kinds):
         return y.astype(bool)
     numeric = (int, float, np.number)
@@ -98,10 +98,18 @@ def _plain_labels(y: NDArray[Any]) -> NDArray[Any]:
     return y
 
 
-def _has_two_values(y: NDArray[Any]) -> bool:
+def _equals_itself(value: Any) -> bool:
+    """Return False for NaN and NaT, and for NA of pandas, which is neither equal to itself nor different."""
+    equal = value == value
+    return isinstance(equal, bool | np.bool_) and bool(equal)
+
+
+def _has_two_whole_values(y: NDArray[Any]) -> bool:
     """Without sorting, which for a million labels would take as long as learning from them."""
     low, high = y.min(), y.max()
-    return bool(low != high and np.count_nonzero(y == low) + np.count_nonzero(y == high) == y.size)
+    if low == high or (y.dtype.kind == "f" and (low % 1 or high % 1)):
+        return False
+    return int(np.count_nonzero(y == low) + np.count_nonzero(y == high)) == y.size
 
 
 def require_two_classes(y: NDArray[Any], classes: NDArray[Any]) -> None:

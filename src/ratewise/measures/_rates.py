@@ -145,7 +145,11 @@ def rates_from_labels(
 
 
 def _positive_label(true: np.ndarray, predicted: np.ndarray, pos_label: Any) -> Any:
-    labels = np.unique(np.concatenate([np.unique(true), np.unique(predicted)]))
+    try:
+        labels = np.unique(np.concatenate([np.unique(true), np.unique(predicted)]))
+    except TypeError as error:  # texts and numbers, as objects
+        kinds = ", ".join(sorted({type(label).__name__ for label in [*true.tolist(), *predicted.tolist()]}))
+        raise ValueError(f"Labels of different types cannot be compared: {kinds}. Give all one type.") from error
     if labels.size > 2:
         shown = ", ".join(map(repr, labels[:5].tolist()))
         raise ValueError(f"A measure of two classes was given {labels.size} different labels ({shown}, ...).")
