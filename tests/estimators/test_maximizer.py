@@ -317,9 +317,9 @@ def test_equal_rows_share_a_fold(table, dtype):
         assert np.mean(which[held] % 5 == 0) == pytest.approx(0.2, abs=0.02)
 
 
-def test_rows_that_all_differ_are_split_as_scikit_learn_does(small):
+def test_rows_that_all_differ_are_split_as_scikit_learn_does_with_shuffling(small):
     X, y = small
-    theirs = StratifiedKFold(5).split(X, y)
+    theirs = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
     for (train, held), (other_train, other_held) in zip(make_folds(None, X, y, None), theirs, strict=True):
         np.testing.assert_array_equal(train, other_train)
         np.testing.assert_array_equal(held, other_held)

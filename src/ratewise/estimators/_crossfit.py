@@ -318,17 +318,23 @@ def history_table(candidates: list[CrossFit], kept: list[int], prevalence: float
     }
 
 
+def draws_own_folds(cv: Any) -> bool:
+    """Return whether the folds are drawn here, not by a splitter of the user's."""
+    return cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool))
+
+
 def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any) -> list[Fold]:
     """Return the training and validation rows of each fold, with both classes among the training rows.
 
-    Rows of one group are in one fold; without groups, and unless ``cv`` says otherwise, equal rows.
+    Unless ``cv`` says otherwise, rows are shuffled, and those of one group are in one fold; without groups, equal
+    rows.
     """
     if groups is not None:
         check_consistent_length(y, groups)
-    if isinstance(cv, bool) or (cv is not None and not isinstance(cv, Integral)):
-        splits = check_cv(cv, y=y, classifier=True).split(X, y, groups)
-    else:
+    if draws_own_folds(cv):
         splits = _own_folds(_FOLDS if cv is None else int(cv), X, y, groups)
+    else:
+        splits = check_cv(cv, y=y, classifier=True).split(X, y, groups)
     folds = [(np.asarray(train), np.asarray(held)) for train, held in splits]
     classes = np.unique(y)
     for number, (train, _) in enumerate(folds, start=1):
@@ -355,13 +361,13 @@ def _own_folds(wanted: int, X: Any, y: NDArray[Any], groups: Any) -> Any:
     wanted = min(wanted, int(counts.min()))
     if groups is not None:
         most = np.unique(np.asarray(groups)).size
-        return StratifiedGroupKFold(min(wanted, most)).split(X, y, groups)
+        return StratifiedGroupKFold(min(wanted, most), shuffle=True, random_state=0).split(X, y, groups)
     numbers = _rows_as_numbers(X)
     fold_of_row = None
     if numbers is not None:
         fold_of_row = folds_of_rows(numbers, None, codes, wanted, np.random.default_rng(0)).fold_of_row
     if fold_of_row is None:
-        return StratifiedKFold(wanted).split(np.zeros(y.size), y)
+        return StratifiedKFold(wanted, shuffle=True, random_state=0).split(np.zeros(y.size), y)
     return PredefinedSplit(fold_of_row).split()
 
 

@@ -20,6 +20,7 @@ from ._crossfit import (
     CrossFitRows,
     CrossFitter,
     bin_columns,
+    draws_own_folds,
     history_table,
     make_folds,
     resampling_step,
@@ -28,6 +29,7 @@ from ._crossfit import (
 from ._ensemble import EnsembleMember, weighted_mean
 from ._fits import check_prevalence, warn_of_constraints
 from ._notebook import NotebookCard
+from ._row_order import warn_of_ordered_rows
 from ._targets import TwoClassTargets, group_numbers, positive_label, two_class_targets
 
 _RESPONSES = ("auto", "decision_function", "predict_proba")
@@ -70,8 +72,10 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         The largest number of reweighting iterations. The first has equal class weights. Each fits one model per
         fold. "auto" is 1 for boosting, where more trees do as much as other class weights, and 2 for others.
     cv : int, splitter or iterable, default=None
-        The folds; None for 5, stratified. A number of folds keeps the rows of a group together if ``groups`` are
-        given to ``fit``, and else equal rows.
+        The folds; None for 5, stratified and shuffled. A number of folds keeps the rows of a group together if
+        ``groups`` are given to ``fit``, and else equal rows. For rows in the order of time,
+        :class:`~sklearn.model_selection.TimeSeriesSplit` tells the rates of later rows; a warning says so where
+        the labels or a column drift along the rows.
     ensemble : bool, default=True
         Average the votes of the models of all folds (and of all iterations kept). This is better than one model
         fitted again to all rows and takes no longer to fit, but there are up to ``rounds`` models per fold to keep
@@ -185,6 +189,8 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
             self.rates_ = self.rates_._replace(prevalence=float(target_prevalence))
         self.constraints_met_ = decision.message is None
         warn_of_constraints(decision.message, stacklevel=2)
+        if draws_own_folds(self.cv):
+            warn_of_ordered_rows(X, targets.y, positive_label(targets.classes, self.pos_label), stacklevel=2)
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
