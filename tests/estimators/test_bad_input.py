@@ -501,7 +501,7 @@ def test_labels_of_any_library_are_taken(form, classes):
 
 @pytest.mark.parametrize(
     ("label", "words"),
-    [(None, "y contains NaN or None; every row needs a label"), ("yes", r"y mixes labels of .* \(int, str\)")],
+    [(None, "y contains NaN, None or NA; every row needs a label"), ("yes", r"y mixes labels of .* \(int, str\)")],
 )
 def test_labels_that_are_missing_or_of_many_types_are_refused(label, words):
     X, y = rows()

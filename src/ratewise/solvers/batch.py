@@ -282,7 +282,7 @@ def _on_the_ball(objective: Objective, start: LinearModel, request: Maximize) ->
         high += 6.0
     if excess(low) > 0:
         optimize.brentq(excess, low, high, xtol=1e-6)
-    return found.divided(max(_length(found) / radius, 1.0))
+    return found.divided(_length(found) / radius)  # each maximisation stops a little off the surface
 
 
 def _length(model: LinearModel) -> float:
