@@ -3,11 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo docs dist check test test-torch torch fuzz mutants lint types test-oldest hooks bench speed quality reproduce \
+.PHONY: demo docs dist check test coverage test-torch torch fuzz mutants lint types test-oldest hooks bench speed quality reproduce \
 	reproduction-page reproduce-quick figures clean
 
-demo: .venv/made
-	$(BIN)/python examples/digits.py
+# Three short acts, in an environment of their own that holds what `pip install "ratewise[cli]"` brings, and no more.
+demo: .venv-demo/made
+	.venv-demo/bin/ratewise demo
 
 # Small mistakes in the source, and whether the tests notice: make mutants ARGS="--number 100 measures solvers"
 mutants: .venv/made
@@ -25,11 +26,14 @@ PYTEST := $(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadfile --hypothesis-seed=0
 check: lint types
 	$(PYTEST) -m "not slow"
 
-# Eight minutes on two cores: every test, and the lines of src that no quick test runs. Coverage costs a quarter of
-# the time before Python 3.12, so slow tests go without.
+# Every test: what CI runs.
 test: lint types
-	$(PYTEST) -m "not slow" --cov --cov-report=term
+	$(PYTEST) -m "not slow"
 	$(PYTEST) -m slow
+
+# The lines of src that no quick test runs. Before Python 3.12 tracing costs a quarter of the time.
+coverage: .venv/made
+	$(PYTEST) -m "not slow" --cov --cov-report=term
 
 lint: .venv/made
 	$(BIN)/ruff check .
@@ -78,7 +82,9 @@ quality: .venv/made
 # The pictures of docs/choosing-a-measure.md, of the README, and (with chromium) of docs/reports.md.
 figures: .venv/made
 	$(BIN)/python docs/figures/measures.py
+	$(BIN)/python docs/figures/gains.py
 	$(BIN)/python examples/why_not_a_threshold.py docs/figures/plane.svg
+	$(BIN)/python examples/shapes.py docs/figures/shapes.png
 	$(BIN)/python docs/figures/report.py
 
 # The site, in site/: open site/index.html. Warnings are errors. The examples of the gallery run if they have changed.
@@ -107,6 +113,11 @@ reproduce-quick: .venv/made
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
+.venv-demo/made: pyproject.toml
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/pip install --quiet --disable-pip-version-check --editable ".[cli]"
+	touch $@
+
 .venv/docs-made: .venv/made
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@
@@ -128,5 +139,5 @@ dist: .venv/made
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest site .gallery .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-demo .venv-oldest site .gallery .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +

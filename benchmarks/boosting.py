@@ -6,7 +6,7 @@
     balanced     the fair rival with balanced class weights
     tuned        TunedThresholdClassifierCV on the same 5 folds (100 cuts)
     reweighted   MeasureMaximizer as it treats other classifiers: two reweighting iterations, a model of all rows
-    ours         MeasureMaximizer(booster, measure)
+    ours         MeasureMaximizer(booster, measure, stack=False)
 
 Boosters have their defaults (100 trees), on one thread. Text columns go in as category codes. Splits are 70/30, by
 block where rows of a block belong together. Files of more than 200,000 rows get one split. Of files of more than
@@ -50,9 +50,9 @@ from xgboost import XGBClassifier
 import datasets
 from output import RESULTS, read_json, write_json
 from ratewise import MeasureMaximizer
+from ratewise.decisions.cuts import best_threshold, half_standard_error
 from ratewise.measures import Measure, RecallAtPrecision, get_measure
 from ratewise.measures._rates import rates_from_labels
-from ratewise.solvers.threshold import best_threshold, half_standard_error
 
 KEPT = RESULTS / "boosting.json"
 MEASURES: dict[str, Measure] = {
@@ -159,7 +159,7 @@ class OutOfFoldEnsemble:
             scores.append(self.scores(model, X[validation]))
             signs.append(np.where(y[validation], 1.0, -1.0))
             self.models.append(model)
-        found = best_threshold(np.concatenate(scores), np.concatenate(signs), self.measure, caution=0.0)
+        found = best_threshold(np.concatenate(scores), np.concatenate(signs), self.measure, margin_scale=0.0)
         self.threshold = found.threshold
         return self
 
@@ -175,7 +175,7 @@ def method(name: str, kind: str, measure: Measure, seed: int, y: np.ndarray, fol
         return TunedThresholdClassifierCV(base, scoring=measure.scorer(), cv=folds)
     if name == "reweighted":
         return MeasureMaximizer(base, measure, cv=folds, rounds=2, response_method="predict_proba")
-    return MeasureMaximizer(base, measure, cv=folds)
+    return MeasureMaximizer(base, measure, cv=folds, stack=False)
 
 
 def load(name: str, folder: Path, rows: int) -> tuple[datasets.Problem, int]:

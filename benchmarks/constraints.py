@@ -25,7 +25,7 @@ from ratewise.measures import Measure, RecallAtPrecision, TPRAtTNR, rates_from_l
 from ratewise.solvers import best_threshold
 from rivals import ColumnScaler, logistic
 
-# What to maximise, what is bounded and at what, and where.
+# What to maximize, what is bounded and at what, and where.
 TASKS: dict[str, tuple[Measure, str, float, list[str]]] = {
     "recall at precision 0.9": (
         RecallAtPrecision(0.9, confidence=None),
@@ -46,7 +46,7 @@ def plug_in(X, y, measure, seed, block):
     """The highest TPR among the cuts that keep the bound on the training rows, these taken at their word."""
     model = make_pipeline(ColumnScaler(), logistic()).fit(X, y)
     signs = np.where(y, 1.0, -1.0)
-    threshold = best_threshold(model.decision_function(X), signs, measure, caution=0.0).threshold
+    threshold = best_threshold(model.decision_function(X), signs, measure, margin_scale=0.0).threshold
     return lambda rows: model.decision_function(rows) > threshold, True
 
 

@@ -1,7 +1,7 @@
 """CPU time of the whole default fit against logistic regression with an exact threshold, side by side.
 
 One process, one thread each (set OPENBLAS_NUM_THREADS=1), the two taking turns, medians of five; compile time off
-the clock. Both are given raw rows: the rival's time includes its standardising, as ours does. Writes
+the clock. Both are given raw rows: the rival's time includes its standardizing, as ours does. Writes
 benchmarks/results/fit_time.json.
 """
 

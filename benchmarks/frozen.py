@@ -4,7 +4,8 @@
 in memory, files, shards on the local engine, ``partial_fit``) and the plain solvers, on random 70/30 splits. What
 FILE holds already is not computed again. ``--compare BEFORE AFTER`` prints the differences and checks the bars of
 a redesign. The code of another commit is recorded by running this script in a checkout of it. ``--times SRC``
-fits with the code in the folder SRC and with the installed one in turn, and compares CPU times alone.
+fits with the code in the folder SRC and with the installed one in turn, and compares CPU times alone. ``--state``
+writes how large a pickled ``partial_fit`` state is on the way to 2,000,000 rows in batches of 100.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,9 @@ import datasets
 HERE = Path(__file__).parent
 BEFORE, AFTER = HERE / "results" / "frozen-before.json", HERE / "results" / "frozen-after.json"
 TIMES = HERE / "results" / "frozen-times.json"
+STATE = HERE / "results" / "frozen-state.json"
+STATE_AT = [200_000, 1_000_000, 2_000_000]  # rows
+STATE_BATCH, STATE_COLUMNS = 100, 10
 TIMED = ["ijcnn1", "creditcard", "mammography", "covtype-5"]
 TIMED_CELLS = [
     *(("f1", way) for way in ("fit", "stamp", "amp")),
@@ -286,6 +291,26 @@ def compare_times(src: Path, folder: Path, data: list[str], repeats: int) -> Non
     print(f"now / before: {mean:.2f} in the geometric mean, at most {ratios[slowest]:.2f} ({slowest})")
 
 
+def record_state() -> None:
+    """Print and keep the bytes of what ``partial_fit`` keeps from call to call, after so many rows."""
+    from ratewise.measures import get_measure
+    from ratewise.solvers import get_solver
+    from ratewise.training import FitConfig
+    from ratewise.training.online import OnlineFit
+
+    kept: dict[str, dict[str, int]] = {}
+    for name in ("f1", "gmean", "mcc"):
+        rng, measure = np.random.default_rng(0), get_measure(name)
+        fit = OnlineFit(FitConfig(measure, get_solver("auto", measure), None, None), STATE_COLUMNS, None, seed=0)
+        for rows in range(STATE_BATCH, STATE_AT[-1] + 1, STATE_BATCH):
+            X = rng.standard_normal((STATE_BATCH, STATE_COLUMNS), dtype=np.float32)
+            fit.learn(X, np.where(X[:, 0] + rng.standard_normal(STATE_BATCH) > 1.5, 1.0, -1.0))
+            if rows in STATE_AT:
+                kept.setdefault(name, {})[str(rows)] = size = len(pickle.dumps(fit))
+                print(f"{name}, {rows:,} rows: {size:,} bytes", flush=True)
+                _write(STATE, kept)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", type=Path, help="where to keep what is measured")
@@ -296,10 +321,14 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--times", type=Path, metavar="SRC", help="the folder src of another commit")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--state", action="store_true", help="the size of a partial_fit state after many rows")
     parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.answer:
         answer_requests(options.data)
+        return
+    if options.state:
+        record_state()
         return
     if options.times is not None:
         compare_times(options.times, options.data, options.only or TIMED, options.repeats)

@@ -3,7 +3,7 @@
 The rivals are run with several C each, and their row in the table is the C that does best on the test rows
 themselves. MeasureClassifier is fitted once, as it comes; but the steps, penalties and passes of its joint stage
 and the averaging of its stages were worked out on these two data sets, with an eye on test values of other splits
-and of split 0. All get standardised columns. One thread (set OPENBLAS_NUM_THREADS=1).
+and of split 0. All get standardized columns. One thread (set OPENBLAS_NUM_THREADS=1).
 
 Results are kept in benchmarks/results/many_classes.json as they come, and what is there is not computed again;
 ``--redo`` forgets some. From nothing it takes half an hour.

@@ -7,7 +7,9 @@ Results are kept in benchmarks/results/quality.json as they come, and what is th
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from rivals import RIVALS, fit_rival
 
 KEPT = RESULTS / "quality.json"
 PAGE = Path(__file__).parent.parent / "docs" / "quality.md"
+STATING = [PAGE.parent.parent / "README.md", PAGE.parent / "why-not-a-threshold.md"]  # the mean gain
 MEASURES = ["f1", "jaccard", "gmean", "qmean", "hmean", "min"]
 
 
@@ -74,8 +77,9 @@ def run(results: Results, data: list[str], methods: list[str], folder: Path, spl
 def cell(values: np.ndarray) -> str:
     if values.size == 0:
         return "-"
-    spread = values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else 0.0
-    return f"{values.mean():.3f} ± {spread:.3f}"
+    if values.size == 1:
+        return f"{values[0]:.3f}"
+    return f"{values.mean():.3f} ± {values.std(ddof=1) / np.sqrt(values.size):.3f}"
 
 
 def tables(results: Results) -> str:
@@ -108,16 +112,44 @@ def tables(results: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
+def mean_gain(results: Results, rival_on: Callable[[str], str]) -> float:
+    """Return by how much ratewise is above a rival, which may depend on the data, in the mean of all cells."""
+    gains = [
+        results.values(data, "ratewise", measure).mean() - results.values(data, rival_on(data), measure).mean()
+        for data in results.data_sets()
+        for measure in MEASURES
+    ]
+    return float(np.mean(gains))
+
+
+def with_mean_gain(text: str, results: Results) -> str:
+    """Return a page with the mean gain over the tuned logistic regression as these results have it."""
+    gain = mean_gain(results, lambda data: "plug-in")
+    return re.sub(r"(<!--mean gain-->).*?(<!---->)", rf"\g<1>{gain:.3f}\g<2>", text)
+
+
 HEAD = """# Quality, measured
 
-ratewise's default fit beside common alternatives.
+How good is the default fit, next to what you would use instead?
 
-Test values by `python benchmarks/quality.py`: mean and standard error over 5 random 70/30 splits (stratified;
-protein_homo by block), default settings everywhere, nothing tuned per data set. Thresholds of the rivals are
-exact on their training scores (boosting: on validation rows, a fifth of all). `boosting` is the non-linear
-reference; it takes no wide sparse rows. Columns are standardised for all. Sparse ones are divided by the root
-mean square of their non-zeros, which suits logistic regression far better than StandardScaler(with_mean=False),
-shown beside it. `python benchmarks/verdict.py` checks the claims about these figures.
+![F1 of a linear model, of curves and pairs, and of a small LightGBM on 24 tables](figures/gains.png)
+
+The chart shows the mean F1 on test rows of [curves and
+pairs](curves-and-pairs.md#what-it-gains-and-what-it-costs), for tables on which methods were designed. On
+tables that nobody had seen, the linear model is 0.004 above a well-tuned logistic regression (32 tables,
+standard error 0.0016), and 0.008 above `TunedThresholdClassifierCV` (100 KEEL tables, standard error 0.003).
+
+The tables below compare linear models, and boosting as a reference that is not linear.
+
+- They hold test values: the mean and standard error over 5 random 70/30 splits, with default settings
+  everywhere and nothing tuned per data set. Splits are stratified; protein_homo is split by blocks.
+- Rivals have the exact best threshold on their training scores. Boosting has it on validation rows, a fifth of
+  all. It takes no wide sparse rows.
+- Columns are standardized for all methods. Sparse columns are divided by the root mean square of their
+  non-zeros, which suits logistic regression far better than `StandardScaler(with_mean=False)`, shown beside it.
+
+`python benchmarks/quality.py` computes the tables, and `python benchmarks/verdict.py` checks the claims about
+them.
 """
 
 
@@ -134,6 +166,8 @@ def main() -> None:
     run(results, data, options.methods, options.data, options.splits)
     print(tables(results))
     write_text(PAGE, HEAD + tables(results))
+    for page in STATING:
+        write_text(page, with_mean_gain(page.read_text("utf-8"), results))
 
 
 if __name__ == "__main__":

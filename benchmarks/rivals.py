@@ -39,7 +39,7 @@ class Fitted(NamedTuple):
 class ColumnScaler(TransformerMixin, BaseEstimator):
     """Columns to one scale, so that no rival loses for want of it.
 
-    Dense columns are standardised. Sparse ones are divided by the root mean square of their non-zero entries: with
+    Dense columns are standardized. Sparse ones are divided by the root mean square of their non-zero entries: with
     scikit-learn's StandardScaler(with_mean=False) logistic regression does far worse on text.
     """
 

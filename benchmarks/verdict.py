@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from quality import KEPT, MEASURES, Results
+from quality import KEPT, MEASURES, Results, mean_gain
 
 TARGETS = {
     "ijcnn1": [0.720, 0.562, 0.896, 0.895, 0.896, 0.890],
@@ -20,16 +20,6 @@ def say(met: bool, claim: str) -> None:
 
 def mean(results: Results, data: str, method: str, measure: str) -> float:
     return float(results.values(data, method, measure).mean())
-
-
-def mean_gain(results: Results, rival_on) -> float:
-    """Over all data sets and measures; ``rival_on`` names the rival for a data set."""
-    gains = [
-        mean(results, data, "ratewise", measure) - mean(results, data, rival_on(data), measure)
-        for data in results.data_sets()
-        for measure in MEASURES
-    ]
-    return float(np.mean(gains))
 
 
 def is_below_the_better_plug_in(results: Results, data: str, measure: str) -> bool:

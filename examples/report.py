@@ -1,6 +1,6 @@
 """A report for people without Python: two models of the same rows, in one HTML file.
 
-Fits a linear model for the worse of the two rates, and gradient boosting, on the tumours that come with
+Fits a linear model for the worse of the two rates, and gradient boosting, on the tumors that come with
 scikit-learn; writes ``report.html`` into the current folder, and prints its most important numbers. A few seconds.
 """
 

@@ -18,9 +18,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from ratewise import MeasureClassifier
+from ratewise.decisions.cuts import best_threshold
 from ratewise.measures import get_measure
 from ratewise.plots._style import BLUE, VERMILLION, PlaneWindow, draw_level_curves
-from ratewise.solvers.threshold import best_threshold
 
 WINDOW = PlaneWindow(0.0, 0.9, 0.84, 1.0)
 

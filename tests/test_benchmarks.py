@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+MKDOCS = ("config", "config.defaults", "exceptions", "structure", "structure.files", "structure.pages", "utils")
 
 DUMP = """# callgrind format
 desc: Trigger: Client Request: learn, 22 columns | {points}
@@ -87,3 +92,34 @@ def test_low_memory_may_take_a_tenth_of_a_copy():
     plain, low = of_memory([{"data": "d", "float32 copy, MB": 400.0, "peak above the data, MB": peaks}])
     assert (plain.bar, plain.met) == (450.0, True)
     assert (low.bar, low.met) == (90.0, False)
+
+
+def test_pages_state_the_mean_gain_that_was_measured():
+    from quality import KEPT, STATING, Results, with_mean_gain
+
+    for page in STATING:
+        text = page.read_text("utf-8")
+        assert text.count("<!--mean gain-->") == 1
+        assert with_mean_gain(text, Results(KEPT)) == text, f"{page.name}: run make quality"
+
+
+def page_maker(monkeypatch):
+    """Return docs/site/hooks.py; what it imports of mkdocs, which only the site needs, plays no part here."""
+    for name in ("mkdocs", *(f"mkdocs.{one}" for one in MKDOCS)):
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    spec = importlib.util.spec_from_file_location("hooks_of_the_site", BENCHMARKS.parent / "docs/site/hooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_one_split_has_no_standard_error(monkeypatch):
+    import numpy as np
+
+    from quality import cell
+
+    site = page_maker(monkeypatch)
+    assert site._cell(site.Mean([0.5])) == "0.500"
+    assert site._cell(site.Mean([0.4, 0.6])) == "0.500 ± 0.100"
+    assert cell(np.array([0.5])) == "0.500"
+    assert cell(np.array([0.4, 0.6])) == "0.500 ± 0.100"

@@ -22,11 +22,12 @@ MADE = {
     "report.html",
 }
 MADE |= {f"gallery/{path.stem}.md" for path in (ROOT / "examples").glob("*.py")}
-ARGUMENTS = {"digits.py": ["--splits", "1"], "plots.py": ["figure.png"], "why_not_a_threshold.py": ["figure.png"]}
+ARGUMENTS: dict[str, list[str]] = {}
+ARGUMENTS |= {name: ["figure.png"] for name in ("plots.py", "shapes.py", "why_not_a_threshold.py")}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-SLOW = {"digits.py", "large_data.py", "choosing-a-measure.md", "distributed.md"}
+SLOW = {"boosting.md", "boosting.py", "large_data.py", "choosing-a-measure.md", "distributed.md"}
 
 
 def each(paths):

@@ -12,10 +12,16 @@ import onnxruntime
 import pandas as pd
 import pytest
 import skl2onnx
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from ratewise import MeasureClassifier, __version__, export_onnx
+from ratewise import MeasureClassifier, MeasureMaximizer, __version__, export_onnx
 from ratewise.onnx import register_converter
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # skl2onnx and onnx have their own
@@ -176,3 +182,66 @@ def test_a_model_that_knows_no_probabilities_has_no_such_output():
     classifier = fitted(X, y)
     del classifier.calibration_
     assert [one.name for one in session_of(classifier).get_outputs()] == ["label", "score"]
+
+
+def test_gaps_are_filled_in_the_graph_as_the_model_fills_them():
+    X, y = rows()
+    table = pd.DataFrame(X, columns=list("abcde")).assign(e=np.where(np.arange(400) % 3, X[:, 4], np.nan))
+    for given in (table, table.to_numpy()):
+        classifier = fitted(given, y, encode="auto")
+        predicted, scores = session_of(classifier).run(["label", "score"], {"X": table.to_numpy()})
+        assert np.array_equal(predicted, classifier.predict(given))
+        np.testing.assert_allclose(scores, classifier.decision_function(given), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_predict_refuses_ends_a_run_of_the_graph_with_an_error(value):
+    X, y = rows()
+    session = session_of(fitted(X, y))
+    X[7, 2] = value
+    with pytest.raises(Exception, match="X_contains_NaN_or_infinity"):
+        session.run(["score"], {"X": X})
+
+
+@pytest.mark.parametrize("positive", ["a", "b"])
+@pytest.mark.parametrize(
+    "estimator",
+    [LogisticRegression(), RidgeClassifier(), GaussianNB(), make_pipeline(StandardScaler(), LogisticRegression())],
+    ids=["decision_function", "one row of coefficients", "probabilities", "pipeline"],
+)
+def test_a_maximizer_and_a_pipeline_with_one_agree_on_every_row(estimator, positive):
+    X, y = rows(labels=("a", "b"))
+    maximizer = MeasureMaximizer(estimator, "f1", cv=2, rounds=1, pos_label=positive)
+    more, _ = rows(5_000)
+    for model in (maximizer.fit(X, y), make_pipeline(StandardScaler(), maximizer).fit(X, y)):
+        predicted, scores = session_of(model).run(["label", "score"], {"X": more})
+        assert np.array_equal(predicted, model.predict(more))
+        np.testing.assert_allclose(scores, model.decision_function(more), rtol=1e-5, atol=1e-6)
+
+
+def test_a_pipeline_with_an_imputer_takes_floats_and_fills_gaps():
+    X, y = rows()
+    X[::3, 4] = np.nan
+    pipeline = make_pipeline(SimpleImputer(), fitted(np.nan_to_num(X), y)).fit(X, y)
+    predicted, scores = session_of(pipeline).run(["label", "score"], {"X": X.astype(np.float32)})
+    assert np.mean(predicted == pipeline.predict(X)) > 0.99
+    np.testing.assert_allclose(scores, pipeline.decision_function(X), atol=1e-4)
+
+
+def test_what_cannot_be_exported_is_said_in_one_sentence(tmp_path):
+    X, y = rows()
+    boosting = MeasureMaximizer(HistGradientBoostingClassifier(max_iter=3), "f1", cv=2).fit(X, y)
+    by_name = make_column_transformer((StandardScaler(), ["a"]))
+    table = make_pipeline(by_name, fitted(X, y)).fit(pd.DataFrame(X, columns=list("abcde")), y)
+    refused = {
+        "This MeasureMaximizer cannot be exported to ONNX: HistGradientBoostingClassifier votes after": boosting,
+        "This MeasureMaximizer cannot be exported to ONNX: SVC has scores that are not linear": MeasureMaximizer(
+            SVC(), "f1", cv=2
+        ).fit(X, y),
+        "This Pipeline cannot be exported to ONNX: ": table,
+        "ends in one of them; got LogisticRegression": LogisticRegression().fit(X, y),
+    }
+    for words, model in refused.items():
+        with pytest.raises(ValueError, match=words):
+            export_onnx(model, tmp_path / "model.onnx")
+    assert os.listdir(tmp_path) == []

@@ -19,11 +19,14 @@ INNER = {"ratewise.cli", "ratewise.kernels", "ratewise.training"}  # no user imp
 PUBLIC = [one for one in PUBLIC if one not in INNER]
 SLOW = {"ratewise.distributed", "ratewise.estimators", "ratewise.reports", "ratewise.baselines"}
 SLOW |= {"ratewise.onnx", "ratewise.persistence", "ratewise.plots", "ratewise.torch", "ratewise.boosting"}
+SLOW |= {"ratewise.river"}
 
 
 def imported(package):
     if package == "ratewise.torch":
         pytest.importorskip("torch")
+    if package == "ratewise.river":
+        pytest.importorskip("river")
     return importlib.import_module(package)
 
 
@@ -57,19 +60,19 @@ def modules_of(package):
     return [module, *(importlib.import_module(one.name) for one in inner)]
 
 
-ROOMS = [
+PACKAGES = [
     f"ratewise.{one.name}"
     for one in pkgutil.iter_modules(ratewise.__path__)
     if one.name not in ("__main__", "cli")
 ]
-MARKED = [pytest.param(room, marks=pytest.mark.slow) if room in SLOW else room for room in ROOMS]
+MARKED = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in PACKAGES]
 
 
-@pytest.mark.parametrize("room", MARKED)
-def test_the_examples_run(room, monkeypatch, tmp_path):
+@pytest.mark.parametrize("package", MARKED)
+def test_the_examples_run(package, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    for module in modules_of(room):
+    for module in modules_of(package):
         if inspect.getsourcefile(module):
             assert doctest.testmod(module).failed == 0
 
@@ -77,3 +80,14 @@ def test_the_examples_run(room, monkeypatch, tmp_path):
 def test_every_page_stands_in_the_navigation_of_the_site():
     named = set(re.findall(r"^ +- .+: ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
     assert {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"} <= named
+
+
+def test_the_first_of_several_choices_is_the_default():
+    """The site takes it for the default, as numpydoc does, whatever stands behind the choices."""
+    wrong = [
+        line.strip()
+        for path in (ROOT / "src").rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if (found := re.search(r"^ +\w+ : {([^,}]+)[^}]*}.*default=(.+)$", line)) and found[1] != found[2]
+    ]
+    assert wrong == []

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import check_classifier_multioutput, paramet
 
 from ratewise import MeasureClassifier, MeasureMaximizer
 from ratewise.baselines import LogisticBaseline, OnePMB, PlugIn, SVMPerf
+from ratewise.features import SplineBasis
 from ratewise.solvers import Amp, Spade, Stamp
 
 CLASSIFIERS = [
@@ -17,6 +18,7 @@ CLASSIFIERS = [
     MeasureClassifier("qmean", solver=Spade(passes=10)),
     MeasureClassifier("jaccard", solver=Stamp(level="fresh")),
     MeasureClassifier("f2", solver=Amp(passes=5)),
+    MeasureClassifier("gmean", basis="pairs"),
 ]
 PLAIN = MeasureClassifier("min", threshold="zero", sharpen=False)
 META_ESTIMATORS = [
@@ -36,10 +38,10 @@ def expected_failures(estimator: object) -> dict[str, str]:
     match estimator:
         case MeasureClassifier():
             reason = "a weight of 2 is not a row twice to a method that visits points in random order"
-        case MeasureMaximizer(estimator=LinearSVC() | HistGradientBoostingClassifier()):
+        case MeasureMaximizer():
             reason = "a weight of 2 is one row of one fold, a row twice may be in two"
         case LogisticBaseline():  # and PlugIn, which is one
-            reason = "columns are standardised by rows, and validation rows drawn by number, whatever rows weigh"
+            reason = "columns are standardized by rows, and validation rows drawn by number, whatever rows weigh"
         case _:  # the other baselines take no weights
             return {}
     return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
@@ -62,7 +64,7 @@ def checked(check, estimator):
 
 
 @pytest.mark.filterwarnings("default")  # the checks themselves provoke warnings
-@parametrize_with_checks([PLAIN, BASELINES[0]], expected_failed_checks=expected_failures)
+@parametrize_with_checks([PLAIN, BASELINES[0], SplineBasis()], expected_failed_checks=expected_failures)
 def test_scikit_learn_check_of_a_plain_fit(estimator, check):
     checked(check, estimator)
 

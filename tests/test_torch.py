@@ -11,8 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from ratewise.decisions.cuts import best_threshold as best_cut  # noqa: E402
 from ratewise.measures import get_measure  # noqa: E402
-from ratewise.solvers.threshold import best_threshold as best_cut  # noqa: E402
 from ratewise.torch import MeasureLoss, best_threshold  # noqa: E402
 
 

@@ -1,4 +1,4 @@
-"""Columns standardised or whitened, and models carried to the user's columns and back."""
+"""Columns standardized or whitened, and models carried to the user's columns and back."""
 
 from __future__ import annotations
 

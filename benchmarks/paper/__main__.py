@@ -57,7 +57,7 @@ class ProgressBar:
 @click.option("--quick", is_flag=True, help="Two data sets and two splits: minutes instead of an hour or two.")
 @click.option(
     "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False, path_type=Path),
     help="A folder of data sets, NAME.npz or as their sources publish them.",
 )
 @click.option("--splits", type=click.IntRange(1), help="Random splits of the rows [5, or 2 with --quick].")

@@ -33,7 +33,7 @@ def above_every_other(results: Results) -> Verdict:
         "On the IJCNN and Covtype data sets SPADE outperformed every other method by about 2-3%.",
         [one.lead() >= 0.02 - TOLERANCE for one in cells],
         [f"{one}: {points(one.lead())} points on {one.best_rival()}" for one in cells],
-        "The lead is over the best of all rivals, each on standardised columns, run to its end, and cut at an "
+        "The lead is over the best of all rivals, each on standardized columns, run to its end, and cut at an "
         "exact threshold on validation rows. The plug-in so treated is a stronger rival than an untuned one, "
         "and SVMPerf with a tuned threshold comes close to SPADE where 50 times its time is enough to converge.",
     )
@@ -46,7 +46,7 @@ def three_times_less_time_on_qmean(results: Results) -> Verdict:
         "than other baseline approaches.",
         [one.lead() >= -0.01 and _least_ratio(one) >= 3.0 for one in cells],
         [f"{one.data}: {points(one.lead())} points; {_ratios(one)}; {_first_and_best(one)}" for one in cells],
-        "Checking, standardising and shuffling the rows is on every method's clock and costs more than the pass "
+        "Checking, standardizing and shuffling the rows is on every method's clock and costs more than the pass "
         "or two that SPADE needs after it, so that it puts a floor under every ratio. The paper does not say "
         "what its times include. L-BFGS here is compiled code on single-precision rows that it reads in order.",
     )
@@ -187,7 +187,7 @@ def amp_rate(theory: TheoryResults) -> Verdict:
         "AMP's excess falls by the factor eta(m) of Table 2 in every round.",
         [bool((one.y <= one.bound * (1 + 1e-9) + 1e-9).all()) for one in series],
         [f"{one.name}: {one.y[1]:.1e} after one round, {one.bound[1]:.1e} allowed" for one in series],
-        "The inner maximisation was not exact.",
+        "The inner maximization was not exact.",
     )
 
 
@@ -215,7 +215,7 @@ def noisy_amp_bound(theory: TheoryResults) -> Verdict:
 # "Sooner than the plug-in" can be read in two ways: sooner than its curve is where it ends, or sooner than its
 # run, which has to go on to convergence, ends. A target is met if it is met by both readings.
 _WHY_A_TARGET_IS_MISSED = (
-    "Rows are checked, standardised and shuffled on the clock of all methods, and a plug-in whose C was tuned off "
+    "Rows are checked, standardized and shuffled on the clock of all methods, and a plug-in whose C was tuned off "
     "the clock is near its end after a few rounds of L-BFGS."
 )
 

@@ -34,7 +34,7 @@ __all__ = [
 
 
 class SplitRows:
-    """Rows checked as every estimator checks them, standardised and shuffled: a learning and a validation part."""
+    """Rows checked as every estimator checks them, standardized and shuffled: a learning and a validation part."""
 
     def __init__(self, X: NDArray[Any], positive: NDArray[np.bool_], validation_fraction: float, seed: int):
         checked, _ = Columns.of(X, MeasureClassifier())
@@ -59,7 +59,7 @@ class SplitRows:
 
 
 def plain_rows(X: NDArray[np.float64], signs: NDArray[np.float64], seed: int) -> ArrayRows:
-    """Return an endless stream of these rows, shuffled and not standardised, in double precision."""
+    """Return an endless stream of these rows, shuffled and not standardized, in double precision."""
     identity = Standardizer(X.shape[1], active=False)
     return ArrayRows(X, signs, identity, np.random.default_rng(seed), np.float64)
 

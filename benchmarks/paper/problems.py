@@ -75,7 +75,7 @@ class Population:
         return plain_rows(self._X, self._signs, seed)
 
     def surrogate(self, measure: Measure, model: LinearModel) -> float:
-        """Return the measure of the mean hinge rewards: what the algorithms maximise."""
+        """Return the measure of the mean hinge rewards: what the algorithms maximize."""
         rewards = Hinge().value(self._signs * (self._X @ model.weights + model.intercept))
         positive = self._signs > 0
         means = max(float(rewards[positive].mean()), 0.0), max(float(rewards[~positive].mean()), 0.0)

@@ -22,7 +22,7 @@ PROTOCOL = (
     "first epoch has 100 points and each next one twice as many, and its challenge level is the actual "
     "measure. Steps, C and thresholds are tuned on validation rows, a fifth of the training rows; tuning steps "
     f"and C does not count as time. L-BFGS runs to convergence; SVMPerf is stopped after {TIME_FACTOR:g} times "
-    "the CPU seconds of SPADE or STAMP. Time is CPU time of one thread, from rows in memory on: standardising and "
+    "the CPU seconds of SPADE or STAMP. Time is CPU time of one thread, from rows in memory on: standardizing and "
     "shuffling them counts, compiling and testing do not. Test values are those of 0-1 predictions."
 )
 TIMES = (

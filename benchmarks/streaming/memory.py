@@ -42,6 +42,8 @@ def fit_by_command(path: Path) -> dict[str, float]:
         path,
         "--target",
         "label",
+        "--max-memory",
+        "0",
         "-q",
         "-o",
         path.with_name("model"),

@@ -9,16 +9,18 @@ from .targets import targets
 
 HEAD = """# Speed, measured
 
-What ratewise costs, beside a lower bound and beside common alternatives.
+What does ratewise cost, compared with a lower bound and with common alternatives?
 
-By `make bench`, or `python benchmarks/speed.py` alone (about 20 minutes; `--only SECTION ...` for a part of it).
-This page is made from benchmarks/results/speed.json. Rivals alternate in one process, one thread each. A figure is
-the median of at least five repetitions; a ratio is taken within a repetition. All times are CPU time without
-compiling. Load on the machine changes even ratios: run it on a quiet one.
+This page is made from benchmarks/results/speed.json by `make bench`, or by `python benchmarks/speed.py` alone
+(about 20 minutes; `--only SECTION ...` for a part of it).
 
-So does the processor; each section says when it was measured. On another one, with AVX-512, OpenBLAS's product is
-about twice as fast: there a pass over ijcnn1 cost 4.2 to 4.7 products, one over covtype 1.2 to 2.0, on 18 November
-2026, with the code of before the redesign and with that of the day alike. Instructions per point have not changed.
+- Rivals alternate in one process, with one thread each. All times are CPU time without compiling.
+- A figure is the median of at least five repetitions. A ratio is computed within a repetition.
+- Load on the machine changes even ratios, so run the benchmark on a quiet one.
+- The processor changes ratios too; each section says when it was measured. On a processor with AVX-512,
+  OpenBLAS's product is about twice as fast. On 18 November 2026 a pass over ijcnn1 cost 4.2 to 4.7 products
+  there, and one over covtype 1.2 to 2.0, both with the code from before the redesign and with that of the day.
+  Instructions per point have not changed.
 """
 
 GUARD = """
@@ -37,6 +39,7 @@ def page(sections: dict[str, Any], picture: str) -> str:
         "reach": reach_tables,
         "growth": growth_tables,
         "memory": memory_table,
+        "files": files_tables,
     }
     parts = [HEAD, target_table(sections)]
     for name, maker in makers.items():
@@ -97,8 +100,8 @@ def sgd_table(found: list[dict[str, Any]]) -> str:
         for row in found
     ]
     text = "\n## Passes per second against SGDClassifier\n\nHinge loss, `average=True`, on the "
-    text += "width of rows (float32 or float64) on which it is faster. Ours: passes per second, and the time of a "
-    text += "pass as a share of its.\n\n"
+    text += "width of rows (float32 or float64) on which it is faster. The other columns: passes per second, and "
+    text += "the time of a pass as a share of SGDClassifier's.\n\n"
     return text + table(["data", "columns", "SGDClassifier", *solvers], rows)
 
 
@@ -164,3 +167,25 @@ def memory_table(found: list[dict[str, Any]]) -> str:
     ]
     text = "\n## Peak memory above the data, MB\n\nF1, one process per fit.\n\n"
     return text + table(["data", "a float32 copy", *fits], rows)
+
+
+def files_tables(found: dict[str, Any]) -> str:
+    text = "\n## Fits from files, and predictions\n\n"
+    text += (
+        f"`fit_stream` with its defaults, F1, {found['rows']:,} rows of {found['columns']} columns (mixed: 20 "
+        "numbers, 5 texts of 10 to 10,000 values, 2 times). Rows are kept in memory once they are decoded, or the "
+        f"file is read in every pass (`max_memory=0`). CPU seconds, medians of {found['turns']}; in brackets per "
+        "scan, which is pyarrow reading the file once.\n\n"
+    )
+    rows = []
+    for name, times in found["fits"].items():
+        cells = [f"{times[way]:.2f} ({times[way] / times['scan']:.1f})" for way in list(times)[1:]]
+        rows.append([name, f"{times['scan']:.2f}", *cells])
+    text += table(["file", "scan", "rows kept", "file read in every pass"], rows)
+    times = found["predict"]
+    text += (
+        f"\n`predict` of a million float32 rows of {found['columns']} columns takes "
+        f"{times['predict'] / times['product']:.1f} times their float32 product with a vector; of one row, "
+        f"{1e3 * times['one row']:.0f} microseconds.\n"
+    )
+    return text

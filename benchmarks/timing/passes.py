@@ -1,6 +1,6 @@
 """(a) What a pass costs, next to the least that could be asked of it: one product of the same rows and a vector.
 
-A pass is a solver's whole run over standardised rows in memory divided by its 25 passes, STAMP's level stages
+A pass is a solver's whole run over standardized rows in memory divided by its 25 passes, STAMP's level stages
 included. The product is ``X @ w`` on the very same array, by OpenBLAS or scipy, 25 times.
 """
 

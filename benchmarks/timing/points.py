@@ -52,6 +52,6 @@ def real_or_made_up(name: str, rows: int, columns: int, folder: Path) -> tuple[s
 
 
 def rows_of(X: Any, y: np.ndarray) -> ArrayRows:
-    """Standardised and shuffled once, as a fit does."""
+    """Standardized and shuffled once, as a fit does."""
     standardizer = Standardizer(X.shape[1]).update(X)
     return ArrayRows(X, np.where(y, 1.0, -1.0), standardizer, np.random.default_rng(0))

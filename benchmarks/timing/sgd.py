@@ -1,6 +1,6 @@
 """(b) What a pass costs next to one of scikit-learn's SGDClassifier, hinge loss, averaging switched on.
 
-The rival gets the same standardised rows, as float32 and as float64; the quicker of the two counts. Its time for
+The rival gets the same standardized rows, as float32 and as float64; the quicker of the two counts. Its time for
 five passes is divided by five, which spreads its checks of the input as ours are spread.
 """
 

@@ -22,10 +22,11 @@ from ratewise.kernels import (
     hash_dense_rows,
     merge_column_moments,
 )
-from ratewise.kernels.few import compiled_only
+from ratewise.kernels.numpy_fallbacks import compiled_only
 from ratewise.measures import get_measure
 from ratewise.rewards import Hinge, Logistic, Reward, Sigmoid
-from ratewise.solvers.state import Chunk, Learner, LearnSettings, kernel_rows
+from ratewise.solvers.learner import Learner, LearnSettings
+from ratewise.solvers.state import Chunk, kernel_rows
 from ratewise.training.rows import ArrayRows
 from ratewise.transforms import Standardizer
 
@@ -119,7 +120,7 @@ def other_workloads() -> list[Workload]:
     return [
         Workload("column moments, 54 columns", dense_moments),
         Workload("column moments, CSR, 30 a row", sparse_moments),
-        Workload("standardised gather, 54 columns", gather),
+        Workload("standardized gather, 54 columns", gather),
         Workload("row hashes, 54 columns", hashing),
         Workload("bin_scores", binning),
         Workload("count_called", counting),

@@ -166,9 +166,8 @@ def _run(example: Path, source: str, folder: Path) -> tuple[str, list[bytes]]:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.png"):
         old.unlink()
-    arguments = {"digits": ["--splits", "1"], "plots": ["figure.png"], "why_not_a_threshold": ["figure.png"]}.get(
-        example.stem, []
-    )
+    drawn = {name: ["figure.png"] for name in ("plots", "shapes", "why_not_a_threshold")}
+    arguments = {"digits": ["--splits", "1"], **drawn}.get(example.stem, [])
     before, there, printed = sys.argv, os.getcwd(), io.StringIO()
     try:
         sys.argv = [example.name, *arguments]
@@ -188,13 +187,13 @@ def _run(example: Path, source: str, folder: Path) -> tuple[str, list[bytes]]:
 
 
 class Mean(float):
-    """The mean of a value over splits, with its standard error."""
+    """The mean of a value over splits, with its standard error, which one split does not tell."""
 
-    error: float
+    error: float | None
 
     def __new__(cls, values: list[float]) -> Mean:
         one = super().__new__(cls, statistics.fmean(values))
-        one.error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
+        one.error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else None
         return one
 
 
@@ -215,8 +214,8 @@ def benchmarks() -> str:
     lines = [
         "# All results\n",
         "Read from `benchmarks/results` when this site was built. Values are means over random splits with their "
-        "standard errors; the best of each row is bold, whoever's it is. [Quality](quality.md), [speed](speed.md) "
-        "and [the paper's experiments](reproduction.md) say how they were measured.\n",
+        "standard errors, or of one split without; the best of each row is bold. [Quality](quality.md), "
+        "[speed](speed.md) and [the paper's experiments](reproduction.md) say how they were measured.\n",
     ]
     others = []
     for path in sorted((ROOT / "benchmarks" / "results").glob("*.json")):
@@ -296,7 +295,7 @@ def _bold(cells: list[object]) -> list[str]:
 
 def _cell(value: object) -> str:
     if isinstance(value, Mean):
-        return f"{value:.3f} ± {value.error:.3f}"
+        return f"{value:.3f}" if value.error is None else f"{value:.3f} ± {value.error:.3f}"
     if isinstance(value, float):
         return f"{value:.4g}"
     return "" if value is None else str(value).replace("|", "/").replace("\n", " ")[:80]

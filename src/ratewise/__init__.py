@@ -6,14 +6,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._foreign import FarColumnWarning
+    from ._input_checks import FarColumnWarning
+    from .decisions.certify import certify
     from .estimators import MeasureClassifier, MeasureMaximizer
-    from .measures import ConstraintWarning
+    from .estimators.decision_rule import DecisionRule
+    from .estimators.monitor import Monitor
+    from .features.learn import ColumnWarning
+    from .measures import ConstraintWarning, UnknownRateWarning
     from .onnx import export_onnx
     from .persistence import load_model, save_model
     from .reports import Report, model_card
     from .reports._document import report  # from .reports mypy would take it for a module
-    from .solvers.certify import certify
     from .streams import open_stream
 
 __version__ = "0.1.0"
@@ -21,11 +24,15 @@ __version__ = "0.1.0"
 # Imported when first asked for: scikit-learn and numba take a second or two, and `ratewise --help` must not wait.
 _HOMES = {
     "ConstraintWarning": ".measures",
-    "FarColumnWarning": "._foreign",
+    "ColumnWarning": ".features.learn",
+    "DecisionRule": ".estimators.decision_rule",
+    "FarColumnWarning": "._input_checks",
     "MeasureClassifier": ".estimators",
     "MeasureMaximizer": ".estimators",
+    "Monitor": ".estimators.monitor",
     "Report": ".reports",
-    "certify": ".solvers.certify",
+    "UnknownRateWarning": ".measures",
+    "certify": ".decisions.certify",
     "export_onnx": ".onnx",
     "load_model": ".persistence",
     "model_card": ".reports",
@@ -48,11 +55,15 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "ColumnWarning",
     "ConstraintWarning",
+    "DecisionRule",
     "FarColumnWarning",
     "MeasureClassifier",
     "MeasureMaximizer",
+    "Monitor",
     "Report",
+    "UnknownRateWarning",
     "__version__",
     "certify",
     "export_onnx",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import secrets
@@ -11,24 +12,32 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+_LONGEST_NAME = 230  # bytes: systems take 255, and a few endings are added
+
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a binary file that gets its name only when it is complete.
 
     The content goes to a temporary file beside it, which is renamed once it is all on the disk. If anything fails,
-    a full disk included, the temporary file is removed and a file of that name stays as it was. A device or a
-    pipe, such as /dev/stdout, is written to directly.
+    a full disk included, the temporary file is removed and a file of that name stays as it was. A file that is
+    replaced hands on its permissions; one that is read-only is refused, since the rename would not ask. A device
+    or a pipe, such as /dev/stdout, is written to directly.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "Is a folder, not a file", str(path))
     direct = target.exists() and not target.is_file()
-    written = target if direct else target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    mode = target.stat().st_mode & 0o777 if target.is_file() else None
+    if mode is not None and not (mode & 0o222 and os.access(target, os.W_OK)):
+        raise PermissionError(errno.EACCES, "Is read-only: make it writable, or name another file", str(path))
+    written = target if direct else target.with_name(f".{_stem(target)}.{secrets.token_hex(4)}.partial")
     try:
         with _naming_the_file(path), open(written, "wb" if direct else "xb") as file:
             if not direct:
                 _lock(file)  # abandoned_parts tells by it that this process lives
+                if mode is not None:
+                    os.chmod(written, mode)
             yield file
             file.flush()
             if not direct:
@@ -53,8 +62,23 @@ def write_bytes(path: str | os.PathLike[str] | BinaryIO, content: bytes) -> None
 def abandoned_parts(path: str | os.PathLike[str]) -> list[Path]:
     """Return what :func:`atomic_write` left beside a file when its process was killed, not what is in use."""
     target = Path(os.path.realpath(path))
-    pattern = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.partial")
+    pattern = re.compile(rf"\.{re.escape(_stem(target))}\.[0-9a-f]{{8}}\.partial")
     return [one for one in target.parent.glob(".*.partial") if pattern.fullmatch(one.name) and _is_abandoned(one)]
+
+
+def name_beside(name: str, ending: str) -> str:
+    """Return the name of a file that belongs to another: its name and an ending, shortened where it is too long.
+
+    A digest stands for what is cut off, so that the names of two files differ.
+    """
+    if len(os.fsencode(name + ending)) <= _LONGEST_NAME:
+        return name + ending
+    kept = os.fsencode(name)[: _LONGEST_NAME - 17 - len(ending)].decode("utf-8", "ignore")
+    return f"{kept}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}{ending}"
+
+
+def _stem(target: Path) -> str:
+    return name_beside(target.name, "")
 
 
 def _is_abandoned(path: Path) -> bool:

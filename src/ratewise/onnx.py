@@ -7,26 +7,44 @@ row by row. (In single precision, the default there, rows near the boundary chan
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import os
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from ._atomic import write_bytes
-from .estimators import MeasureClassifier
-from .solvers.calibrate import Calibration
+from .decisions.calibrate import Calibration
+from .estimators import MeasureClassifier, MeasureMaximizer
+from .estimators._targets import positive_label
+from .features.splines import FAR, NEAR, Basis
 
 
-def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | BinaryIO) -> None:
+def export_onnx(
+    classifier: MeasureClassifier | MeasureMaximizer | Pipeline, path: str | os.PathLike[str] | BinaryIO
+) -> None:
     """Write a fitted classifier as an ONNX file.
 
     The graph takes ``X``, rows of doubles in the order of the columns of the fit, and returns ``label``, ``score``
     (above 0 for ``classes_[1]``; with more classes, a column for each) and ``probability`` (a column per class, as
-    ``predict_proba``; not in models saved before ratewise calibrated scores). A model made from files with
-    text columns takes the encoded columns; the file's metadata name them, under ``feature_names``.
+    ``predict_proba``; not of a maximizer, nor in models saved before ratewise calibrated scores). A model made
+    from files with text columns takes the encoded columns; the metadata name them, under ``feature_names``.
 
-    For a pipeline that ends in a ``MeasureClassifier``, call :func:`register_converter` and then skl2onnx itself.
+    A model that fills gaps fills them in the graph too. What ``predict`` refuses, a NaN or infinity, ends a run of
+    the graph with an error.
+
+    Parameters
+    ----------
+    classifier : MeasureClassifier, MeasureMaximizer, or a Pipeline that ends in one of them
+        A fitted one, of rows of numbers. skl2onnx must know the other steps and the maximizer's estimator, whose
+        scores must be probabilities or linear; boosting cannot be exported. A graph with a step that onnxruntime
+        has in single precision only, such as ``SimpleImputer``, takes floats. For a pipeline that takes tables
+        with texts, call :func:`register_converter` and then skl2onnx itself, with the type of each column.
+    path : path or binary file
+        The file is written completely or not at all.
 
     Examples
     --------
@@ -45,16 +63,31 @@ def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bi
 
     from . import __version__
 
-    skl2onnx = _skl2onnx()
-    check_is_fitted(classifier, "coef_")
-    if classifier.multilabel_:
+    _skl2onnx()
+    last = classifier.steps[-1][1] if isinstance(classifier, Pipeline) else classifier
+    if not isinstance(last, (MeasureClassifier, MeasureMaximizer)):
+        raise ValueError(
+            "export_onnx exports a MeasureClassifier, a MeasureMaximizer or a Pipeline that ends in one of them; "
+            f"got {type(last).__name__}."
+        )
+    if getattr(last, "rule_", None) is not None:
+        raise ValueError(
+            "export_onnx exports no decision rule, which many classes and costs have: use save_model instead."
+        )
+    check_is_fitted(last, "classes_")
+    if hasattr(last, "group_thresholds_"):
+        raise ValueError(
+            "A model with a threshold for each group cannot be exported to ONNX, whose graph has the columns "
+            "only: fit it with group_cuts=False."
+        )
+    if getattr(last, "multilabel_", False):
         raise ValueError("A model of several labels cannot be exported to ONNX: fit one classifier per label.")
     register_converter()
-    inputs = [("X", skl2onnx.common.data_types.DoubleTensorType([None, classifier.coef_.shape[1]]))]
-    graph = skl2onnx.convert_sklearn(classifier, "ratewise", initial_types=inputs)
+    width = _width_in(last) if last is classifier and hasattr(last, "coef_") else classifier.n_features_in_
+    graph = _converted(classifier, width)
     metadata = {
         "ratewise_version": __version__,
-        "measure": classifier.measure_.label,
+        "measure": last.measure_.label,
         "feature_names": json.dumps(_column_names(classifier)),
     }
     for key, value in metadata.items():
@@ -62,22 +95,63 @@ def export_onnx(classifier: MeasureClassifier, path: str | os.PathLike[str] | Bi
     write_bytes(path, graph.SerializeToString())
 
 
-def _column_names(classifier: MeasureClassifier) -> list[str]:
-    """Return what each coefficient is of, where columns have names."""
-    named = hasattr(classifier, "feature_names_in_")
-    return [str(name) for name in classifier.get_feature_names_out()] if named else []
+def _converted(model: Any, width: int) -> Any:
+    """Return the graph of a model of so many columns: of doubles, or of floats if the runtime has no other."""
+    skl2onnx = _skl2onnx()
+    types = skl2onnx.common.data_types
+    if isinstance(model, MeasureClassifier):
+        return skl2onnx.convert_sklearn(model, "ratewise", [("X", types.DoubleTensorType([None, width]))])
+    _needed("onnxruntime")
+    for kind in (types.DoubleTensorType, types.FloatTensorType):
+        try:
+            graph = skl2onnx.convert_sklearn(model, "ratewise", [("X", kind([None, width]))])
+            _require_runs(graph)
+            return graph
+        except Exception as error:  # of any kind: converters are anybody's
+            problem = error
+    raise ValueError(
+        f"This {type(model).__name__} cannot be exported to ONNX: {_first_line(problem)}"
+    ) from problem
+
+
+def _require_runs(graph: Any) -> None:
+    """Raise the runtime's error if it lacks an operation of the graph."""
+    import onnxruntime
+
+    onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _column_names(model: Any) -> list[str]:
+    """Return what each column of the graph's input is, where columns have names."""
+    if not hasattr(model, "feature_names_in_"):
+        return []
+    names = model.feature_names_in_
+    if isinstance(model, MeasureClassifier):
+        names = model.get_feature_names_out()[: _width_in(model)]
+    return [str(name) for name in names]
+
+
+def _width_in(classifier: Any) -> int:
+    """Return the number of columns that a linear model takes."""
+    basis = getattr(classifier, "basis_", None)
+    return int(classifier.coef_.shape[1] if basis is None else basis.n_columns)
 
 
 @functools.cache
 def register_converter() -> None:
-    """Register a converter of :class:`~ratewise.MeasureClassifier` with skl2onnx, alone or in a pipeline."""
-    _skl2onnx().update_registered_converter(
-        MeasureClassifier, "RatewiseMeasureClassifier", _set_output_types, _convert, parser=_declare_outputs
-    )
+    """Register converters of ratewise's classifiers with skl2onnx, alone or in a pipeline."""
+    for kind, convert in ((MeasureClassifier, _convert), (MeasureMaximizer, _convert_maximizer)):
+        _skl2onnx().update_registered_converter(
+            kind, f"Ratewise{kind.__name__}", _set_output_types, convert, parser=_declare_outputs
+        )
 
 
 def _declare_outputs(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    operator = scope.declare_local_operator("RatewiseMeasureClassifier", model)
+    operator = scope.declare_local_operator(f"Ratewise{type(model).__name__}", model)
     operator.inputs = inputs
     names = ["label", "score", "probability"]
     for name in names if hasattr(model, "calibration_") else names[:2]:
@@ -96,69 +170,169 @@ def _set_output_types(operator: Any) -> None:
         output.set_type(types.DoubleTensorType([rows, n_classes]))
 
 
-def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Cast the rows to double, apply skl2onnx's linear classifier, and map the class number to the label."""
-    from onnx import TensorProto
+class Graph:
+    """Adds operations on rows of doubles to the graph that skl2onnx makes of an operator."""
 
-    types = _skl2onnx().common.data_types
-    classifier = operator.raw_operator
+    def __init__(self, scope: Any, operator: Any, container: Any):
+        self._scope, self._container = scope, container
+        self._types, self.model = _skl2onnx().common.data_types, operator.raw_operator
+        self.outputs = [output.full_name for output in operator.outputs]
+        self.rows = self.made("Cast", operator.inputs[0].full_name, to=_tensor_type("DOUBLE"))
 
-    def add(kind: str, inputs: list[str], output: Any, **attributes: Any) -> None:
-        name = scope.get_unique_operator_name(kind)
-        container.add_node(kind, inputs, output.full_name, name=name, **attributes)
+    def add(self, kind: str, inputs: list[Any], output: str, name: str | None = None, **attributes: Any) -> None:
+        """Add an operation; numbers among its inputs become constants."""
+        names = [self.constant("DOUBLE", [1], [one]) if isinstance(one, float) else one for one in inputs]
+        name = self._scope.get_unique_operator_name(name or kind)
+        self._container.add_node(kind, names, output, name=name, **attributes)
 
-    def constant(kind: str, shape: list[int], values: list[Any]) -> str:
-        name: str = scope.get_unique_variable_name("constant")
-        container.add_initializer(name, getattr(TensorProto, kind), shape, values)
-        return name
-
-    rows = scope.declare_local_variable("rows", types.DoubleTensorType([None, classifier.coef_.shape[1]]))
-    add("Cast", [operator.inputs[0].full_name], rows, to=TensorProto.DOUBLE)
-
-    numbered = _numbered(classifier)
-    linear = scope.declare_local_operator("SklearnLinearClassifier", numbered)
-    container.options = {**(container.options or {}), id(numbered): {"raw_scores": True}}  # not probabilities
-    number = scope.declare_local_variable("number", types.Int64TensorType([None]))
-    n_classes = classifier.classes_.size
-    scores = scope.declare_local_variable("scores", types.DoubleTensorType([None, n_classes]))
-    linear.inputs.append(rows)
-    linear.outputs.extend([number, scores])
-
-    label, score, *probability = operator.outputs
-    _, kind, labels = _label_kind(classifier)
-    add("Gather", [constant(kind, [n_classes], labels), number.full_name], label)
-    if n_classes == 2:
-        add("Gather", [scores.full_name, constant("INT64", [], [1])], score, axis=1)
-    else:
-        add("Identity", [scores.full_name], score)
-    if probability:
-        _add_probability(classifier, scores, probability[0], scope, add, constant)
-
-
-def _add_probability(
-    classifier: MeasureClassifier, scores: Any, probability: Any, scope: Any, add: Any, constant: Any
-) -> None:
-    """Map scores to log odds by the calibration's curves, and these to probabilities."""
-    types = _skl2onnx().common.data_types
-
-    def made(kind: str, *inputs: Any, **attributes: Any) -> Any:
-        """Return the result of an operation; numbers become constants."""
-        names = []
-        for one in inputs:
-            if isinstance(one, float):
-                names.append(constant("DOUBLE", [1], [one]))
-            else:
-                names.append(one if isinstance(one, str) else one.full_name)
-        output = scope.declare_local_variable("value", types.DoubleTensorType([None, None]))
-        add(kind, names, output, **attributes)
+    def made(self, kind: str, *inputs: Any, **attributes: Any) -> str:
+        """Return the name of the result of an operation."""
+        output: str = self._scope.get_unique_variable_name("value")
+        self.add(kind, list(inputs), output, **attributes)
         return output
 
-    curves = [Calibration.of_numbers(numbers) for numbers in classifier.calibration_]
+    def constant(self, kind: str, shape: list[int], values: Any) -> str:
+        name: str = self._scope.get_unique_variable_name("constant")
+        self._container.add_initializer(name, _tensor_type(kind), shape, values)
+        return name
+
+    def classified(self, model: Any, response: str, columns: int, rows: str | None = None) -> str:
+        """Return the scores, or the probabilities, of a linear or scikit-learn classifier, a column per class.
+
+        ``rows`` are the graph's unless given.
+        """
+        types, rows = self._types, rows or self.rows
+        for step in [one for _, one in model.steps[:-1]] if isinstance(model, Pipeline) else []:
+            rows = self._sub(step, rows, columns, [types.DoubleTensorType([None, None])])
+        last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+        if response == "decision_function":
+            if not hasattr(last, "coef_"):
+                raise ValueError(f"{type(last).__name__} has scores that are not linear.")
+            last = _numbered(last)
+        options = {"raw_scores": True} if response == "decision_function" else {}
+        self._container.options = {**(self._container.options or {}), id(last): {"zipmap": False, **options}}
+        found = [types.Int64TensorType([None]), types.DoubleTensorType([None, None])]
+        return self._sub(last, rows, columns, found)
+
+    def _sub(self, model: Any, rows: str, columns: int, found: list[Any]) -> str:
+        """Return what a model's own converter gives for the rows, as doubles: the last of what it gives."""
+        from skl2onnx import get_model_alias
+
+        inner = self._scope.declare_local_operator(get_model_alias(type(model)), model)
+        own = self._scope.declare_local_variable("rows", self._types.DoubleTensorType([None, columns]))
+        self.add("Identity", [rows], own.full_name)
+        inner.inputs.append(own)
+        inner.outputs.extend(self._scope.declare_local_variable("found", kind) for kind in found)
+        return self.made("Cast", inner.outputs[-1].full_name, to=_tensor_type("DOUBLE"))
+
+    def column(self, matrix: str, column: int) -> str:
+        return self.made("Gather", matrix, self.constant("INT64", [], [column]), axis=1)
+
+    def fill(self, means: NDArray[np.float64]) -> None:
+        """Put the mean of a column where a number is missing."""
+        filling = self.constant("DOUBLE", [1, means.size], means.tolist())
+        self.rows = self.made("Where", self.made("IsNaN", self.rows), filling, self.rows)
+
+    def coded(self, basis: Basis) -> str:
+        """Return the rows, of which gaps are filled, in the named columns of a basis."""
+        made, hinges, products = self.made, basis.hinges, basis.products
+
+        def row(values: NDArray[np.float64]) -> str:
+            return self.constant("DOUBLE", [1, values.size], values.tolist())
+
+        def gathered(matrix: str, columns: NDArray[np.intp]) -> str:
+            return made("Gather", matrix, self.constant("INT64", [columns.size], columns.tolist()), axis=1)
+
+        def cut(matrix: str, limit: float) -> str:
+            return made("Max", made("Min", matrix, limit), -limit)
+
+        is_missing = made("IsNaN", self.rows)
+        self.fill(basis.centre)
+        z = cut(made("Mul", made("Sub", self.rows, row(basis.centre)), row(1.0 / basis.spread)), FAR)
+        parts = [made("Add", made("Mul", z, row(basis.spread)), row(basis.centre))]
+        if basis.missing.column.size:
+            parts.append(gathered(made("Cast", is_missing, to=_tensor_type("DOUBLE")), basis.missing.column))
+        if hinges.column.size:
+            beyond = made("Relu", made("Sub", gathered(z, hinges.column), row(hinges.knot)))
+            parts.append(made("Mul", beyond, row(basis.spread[hinges.column])))
+        if products.first.size:
+            near = cut(z, NEAR)
+            parts.append(made("Mul", gathered(near, products.first), gathered(near, products.second)))
+        return made("Concat", *parts, axis=1)
+
+    def write_labels(self, number: str, columns: int) -> None:
+        """Map the number of a class to its label; where a number of a row is not finite, the run must fail.
+
+        A product with zeros is NaN there, and the label is looked up where there is none. The runtime's error
+        gives the operation's name.
+        """
+        zeros = self.constant("DOUBLE", [columns], [0.0] * columns)
+        refused = self.made("IsNaN", self.made("MatMul", self.rows, zeros))
+        _, kind, labels = _label_kind(self.model)
+        nowhere = self.constant("INT64", [1], [len(labels)])
+        found = self.made("Where", refused, nowhere, number)
+        inputs = [self.constant(kind, [len(labels)], labels), found]
+        self.add("Gather", inputs, self.outputs[0], name="X_contains_NaN_or_infinity")
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Fill gaps, apply skl2onnx's linear classifier in double precision, and look up labels."""
+    graph, classifier = Graph(scope, operator, container), operator.raw_operator
+    columns, n_classes = classifier.coef_.shape[1], classifier.classes_.size
+    encoder = getattr(classifier, "encoder_", None)
+    if encoder is not None:
+        graph.fill(encoder.fills())
+    basis, width = getattr(classifier, "basis_", None), _width_in(classifier)
+    coded = None if basis is None else graph.coded(basis)
+    scores = graph.classified(classifier, "decision_function", columns, coded)
+    if n_classes == 2:
+        score = graph.column(scores, 1)
+        number = graph.made("Cast", graph.made("Greater", score, 0.0), to=_tensor_type("INT64"))
+    else:
+        score, number = scores, graph.made("ArgMax", scores, axis=1, keepdims=0)
+    graph.add("Identity", [score], graph.outputs[1])
+    graph.write_labels(number, width)
+    if len(graph.outputs) > 2:
+        _add_probability(graph, scores)
+
+
+def _convert_maximizer(scope: Any, operator: Any, container: Any) -> None:
+    """Average the members' votes as ``decision_function`` does."""
+    graph, maximizer = Graph(scope, operator, container), operator.raw_operator
+    positive = positive_label(maximizer.classes_, maximizer.pos_label)
+    total, mean = float(sum(member.weight for member in maximizer._members)), ""
+    for member in maximizer._members:
+        (stage, *more), classes = member.stages, np.asarray(member.model.classes_)
+        if more or stage.trees is not None:
+            raise ValueError(f"{type(member.model).__name__} votes after some of its trees, which no graph holds.")
+        response, cut, scale = stage.transform
+        place = int(np.flatnonzero(classes == positive)[0])
+        scores = graph.column(graph.classified(member.model, response, maximizer.n_features_in_), place)
+        if response == "predict_proba":
+            cut = min(max(cut, 1e-12), 1.0 - 1e-12)
+            up, down = graph.made("Mul", scores, 1.0 - cut), graph.made("Sub", cut, graph.made("Mul", scores, cut))
+            vote = graph.made("Div", up, graph.made("Max", graph.made("Add", up, down), 1e-300))
+        else:
+            vote = graph.made("Sigmoid", graph.made("Div", graph.made("Sub", scores, cut), scale))
+        part = graph.made("Mul", vote, member.weight / total)
+        mean = graph.made("Add", mean, part) if mean else part
+    above, compare = graph.made("Sub", mean, float(maximizer.threshold_)), "Greater"
+    if positive != maximizer.classes_[1]:
+        above, compare = graph.made("Neg", above), "GreaterOrEqual"
+    graph.add("Identity", [above], graph.outputs[1])
+    number = graph.made("Cast", graph.made(compare, above, 0.0), to=_tensor_type("INT64"))
+    graph.write_labels(number, maximizer.n_features_in_)
+
+
+def _add_probability(graph: Graph, scores: str) -> None:
+    """Map scores to log odds by the calibration's curves, and these to probabilities."""
+    made, constant = graph.made, graph.constant
+    curves = [Calibration.of_numbers(numbers) for numbers in graph.model.calibration_]
     if len(curves) > 1:
         slopes = constant("DOUBLE", [1, len(curves)], [one.slope for one in curves])
         constants = constant("DOUBLE", [1, len(curves)], [one.constant for one in curves])
         odds = made("Add", made("Mul", scores, slopes), constants)
-        add("Softmax", [odds.full_name], probability, axis=1)
+        graph.add("Softmax", [odds], graph.outputs[2], axis=1)
         return
     (curve,) = curves
     second = made("Gather", scores, constant("INT64", [1], [1]), axis=1)
@@ -170,10 +344,16 @@ def _add_probability(
         beyond = made("Sub", made("Relu", made("Sub", second, knots)), at_the_cut)
         odds = made("Add", odds, made("MatMul", beyond, gains))
     share = made("Sigmoid", odds)
-    add("Concat", [made("Sub", 1.0, share).full_name, share.full_name], probability, axis=1)
+    graph.add("Concat", [made("Sub", 1.0, share), share], graph.outputs[2], axis=1)
 
 
-def _label_kind(classifier: MeasureClassifier) -> tuple[str, str, list[Any]]:
+def _tensor_type(kind: str) -> int:
+    from onnx import TensorProto
+
+    return int(getattr(TensorProto, kind))
+
+
+def _label_kind(classifier: Any) -> tuple[str, str, list[Any]]:
     """Return skl2onnx's and ONNX's name of the type of the labels, and the labels as ONNX stores them."""
     labels = np.array(classifier.classes_.tolist())
     names = {"b": "Boolean", "i": "Int64", "u": "Int64", "f": "Double", "U": "String"}
@@ -184,21 +364,25 @@ def _label_kind(classifier: MeasureClassifier) -> tuple[str, str, list[Any]]:
     return name, "BOOL" if name == "Boolean" else name.upper(), stored
 
 
-def _numbered(classifier: MeasureClassifier) -> Any:
+def _numbered(classifier: Any) -> Any:
     """Return the same model as scikit-learn's, with classes 0, 1, ..."""
     from sklearn.linear_model import LogisticRegression
 
     stand_in = LogisticRegression()
-    stand_in.coef_, stand_in.intercept_ = classifier.coef_, classifier.intercept_
-    stand_in.classes_, stand_in.n_features_in_ = np.arange(classifier.classes_.size), classifier.coef_.shape[1]
+    stand_in.coef_, stand_in.intercept_ = np.atleast_2d(classifier.coef_), np.atleast_1d(classifier.intercept_)
+    stand_in.classes_, stand_in.n_features_in_ = np.arange(classifier.classes_.size), stand_in.coef_.shape[1]
     return stand_in
 
 
 def _skl2onnx() -> Any:
+    return _needed("skl2onnx")
+
+
+def _needed(package: str) -> Any:
+    """Return a package that the extra brings, or raise one sentence on how to get it."""
     try:
-        import skl2onnx
+        return importlib.import_module(package)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            'Export to ONNX needs skl2onnx: pip install "ratewise[onnx]"', name="skl2onnx"
+            f'Export to ONNX needs {package}: pip install "ratewise[onnx]"', name=package
         ) from error
-    return skl2onnx

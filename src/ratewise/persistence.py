@@ -2,16 +2,13 @@
 
 A file holds what prediction and inspection need: the parameters, the coefficients, the classes, the measure, the
 names of the columns and the encoder that turns them into numbers, and the version of the library. The state with
-which ``partial_fit`` continues is left out.
+which ``partial_fit`` continues is kept if it is asked for, as plain numbers and texts.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import inspect
-import io
-import json
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -20,79 +17,24 @@ from typing import Any, BinaryIO
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from . import __version__, measures
+from . import __version__
 from ._atomic import write_bytes
-from ._sound import require_sound
-from .estimators import MeasureClassifier, MeasureMaximizer, _ensemble
-from .measures import FunctionMeasure, Measure, Rates, RatesInterval
+from ._model_checks import require_sound, require_sound_encoders
+from ._trusted_types import MOST_BYTES, OWN_TYPES, STEP_TYPES, WHOLE_MODELS, audited, require_skops
+from .estimators import MeasureClassifier, MeasureMaximizer
+from .estimators._online import OnlineClassifier
+from .estimators.decision_rule import DecisionRule
+from .measures import (
+    FunctionMeasure,
+    FunctionOfCounts,
+    MacroAverage,
+    Measure,
+)
 
 FORMAT = "ratewise model"
 FORMAT_VERSION = 1
 
-# All measures of the library but FunctionMeasure, because a file cannot hold a function; and the rates.
-_MEASURES = {
-    kind.__name__: f"{kind.__module__}.{kind.__name__}"
-    for kind in vars(measures).values()
-    if isinstance(kind, type)
-    and issubclass(kind, (Measure, Rates, RatesInterval))
-    and not inspect.isabstract(kind)
-    if kind is not FunctionMeasure
-}
-
-# The parts of a maximizer's ensemble, which are named tuples.
-_ENSEMBLE = tuple(
-    f"{kind.__module__}.{kind.__name__}"
-    for kind in vars(_ensemble).values()
-    if isinstance(kind, type) and issubclass(kind, tuple) and kind.__module__ == _ensemble.__name__
-)
-
-# The library's own classes, by the path under which a file names them. Nothing else is created from a file, except
-# numbers, strings, lists, dicts, numpy arrays, and what the caller trusts.
-OWN_TYPES = (
-    *_MEASURES.values(),
-    *_ENSEMBLE,
-    "ratewise.estimators.maximizer.MeasureMaximizer",
-    "ratewise.rewards.Hinge",
-    "ratewise.rewards.Logistic",
-    "ratewise.rewards.Sigmoid",
-    "ratewise.solvers.amp.Amp",
-    "ratewise.solvers.centroids.ShrunkenCentroids",
-    "ratewise.solvers.logistic.PenalizedLogistic",
-    "ratewise.solvers.logistic.WeightedLogistic",
-    "ratewise.solvers.multiclass.MultinomialLogistic",
-    "ratewise.solvers.sharpen.Sharpen",
-    "ratewise.solvers.spade.Spade",
-    "ratewise.solvers.stamp.Stamp",
-    "ratewise.streams.encode.Encoder",
-)
-
-# Classes that have moved: the path in older files, and where the class is now. Measures are found by their names.
-MOVED_TYPES = {
-    "ratewise.solvers.batch.BatchLogistic": "ratewise.solvers.logistic.PenalizedLogistic",
-    "ratewise.solvers.weighted.WeightedLogistic": "ratewise.solvers.logistic.WeightedLogistic",
-    "ratewise.streams.files.encode.Encoder": "ratewise.streams.encode.Encoder",
-}
-
-# What else a file may hold, as skops writes it. Everything else that skops could create, functions above all, is
-# refused before skops reads the file.
-_PLAIN_TYPES = {
-    "DictNode": {"builtins.dict"},
-    "ListNode": {"builtins.list"},
-    "TupleNode": {"builtins.tuple", _MEASURES["Rates"], _MEASURES["RatesInterval"], *_ENSEMBLE},
-    "JsonNode": {"builtins.str"},
-    "TypeNode": {"builtins.str"},
-}
-
-# What the steps of a pipeline hold besides, and how skops writes it.
-_STEP_TYPES = ("numpy.dtype", "numpy.float64", "numpy.float32", "numpy.int64", "builtins.slice")
-_STEP_LOADERS = {"DTypeNode", "TypeNode", "SliceNode", "TreeNode", "LossNode", "RandomGeneratorNode"}
-
 _NO_ARCHIVE = "{name} is not a model file, or is damaged: it is no whole skops archive."
-
-# What a file may unpack to. A schema of many categories packs to a 40th; an array of zeros to a 1000th.
-_MOST_BYTES = 1 << 31
-_SCHEMA_RATIO, _MOST_SCHEMA_BYTES = 100, 1 << 26
-_UNPACKED_RATIO, _UNPACKED_BYTES = 20, 1 << 28
 
 _FITTED = (
     "coef_",
@@ -106,29 +48,44 @@ _FITTED = (
     "history_",
 )
 _OPTIONAL = (
+    "basis_",
     "constraints_met_",
     "rates_interval_",
     "calibration_",
+    "confusion_",
     "encoder_",
     "target_",
+    "feature_mean_",
     "feature_spread_",
     "multilabel_",
+    "n_samples_fit_",
+    "groups_",
+    "group_rates_",
+    "group_intervals_",
+    "group_thresholds_",
+    "sensitive_column_",
 )
 
 
 def save_model(
-    classifier: MeasureClassifier | MeasureMaximizer | Pipeline, path: str | os.PathLike[str] | BinaryIO
+    classifier: MeasureClassifier | MeasureMaximizer | DecisionRule | Pipeline,
+    path: str | os.PathLike[str] | BinaryIO,
+    *,
+    state: bool = False,
 ) -> None:
     """Write a fitted classifier to a file that :func:`load_model` reads, here or elsewhere.
 
     Parameters
     ----------
-    classifier : MeasureClassifier, MeasureMaximizer, or a Pipeline that ends in one of them
+    classifier : MeasureClassifier, MeasureMaximizer, DecisionRule, or a Pipeline that ends in one of them
         A fitted one. A measure of your own must be a class that can be imported; a plain function cannot be saved.
-        What the other steps of a pipeline, or the maximizer's estimator, may be is skops' to say: scikit-learn's
-        are, but for trees, which load with ``trusted``.
+        What the other steps of a pipeline, or the maximizer's estimator, may be is skops' to say. Linear models,
+        naive Bayes and the usual transformers load as they are, others (trees, ``SVC``) with ``trusted``.
     path : path or binary file
         By convention it ends in .skops. The file is written completely or not at all.
+    state : bool, default=False
+        Keep what ``partial_fit`` needs to go on bit for bit, among it some of the rows. Of a classifier that was
+        learning from a stream; the same version of ratewise must load it.
 
     Examples
     --------
@@ -143,7 +100,7 @@ def save_model(
     >>> bool((load_model(file).predict(X) == classifier.predict(X)).all())
     True
     """
-    content = _content_of_any(classifier)
+    content = _content_of_any(classifier, state=state)
     try:
         data = require_skops().dumps(content, compression=zipfile.ZIP_DEFLATED)
     except ModuleNotFoundError:
@@ -160,7 +117,9 @@ def load_model(path: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[typ
     ----------
     path : path or binary file
     trusted : sequence of classes or of their full names
-        Classes of your own, such as a measure you wrote, that the file may hold besides the library's.
+        Classes of your own, such as a measure you wrote, that the file may hold besides the library's; and
+        estimators of scikit-learn whose compiled code reads where the file's arrays say, such as ``SVC``.
+        SECURITY.md says which need no trust. A file with a trusted class can do whatever that class can.
 
     Raises
     ------
@@ -188,8 +147,10 @@ def load_model(path: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[typ
             data = _bytes_of(file, name)
     own = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
     with _clear_errors(name):
-        audited = _audited(data, name, {*OWN_TYPES, *own})
-        content = require_skops().loads(audited, trusted=[*OWN_TYPES, *_STEP_TYPES, *own])
+        sound = audited(data, name, {*OWN_TYPES, *own})
+        content = require_skops().loads(sound, trusted=[*OWN_TYPES, *STEP_TYPES, *own])
+        if not any(path.endswith(".OneHotEncoder") for path in own):
+            require_sound_encoders(content, name)
         return _model_from(content, name)
 
 
@@ -200,45 +161,53 @@ def _bytes_of(file: Any, name: str) -> bytes:
         content += part
         if content[:2] != b"PK"[: len(content)]:
             break
-        if len(content) > _MOST_BYTES:
-            raise ValueError(f"{name} is not a model file: it is larger than {_MOST_BYTES >> 30} GB.")
+        if len(content) > MOST_BYTES:
+            raise ValueError(f"{name} is not a model file: it is larger than {MOST_BYTES >> 30} GB.")
     if content[:2] != b"PK":
         raise ValueError(_NO_ARCHIVE.format(name=name))
     return bytes(content)
 
 
-def _require_modest(archive: zipfile.ZipFile, file_bytes: int, name: str) -> None:
-    """Refuse a file that says it unpacks to far more than it holds, before any of it is unpacked."""
-    schema = archive.getinfo("schema.json")
-    unpacked = sum(member.file_size for member in archive.infolist())
-    if (
-        schema.file_size > min((1 << 16) + _SCHEMA_RATIO * schema.compress_size, _MOST_SCHEMA_BYTES)
-        or unpacked > _UNPACKED_BYTES + _UNPACKED_RATIO * file_bytes
-    ):
-        raise ValueError(f"{name} is refused: it would unpack to {unpacked:,} bytes, far more than a model takes.")
-
-
-def _content_of_any(model: Any) -> dict[str, Any]:
+def _content_of_any(model: Any, *, state: bool = False) -> dict[str, Any]:
     from sklearn.utils.validation import check_is_fitted
 
     if isinstance(model, Pipeline):
         steps = [[name, step] for name, step in model.steps[:-1]]
-        return _header() | {"steps": steps, "last": [model.steps[-1][0], _content_of_any(model.steps[-1][1])]}
-    if type(model) not in (MeasureClassifier, MeasureMaximizer):
+        last = _content_of_any(model.steps[-1][1], state=state)
+        return _header() | {"steps": steps, "last": [model.steps[-1][0], last]}
+    if type(model) not in (MeasureClassifier, MeasureMaximizer, DecisionRule):
         raise ValueError(
-            "save_model saves a MeasureClassifier, a MeasureMaximizer or a Pipeline that ends in one of them; "
-            f"got {type(model).__name__}."
+            "save_model saves a MeasureClassifier, a MeasureMaximizer, a DecisionRule or a Pipeline that ends in "
+            f"one of them; got {type(model).__name__}."
         )
     check_is_fitted(model, "classes_")
-    if isinstance(model.measure_, FunctionMeasure):
+    if isinstance(getattr(model.measure_, "measure", model.measure_), FunctionMeasure | FunctionOfCounts):
         raise ValueError(
             f"The measure {model.measure_.label!r} is a plain Python function, and a model file holds no "
             "code. To save the model, write the measure as a class: a frozen dataclass that derives from "
-            "ratewise.measures.Measure, in a module that can be imported."
+            "ratewise.measures.Measure or ConfusionMeasure, in a module that can be imported."
         )
-    return _header() | {"maximizer": model} if isinstance(model, MeasureMaximizer) else _content_of(model)
+    if isinstance(model, (MeasureMaximizer, DecisionRule)):
+        return _header() | {WHOLE_MODELS[type(model)]: model} | _state_of(model, asked=state)
+    return _content_of(model) | _state_of(model, asked=state)
 
 
+def _state_of(model: Any, *, asked: bool) -> dict[str, Any]:
+    """Return the state with which partial_fit goes on, if it is asked for."""
+    if not asked:
+        return {}
+    online = getattr(model, "_online", None)
+    if online is None:
+        raise ValueError(
+            "There is no state to save: the model was not learning by partial_fit. Leave out state=True."
+        )
+    try:
+        return {"state": online.to_plain()}
+    except TypeError as error:
+        raise ValueError(f"{error}: save the model without state=True.") from error
+
+
+# What a file holds as it is, and under which name.
 def _header() -> dict[str, Any]:
     return {"format": FORMAT, "format_version": FORMAT_VERSION, "ratewise_version": __version__}
 
@@ -247,6 +216,8 @@ def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
     parameters = classifier.get_params(deep=False)
     if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
         parameters["random_state"] = None  # a generator has been used: it would not give the same model again
+    if not isinstance(parameters["cv"], (int, np.integer, type(None))):
+        parameters["cv"] = None  # so have the splits of a splitter: they were of rows that are not here
     fitted = {name: getattr(classifier, name) for name in (*_FITTED, *_OPTIONAL) if hasattr(classifier, name)}
     names = getattr(classifier, "feature_names_in_", None)
     survey = None
@@ -275,10 +246,11 @@ def _model_from(content: Any, name: str) -> Any:
     if "steps" in content:
         label, last = content["last"]
         return Pipeline([*((one, step) for one, step in content["steps"]), (label, _model_from(last, name))])
-    if "maximizer" in content:
-        if type(content["maximizer"]) is not MeasureMaximizer:
-            raise ValueError(f"{name} is damaged: its parts do not fit together. Save the model again.")
-        return content["maximizer"]
+    for kind, key in WHOLE_MODELS.items():
+        if key in content:
+            if type(content[key]) is not kind:
+                raise ValueError(f"{name} is damaged: its parts do not fit together. Save the model again.")
+            return content[key]
     return _classifier_from(content, name)
 
 
@@ -288,16 +260,26 @@ def _classifier_from(content: Any, name: str) -> MeasureClassifier:
     for attribute in (*_FITTED, *_OPTIONAL):
         if attribute in _FITTED or attribute in fitted:
             setattr(classifier, attribute, _checked_again(fitted[attribute]))
+    classifier.basis_ = getattr(classifier, "basis_", None)
     classifier.multilabel_ = bool(getattr(classifier, "multilabel_", False))
+    if classifier.classes_.size > 2 and not classifier.multilabel_ and isinstance(classifier.measure_, Measure):
+        classifier.measure_ = MacroAverage(classifier.measure_)  # as earlier versions had it
     if content["feature_names"] is not None:
         classifier.feature_names_in_ = content["feature_names"].astype(object)
     if (survey := content["survey"]) is not None:
-        from .streams import Survey
+        from .streams import FileSurvey
 
         counts = dict(zip(survey.pop("labels"), survey.pop("counts"), strict=True))
-        classifier.survey_ = Survey(**survey, label_counts=counts)
+        classifier.survey_ = FileSurvey(**survey, label_counts=counts)
     classifier.saved_by_ = content["ratewise_version"]
     require_sound(classifier, name)
+    if "state" in content:
+        if classifier.saved_by_ != __version__:
+            raise ValueError(
+                f"{name} holds the state of a stream, saved by ratewise {classifier.saved_by_}, and this is "
+                f"{__version__}: load it there, and save it without state=True."
+            )
+        classifier._online = OnlineClassifier.from_plain(content["state"], classifier)
     return classifier
 
 
@@ -306,89 +288,9 @@ def _checked_again(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         # Bounds of earlier versions were kept by their margins, without a confidence.
         by_margin = hasattr(type(value), "confidence") and "confidence" not in vars(value)
-        return dataclasses.replace(value, **({"confidence": None} if by_margin else {}))
+        parts = {"measure": _checked_again(value.measure)} if isinstance(value, MacroAverage) else {}
+        return dataclasses.replace(value, **parts, **({"confidence": None} if by_margin else {}))
     return value
-
-
-def require_skops() -> Any:
-    """Return the skops package, or raise with the pip line; call it before a long fit."""
-    try:
-        import skops.io
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            'Model files need skops: pip install "ratewise[persistence]"', name="skops"
-        ) from error
-    return skops.io
-
-
-def _audited(data: bytes, name: str, own: set[str]) -> bytes:
-    """Return the file with moved classes under their present paths; refuse all that is neither plain nor trusted.
-
-    Only the schema is read, which is plain JSON.
-    """
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        _require_modest(archive, len(data), name)
-        schema = json.loads(archive.read("schema.json"))
-        any_moved = False
-        for node in _nodes(schema):
-            if (present := _present_path(_path(node))) != _path(node):
-                node["__module__"], node["__class__"] = present.rsplit(".", 1)
-                any_moved = True
-        steps = _step_paths(schema, data)
-        untrusted = sorted({_path(node) for node in _nodes(schema) if not _is_trusted(node, own, steps)})
-        if untrusted:
-            raise ValueError(
-                f"{name} holds {', '.join(untrusted)}, which ratewise does not trust; nothing was loaded. If you "
-                f"wrote the class yourself and trust the file, pass trusted={untrusted!r} to load_model."
-            )
-        if not any_moved:
-            return data
-        renewed = io.BytesIO()
-        with zipfile.ZipFile(renewed, "w") as copy:
-            for member in dict.fromkeys(archive.namelist()):
-                copy.writestr(member, json.dumps(schema) if member == "schema.json" else archive.read(member))
-        return renewed.getvalue()
-
-
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield the objects a schema describes, each as skops wrote it."""
-    if isinstance(tree, dict) and "__loader__" in tree:
-        yield tree
-    if isinstance(tree, (dict, list)):
-        for child in tree.values() if isinstance(tree, dict) else tree:
-            yield from _nodes(child)
-
-
-def _path(node: dict[str, Any]) -> str:
-    return f"{node.get('__module__')}.{node.get('__class__')}"
-
-
-def _present_path(path: str) -> str:
-    if path.startswith("ratewise.measures."):
-        return _MEASURES.get(path.rpartition(".")[2], path)
-    return MOVED_TYPES.get(path, path)
-
-
-def _step_paths(schema: Any, data: bytes) -> set[str]:
-    """Return the paths that a file with steps of a pipeline, or with an estimator, may hold besides ours.
-
-    Skops itself says which estimators of scikit-learn are safe to make; functions are none of them.
-    """
-    if not {"steps", "maximizer"} & set(schema.get("content", ())):
-        return set()
-    estimators = {_path(node) for node in _nodes(schema) if _path(node).startswith("sklearn.")}
-    return (estimators - set(require_skops().get_untrusted_types(data=data))) | set(_STEP_TYPES)
-
-
-def _is_trusted(node: dict[str, Any], own: set[str], steps: set[str]) -> bool:
-    loader, path = node["__loader__"], _path(node)
-    if loader == "ObjectNode":
-        return path in own or path in steps
-    if steps and loader in _STEP_LOADERS and (path in own or path in steps):
-        return True
-    if loader == "NdArrayNode":
-        return node.get("__module__") == "numpy"  # skops itself knows the array types
-    return path in _PLAIN_TYPES.get(loader, ())
 
 
 @contextlib.contextmanager

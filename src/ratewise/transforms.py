@@ -24,12 +24,20 @@ class Transform(Protocol):
     """What rows are learned in: a linear map of the user's columns."""
 
     @property
+    def width(self) -> int:
+        """The number of transformed columns."""
+
+    @property
     def unit_scale(self) -> bool:
         """Whether transformed entries are about 1 in size."""
 
     @property
     def scale(self) -> NDArray[np.float64]:
         """How much each of the user's columns varies."""
+
+    @property
+    def centre(self) -> NDArray[np.float64]:
+        """What is subtracted from each of the user's columns."""
 
     def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
         """Return the rows of X in this order, transformed."""
@@ -42,15 +50,16 @@ class Transform(Protocol):
 
 
 class Standardizer:
-    """Running column statistics, and the standardisation they make.
+    """Running column statistics, and the standardization they make.
 
-    Dense columns are centred and divided by their standard deviation. Columns of a sparse matrix are not centred,
+    Dense columns are centered and divided by their standard deviation. Those of a sparse matrix are not centered,
     which would fill it. Divided by their standard deviation, rare words would outweigh all else; by the size of
-    their entries alone, they would hardly count: what they are divided by lies midway.
+    their entries alone, they would hardly count: what they are divided by lies midway. ``scaled=False`` only
+    centres.
     """
 
-    def __init__(self, n_features: int, *, active: bool = True):
-        self.active = active
+    def __init__(self, n_features: int, *, active: bool = True, scaled: bool = True):
+        self.active, self._scaled = active, scaled
         self.count = 0.0
         self.mean = np.zeros(n_features)
         self.squares = np.zeros(n_features)  # dense: of the deviations from the mean; sparse: of the entries
@@ -102,7 +111,7 @@ class Standardizer:
     @property
     def scale(self) -> NDArray[np.float64]:
         """What each column is divided by; 1 for a column that does not vary."""
-        if not self.active or self.count == 0:
+        if not self.active or self.count == 0 or not self._scaled:
             return np.ones_like(self.mean)
         if self.nonzeros is not None:
             # The geometric mean of the root mean square over all rows and that over the non-zeros.
@@ -113,25 +122,35 @@ class Standardizer:
         return np.where(spread > 1e-12 * np.abs(self.mean), spread, 1.0)
 
     @property
+    def width(self) -> int:
+        return int(self.mean.size)
+
+    @property
     def unit_scale(self) -> bool:
         return self.active
+
+    def require_sound(self, n_features: int) -> None:
+        """Refuse arrays, from a file, of another size or type."""
+        for one in (self.mean, self.squares, *([] if self.nonzeros is None else [self.nonzeros])):
+            if one.shape != (n_features,) or one.dtype != np.float64:
+                raise ValueError("the statistics of the columns do not fit the model")
 
     def snapshot(self) -> Standardizer:
         """A copy that later updates leave alone."""
         return copy.deepcopy(self)
 
     def inverse_coef(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
-        """Return a model of standardised columns as the same model of the user's columns."""
+        """Return a model of standardized columns as the same model of the user's columns."""
         coef = np.asarray(weights, dtype=np.float64) / self.scale
         return coef, float(intercept - coef @ self.centre)
 
     def transform_coef(self, coef: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
-        """Return a model of the user's columns as one of standardised columns."""
+        """Return a model of the user's columns as one of standardized columns."""
         coef = np.asarray(coef, dtype=np.float64)
         return coef * self.scale, float(intercept + coef @ self.centre)
 
     def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
-        """The rows of X in this order, standardised: one copy, made in one pass over the rows."""
+        """The rows of X in this order, standardized: one copy, made in one pass over the rows."""
         if sparse.issparse(X):
             return gather_scaled(X, order, 1.0 / self.scale, dtype)
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
@@ -139,6 +158,37 @@ class Standardizer:
         X = np.ascontiguousarray(X)
         _fill_in_threads(lambda mine, rows: gather_standardized(X, mine, shift, factor, rows), order, out, threads)
         return out
+
+    def require_scalable(self, X: Any, names: Any = None, numbers: Any = None) -> None:
+        """Refuse finite rows, taken in before, of which a column is too large or too small to be scaled.
+
+        Squares must be numbers, and so must the inverse of the deviation in the width of the rows. ``numbers`` are
+        the user's columns that X has, where these are not all.
+        """
+        if not self.active:
+            return
+        if not np.isfinite(self.squares).all():
+            values = X.data if sparse.issparse(X) else X
+            largest = int(np.argmax(np.abs(values)))
+            column = int(X.indices[largest]) if sparse.issparse(X) else largest % X.shape[1]
+            size, problem = f"{values.reshape(-1)[largest]:.3g}", "whose square is beyond all numbers"
+        elif (column := self._tiny_column(X)) is not None:
+            size = f"nothing beyond {np.abs(X[:, [column]]).max():.3g}"
+            problem = f"whose values differ too little for {X.dtype} numbers"
+        else:
+            return
+        column = column if numbers is None else int(numbers[column])
+        name = f" ({names[column]!r})" if names is not None and column < len(names) else ""
+        raise ValueError(
+            f"X contains {size} in column {column}{name}, {problem}. Bring the column to another scale."
+        )
+
+    def _tiny_column(self, X: Any) -> int | None:
+        """Return a column that varies by so little that its squares, or 1 over its deviation, are not numbers."""
+        smallest = np.finfo(np.float32).tiny if X.dtype == np.float32 else np.sqrt(np.finfo(np.float64).tiny)
+        tiny = np.flatnonzero(self.squares <= self.count * float(smallest) ** 2)
+        vary = (X[:, tiny] != X[:1, tiny]).any(axis=0) if self.nonzeros is None else self.nonzeros[tiny] > 0
+        return int(tiny[vary][0]) if vary.any() else None
 
     def shift_and_factor(self, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """What to subtract from each column and what to multiply it by then, in the width of the rows.
@@ -149,14 +199,14 @@ class Standardizer:
 
 
 class Whitener:
-    """Standardised columns, whitened so that no two are correlated.
+    """Standardized columns, whitened so that no two are correlated.
 
     A method that takes one step for all directions learns the strong ones first and the weak ones never.
     Whitening makes all directions equally strong: a few passes then do what took a hundred. It costs one
     multiplication of the rows by a square matrix, so it pays where columns are few.
 
     The covariance is taken from a sample of rows, which may miss a rare column altogether: no column is taken
-    to vary less than standardising says it does. ``covariance`` is that of standardised columns; the ridge is
+    to vary less than standardizing says it does. ``covariance`` is that of standardized columns; the ridge is
     added to the variances, so that directions in which rows hardly differ are not blown up.
     """
 
@@ -176,8 +226,16 @@ class Whitener:
     unit_scale = True
 
     @property
+    def width(self) -> int:
+        return self._standardizer.width
+
+    @property
     def scale(self) -> NDArray[np.float64]:
         return self._standardizer.scale
+
+    @property
+    def centre(self) -> NDArray[np.float64]:
+        return self._standardizer.centre
 
     def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
@@ -200,7 +258,7 @@ class Whitener:
 def standardized_products(
     standardizer: Standardizer, X: Any, rows: NDArray[np.signedinteger[Any]]
 ) -> NDArray[np.float64]:
-    """Return the sum of the outer products of these rows, standardised; sums of several parts add up."""
+    """Return the sum of the outer products of these rows, standardized; sums of several parts add up."""
     sample = standardizer.transform(X, rows, np.float32)
     products: NDArray[np.float64] = (sample.T @ sample).astype(np.float64)
     return products

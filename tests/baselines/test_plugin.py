@@ -15,7 +15,7 @@ from ratewise.solvers import best_threshold
 
 
 def scikit_learn(X, positive, C=1.0):
-    """scikit-learn's coefficients of standardised columns, in the units of X."""
+    """scikit-learn's coefficients of standardized columns, in the units of X."""
     scaler = StandardScaler().fit(X)
     reference = LogisticRegression(C=C, tol=1e-8, max_iter=10_000).fit(scaler.transform(X), positive)
     coef = reference.coef_[0] / scaler.scale_
@@ -36,7 +36,7 @@ def test_a_weight_of_two_is_a_row_twice():
     twice = LogisticBaseline(tol=1e-7).fit(np.concatenate([X, X[:50]]), np.concatenate([positive, positive[:50]]))
     weights = np.where(np.arange(200) < 50, 2.0, 1.0)
     weighted = LogisticBaseline(tol=1e-7).fit(X, positive, sample_weight=weights)
-    # Columns are standardised by rows, not by weights, so that the penalty differs a little.
+    # Columns are standardized by rows, not by weights, so that the penalty differs a little.
     assert weighted.coef_ == pytest.approx(twice.coef_, abs=0.02)
 
 

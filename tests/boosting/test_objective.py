@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from ratewise import MeasureMaximizer
 from ratewise.boosting import MeasureMetric, MeasureObjective
+from ratewise.decisions.cuts import best_threshold
 from ratewise.measures import get_measure
-from ratewise.solvers.threshold import best_threshold
 
 
 @pytest.fixture(scope="module")

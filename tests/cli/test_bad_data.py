@@ -49,10 +49,6 @@ def folder_of_two(folder):
 BAD_DATA = {
     "truncated Parquet": (parquet_cut_short, ["rows.parquet"]),
     "ragged CSV": (file_of("rows.csv", csv(*GOOD, "1,2", *GOOD)), ["rows.csv", "42"]),
-    "text in a number column": (
-        file_of("rows.csv", csv(*GOOD, "old,2,1", *GOOD)),
-        ["rows.csv", "row 41", "age", "'old'"],
-    ),
     "svmlight bad index": (
         file_of("rows.svm", b"+1 1:0.5\n-1 2:1\n+1 0x:3\n"),
         ["rows.svm", "3"],
@@ -177,3 +173,27 @@ def test_a_missing_package_gives_the_pip_line(run, files, tmp_path, monkeypatch)
     message = one_sentence(run("export", files / "model.skops", tmp_path / "model.onnx"))
     assert 'pip install "ratewise[onnx]"' in message
     assert os.listdir(tmp_path) == []
+
+
+def labelled(folder, *more):
+    """600 rows of "fine" and "fraud", and some more."""
+    rows = [f"{number % 40},{number % 7},{'fraud' if number % 40 > 20 else 'fine'}" for number in range(600)]
+    (folder / "rows.csv").write_text("\n".join(["age,height,label", *rows, *more, ""]))
+    return folder / "rows.csv"
+
+
+@pytest.mark.filterwarnings("default::ratewise.UnknownRateWarning")
+def test_a_label_of_one_row_is_refused_and_of_few_rows_pointed_out(run, tmp_path):
+    fit = ["fit", labelled(tmp_path, "1,2,frud"), "--target", "label", "-o", tmp_path / "model.skops"]
+    message = one_sentence(run(*fit))
+    assert "rows.csv, row 601, column 'label'" in message
+    assert "'frud' has 1 row of 601: is it a mistyped 'fraud'?" in message
+    labelled(tmp_path, "1,2,frud", "1,2,frud", "1,3,9", "1,3,9")
+    result = run(*fit)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    assert "label '9' has 2 rows of 604: is it a mistake?; label 'frud' has 2 rows" in said
+    assert "is it a mistyped 'fraud'?" in said
+    assert "604 rows, 4 classes" in said
+    labelled(tmp_path, *["1,2,fried"] * 12)
+    assert "mistyped" not in run(*fit).output

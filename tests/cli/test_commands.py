@@ -95,7 +95,9 @@ def test_predictions_go_to_a_file_of_the_kind_its_name_says(run, files, tmp_path
     readers = {".csv": exact_csv, ".feather": pd.read_feather, ".parquet": pd.read_parquet}
     written = readers[suffix](output)
     labels, scores = labels_of(files)
-    assert list(written.columns) == ["label", "score"]
+    assert list(written.columns) == ["label", "score", "probability"]
+    assert ((written["score"] > 0) == written["label"]).all()
+    assert (written["probability"].rank() == written["score"].rank()).all()
     assert np.array_equal(written["label"], labels)
     assert np.array_equal(written["score"], scores)
     assert os.listdir(tmp_path) == [output.name]
@@ -108,6 +110,17 @@ def test_predictions_go_to_standard_output_and_rows_come_from_standard_input(run
     written = pd.read_csv(io.StringIO(result.stdout))
     assert np.array_equal(written["label"], labels_of(files)[0])
     assert result.stderr == ""
+
+
+def test_a_basis_is_learned_saved_and_predicted_with(run, files, tmp_path):
+    model = tmp_path / "model.skops"
+    result = run("fit", files / "train.csv", "--target", "label", "--basis", "pairs", "-o", model)
+    assert result.exit_code == 0, result.output
+    loaded, test = load_model(model), pd.read_csv(files / "test.csv")
+    assert loaded.basis_.kind == "pairs"
+    written = pd.read_csv(io.StringIO(run("predict", model, files / "new.csv").stdout))
+    assert np.array_equal(written["label"], loaded.predict(test))
+    assert "age * height" in run("inspect", model, "--json").stdout
 
 
 def test_the_order_of_columns_does_not_matter_and_more_columns_do_not_harm(run, files, rows_to_test, tmp_path):
@@ -182,7 +195,7 @@ def test_quiet_says_nothing(run, files, tmp_path):
 
 def test_inspect_names_the_measure_the_columns_and_the_version(run, files):
     result = run("inspect", files / "model.skops")
-    for word in ("f1", "tpr", "age", "colour=red", __version__, "label", "height; noise; colour"):
+    for word in ("f1", "tpr", "age", "colour=red", __version__, "label", "taken for"):
         assert word in result.stdout
     report = json.loads(run("inspect", files / "model.skops", "--top", 2, "--json").stdout)
     model = load_model(files / "model.skops")
@@ -221,6 +234,44 @@ def test_measures_are_those_of_the_registry(run):
     assert list(json.loads(run("measures", "--json").stdout)) == measure_names()
     for name in measure_names():
         assert name in run("measures").stdout
+
+
+def test_measures_of_many_classes_are_listed_too(run):
+    names = measure_names(many_classes=True)
+    assert list(json.loads(run("measures", "--many-classes", "--json").stdout)) == names
+    assert {"quadratic-kappa", "worst-recall", "f1"} <= set(names)
+
+
+def test_a_model_of_three_classes_is_evaluated_inspected_and_predicts(run, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.array(["ape", "bee", "cat"])[np.digitize(X[:, 0] + 0.3 * rng.normal(size=400), [-0.5, 0.8])]
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(kind=y)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    path = tmp_path / "model.skops"
+    assert run("fit", tmp_path / "rows.csv", "--target", "kind", "-o", path).exit_code == 0
+    model = load_model(path)
+    shown = run("evaluate", path, tmp_path / "rows.csv").stdout
+    assert all(word in shown for word in ("is ape", "called cat", "recall", "macro-f1 *", "400 rows"))
+    report = json.loads(run("evaluate", path, tmp_path / "rows.csv", "--json").stdout)
+    predicted = model.predict(frame[["a", "b"]])
+    one = report["measures"]["macro-f1"]
+    assert one["value"] == pytest.approx(model.score(frame[["a", "b"]], y))
+    assert one["low"] < one["value"] < one["high"] <= 1.0
+    for k, found in enumerate(report["classes"]):
+        label = found["class"]
+        assert found["recall"] == pytest.approx((predicted == label)[y == label].mean())
+        assert found["precision"] == pytest.approx((y == label)[predicted == label].mean())
+        assert found["recall_low"] < found["recall"] < found["recall_high"]
+        assert sum(report["confusion"][k]) == (y == label).sum()
+    written = pd.read_csv(io.StringIO(run("predict", path, tmp_path / "rows.csv", "--id", "kind").stdout))
+    assert written["label"].tolist() == predicted.tolist()
+    shares = model.predict_proba(frame[["a", "b"]])[np.arange(400), np.searchsorted(model.classes_, predicted)]
+    np.testing.assert_allclose(written["probability"], shares)
+    facts = json.loads(run("inspect", path, "--json").stdout)
+    assert [one["class"] for one in facts["rates_by_class"]] == ["ape", "bee", "cat"]
+    assert facts["coefficients"][0]["column"] == "a"
+    assert "recall" in run("inspect", path).stdout
 
 
 def test_an_exported_graph_gives_the_labels_of_predict(run, files, tmp_path):
@@ -273,12 +324,13 @@ def test_convert_makes_columns_of_sparse_rows_if_they_are_few(run, tmp_path):
     assert not (tmp_path / "wide.feather").exists()
 
 
-def test_the_demo_runs_from_rows_to_coefficients(run, tmp_path):
-    result = run("demo", "--keep", tmp_path / "kept")
+def test_the_demo_plays_three_acts_and_names_its_report(run, tmp_path):
+    page = tmp_path / "page.html"
+    result = run("demo", "--repetitions", "2", "-o", page)
     assert result.exit_code == 0, result.output
-    for word in ("$ ratewise fit", "$ ratewise evaluate", "$ ratewise inspect", "called 1", "row"):
-        assert word in result.stdout
-    assert sorted(os.listdir(tmp_path / "kept")) == ["model.skops", "test.csv", "train.csv"]
+    for words in ("1. A promise", "2. A measure", "3. Where nothing is gained", "of 2", str(page)):
+        assert words in result.stdout
+    assert b"Is the digit an 8?" in page.read_bytes()
 
 
 def test_warmup_runs_every_job_and_says_so(run, monkeypatch):
@@ -298,7 +350,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from ratewise import MeasureClassifier, measures, open_stream
 from ratewise.cli import warmup
-from ratewise.kernels import few
+from ratewise.kernels import numpy_fallbacks
 from ratewise.training import config
 
 warnings.simplefilter("ignore")
@@ -309,7 +361,7 @@ def compiled():
     loops = {loop for module in modules for loop in vars(module).values() if isinstance(loop, Dispatcher)}
     return {(loop.__name__, str(types)) for loop in loops for types in loop.signatures}
 
-with few.compiled_only():
+with numpy_fallbacks.compiled_only():
     for job in warmup.jobs():
         job.run()
 ready = compiled()
@@ -322,6 +374,7 @@ for number, dtype in ((200, np.float64), (config.MANY_ROWS, np.float32), (config
         MeasureClassifier("gmean", random_state=1).fit(X, y, sample_weight=np.ones(number))
         MeasureClassifier("min", random_state=1).partial_fit(X, y, classes=[False, True])
         MeasureClassifier("gmean", random_state=1).fit_stream(open_stream([(X, y)]))
+        MeasureClassifier("gmean", basis="splines", random_state=1).fit(X, y).score(X, y)
 for loop in sorted(compiled() - ready):
     print(*loop)
 """
@@ -383,7 +436,7 @@ def test_evaluate_counts_weights(run, files, rows_to_test, tmp_path):
 def test_reading_the_written_feather_with_arrow_gives_a_table(run, files, tmp_path):
     run("predict", files / "model.skops", files / "new.csv", "-o", tmp_path / "labels.arrow")
     read = pyarrow.feather.read_table(tmp_path / "labels.arrow")
-    assert read.schema.types == [pa.int64(), pa.float64()]
+    assert read.schema.types == [pa.int64(), pa.float64(), pa.float64()]
 
 
 def test_a_report_of_a_model_holds_the_numbers_of_evaluate(run, files, tmp_path):
@@ -436,3 +489,23 @@ def test_a_report_that_is_asked_for_wrongly_is_refused(run, files, tmp_path, wor
     assert result.exit_code == 2
     assert message in result.stderr
     assert not (tmp_path / "r.html").exists()
+
+
+def test_what_columns_are_can_be_said_and_is_shown(run, tmp_path):
+    rows = [f"{i % 5},u{i},{i % 7}.5,{int(i % 5 < 2)}" for i in range(200)]
+    (tmp_path / "rows.csv").write_text("\n".join(["zip,id,x,label", *rows, ""]))
+    model = tmp_path / "model.skops"
+    asked = ["--as", "zip=category", "--exclude", "id"]
+    result = run("fit", tmp_path / "rows.csv", "--target", "label", *asked, "-o", model)
+    assert result.exit_code == 0, result.output
+    assert "left out" in result.stdout
+    found = json.loads(run("inspect", model, "--json").stdout)
+    taken_for = {one["raw_column"]: (one["taken_for"], one["columns"]) for one in found["columns"]}
+    assert taken_for == {"zip": ("category", 5), "id": ("left out", 0), "x": ("number", 1)}
+    assert "zip" in run("inspect", model).stdout
+    assert run("predict", model, tmp_path / "rows.csv").exit_code == 0
+    wrong = run("fit", tmp_path / "rows.csv", "--target", "label", "--as", "zip=town", "-o", model)
+    assert wrong.exit_code == 2
+    assert "--as zip=town: give COLUMN=KIND, where KIND is one of number, boolean" in " ".join(
+        wrong.stderr.split()
+    )

@@ -57,10 +57,6 @@ def ragged_csv(folder):
     return write_csv(folder / "rows.csv", [*lines(ROWS), "1,2", *lines(9)])
 
 
-def text_in_a_number_column(folder):
-    return write_csv(folder / "rows.csv", [*lines(ROWS), "old,2,1", *lines(9)])
-
-
 def svmlight_bad_index(folder):
     (folder / "rows.svm").write_text("+1 1:0.5 3:1\n-1 2:1\n" * 2000 + "+1 1:2 two:3\n")
     return folder / "rows.svm"
@@ -100,7 +96,6 @@ ERRORS = {
     truncated_parquet: ["rows.parquet, row 30,001: ", "cut off"],
     parquet_without_an_end: ["rows.parquet: ", "cut off"],
     ragged_csv: ["rows.csv, row 60,001 (line 60,002)"],
-    text_in_a_number_column: ["rows.csv, row 60,001", "'age'", "'old'"],
     svmlight_bad_index: ["rows.svm, line 4,001", "'two:3'"],
     different_columns: ["b.csv", "'height'"],
     target_column_missing: ["rows.parquet", "'label'"],

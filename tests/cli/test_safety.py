@@ -60,7 +60,6 @@ INPUTS_AS_OUTPUTS = [
     "report model.skops train.csv -o linked.csv",
     "convert folder -o folder/rows.feather",
     "convert train.csv -o rows.csv",
-    "demo --keep .",
 ]
 
 

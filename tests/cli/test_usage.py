@@ -23,7 +23,7 @@ BAD_USAGE = [
     (["fit", "{f}/train.csv", "--target", "label", "--measure", "f11", "-o", "{t}/m.skops"], "no measure 'f11'"),
     (
         ["fit", "{f}/train.csv", "--target", "label", "--solver", "spade", "-o", "{t}/m.skops"],
-        "Spade maximises concave",
+        "Spade maximizes concave",
     ),
     (
         ["fit", "{f}/train.csv", "--target", "label", "--passes", "0", "-o", "{t}/m.skops"],
@@ -55,22 +55,25 @@ def test_bad_usage_ends_with_2_and_a_sentence(run, files, tmp_path, words, messa
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "said"),
     [
-        ["evaluate", "m.skops", "{f}/test.csv"],
-        ["predict", "m.skops", "{f}/new.csv", "-o", "l.csv"],
-        ["inspect", "m.skops"],
+        (
+            ["report", "m.skops", "{f}/test.csv", "-o", "r.html"],
+            "a model of 3 classes, and this command is for two",
+        ),
+        (["evaluate", "m.skops", "{f}/test.csv", "--positive", "1"], "3 classes: leave out --positive"),
+        (["predict", "m.skops", "{f}/new.csv", "--sensitive", "age"], "3 classes: leave out --sensitive"),
     ],
-    ids=lambda words: words[0],
+    ids=["report", "evaluate", "predict"],
 )
-def test_commands_for_two_classes_say_so_of_a_model_of_three(run, files, tmp_path, monkeypatch, words):
+def test_what_is_for_two_classes_says_so_of_a_model_of_three(run, files, tmp_path, monkeypatch, words, said):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     model = MeasureClassifier(sharpen=False, random_state=0).fit(rng.normal(size=(60, 2)), np.arange(60) % 3)
     save_model(model, "m.skops")
     result = run(*(word.format(f=files) for word in words))
     assert result.exit_code == 2
-    assert "m.skops is a model of 3 classes, and this command is for two" in " ".join(result.stderr.split())
+    assert said in " ".join(result.stderr.split())
     assert os.listdir(tmp_path) == ["m.skops"]
     assert run("export", "m.skops", "m.onnx").exit_code == 0
 
@@ -113,7 +116,7 @@ def test_a_full_standard_output_is_one_sentence(files):
 
 
 def test_ctrl_c_says_where_the_checkpoint_is_and_how_to_go_on(run, files, tmp_path, monkeypatch):
-    def interrupted(self, stream, passes, checkpoint, checkpoint_every, progress, in_windows):
+    def interrupted(self, stream, passes, checkpoint, checkpoint_every, progress, in_windows, *others):
         Checkpoint(checkpoint, {}).save("work in progress")
         raise KeyboardInterrupt
 
@@ -129,7 +132,7 @@ def test_ctrl_c_says_where_the_checkpoint_is_and_how_to_go_on(run, files, tmp_pa
 def test_the_checkpoint_options_reach_the_fit_and_a_finished_fit_leaves_none(run, files, tmp_path, monkeypatch):
     seen = {}
 
-    def fit_stream(self, stream, passes, checkpoint, checkpoint_every, progress, in_windows):
+    def fit_stream(self, stream, passes, checkpoint, checkpoint_every, progress, in_windows, *others):
         seen.update(passes=passes, before=checkpoint.exists(), every=checkpoint_every, in_windows=in_windows)
         Checkpoint(checkpoint, {}).save("nearly done")
         X, y = next((window.X, window.labels) for window in stream.windows())
@@ -179,3 +182,13 @@ def test_sentences_name_options_as_the_command_line_does():
         sentence(ModuleNotFoundError("No module", name="rich")) == 'This needs rich: pip install "ratewise[cli]"'
     )
     assert sentence(OSError(28, "No space left on device", "a.csv")) == "a.csv: No space left on device"
+
+
+@pytest.mark.filterwarnings("default::ratewise.ColumnWarning")
+def test_a_column_that_is_left_out_is_told_of_once(run, tmp_path):
+    rows = "".join(f"p{k:05d},{k % 7},{'fraud' if k % 7 > 4 else 'ok'}\n" for k in range(400))
+    (tmp_path / "rows.csv").write_text("id,x,status\n" + rows)
+    fit = ["fit", tmp_path / "rows.csv", "--target", "status", "--positive", "fraud"]
+    result = run(*fit, "-o", tmp_path / "model.skops")
+    assert result.exit_code == 0
+    assert result.stderr.count("Left out: 'id'") == 1

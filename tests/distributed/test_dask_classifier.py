@@ -101,7 +101,7 @@ def test_a_folder_of_parquet_files_is_read_by_the_workers(frame, client, tmp_pat
     save_model(found.to_local(), tmp_path / "model.skops")
     again = load_model(tmp_path / "model.skops")
     np.testing.assert_array_equal(again.coef_, found.coef_)
-    np.testing.assert_array_equal(again.encoder_.means, found.encoder_.means)
+    assert again.encoder_.codecs == found.encoder_.codecs
 
 
 def test_encoders_of_shards_agree_on_means_and_values(frame, tmp_path):
@@ -118,8 +118,7 @@ def test_encoders_of_shards_agree_on_means_and_values(frame, tmp_path):
     seen = encode(LocalEngine(halves))
     whole = open_stream(tmp_path, target="label")
     survey = whole.survey()
-    np.testing.assert_allclose(seen.encoder.means, whole.encoder.means, rtol=1e-6)
-    assert seen.encoder.vocabularies == whole.encoder.vocabularies
+    assert seen.encoder.codecs == whole.encoder.codecs
     assert (seen.rows, seen.missing) == (survey.rows, survey.missing)
 
 
@@ -207,7 +206,7 @@ def test_parameters_are_kept_by_clones_and_the_client_is_shared(client):
         ({"sharpen": "yes"}, "sharpen must be"),
         ({"alpha": -1}, "alpha must be"),
         ({"pos_label": 7}, "pos_label=7"),
-        ({"solver": "spade", "measure": "f1"}, "Spade maximises concave"),
+        ({"solver": "spade", "measure": "f1"}, "Spade maximizes concave"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(arrays, parameters, message):
@@ -224,8 +223,6 @@ def test_input_that_is_not_partitioned_is_refused_with_advice(rows, arrays, fram
         DaskMeasureClassifier().fit(arrays[0], arrays[1][:100])
     with pytest.raises(ValueError, match="Give the labels once"):
         DaskMeasureClassifier().fit(parts)
-    with pytest.raises(ValueError, match="column 'label' does not hold numbers"):
-        DaskMeasureClassifier().fit(parts, parts["c0"] > 0)
     with pytest.raises(ValueError, match="Name the column"):
         DaskMeasureClassifier().fit("folder")
     with pytest.raises(ValueError, match=r"no \.parquet files"):

@@ -80,7 +80,7 @@ def test_what_memory_refuses_is_refused_with_the_number_of_its_partition(fitted,
 def test_texts_that_a_model_cannot_encode_are_refused_with_the_partition(fitted, table):
     rows = table[NAMES].astype({"b": object})
     rows.loc[:, "b"] = "red"
-    with pytest.raises(ValueError, match=r"^Partition 0: X: column 'b' holds 'red', which is no number"):
+    with pytest.raises(ValueError, match=r"^Partition 0: X: column 'b' holds 'red', which is not a number"):
         fitted.predict(parts_of(rows, 1)).compute()
 
 
@@ -155,6 +155,23 @@ def test_labels_that_no_model_can_learn_are_refused_in_a_sentence(table):
             MeasureClassifier().fit(X, labels)
 
 
+@pytest.mark.parametrize("merging", ["auto", "models", "gradients"])
+@pytest.mark.parametrize("factor", [1e160, 1e-170])
+def test_columns_that_cannot_be_scaled_are_refused_with_their_name_and_partition(table, merging, factor):
+    odd = table[NAMES].assign(c=lambda table: factor * table["c"])
+    parts = [delayed((rows, table["label"])) for rows in (table[NAMES], odd)]
+    with pytest.raises(ValueError, match=r"^Partition 1: X contains .* in column 2 \('c'\).* another scale"):
+        DaskMeasureClassifier(**FAST | {"merging": merging}).fit(parts)
+
+
+def test_gaps_in_the_rows_of_a_fit_are_refused_with_their_name_and_partition(table):
+    parts = [
+        delayed((rows, table["label"])) for rows in (table[NAMES], table[NAMES].replace(table["b"][7], np.nan))
+    ]
+    with pytest.raises(ValueError, match=r"^Partition 1: X contains NaN in column 1 \('b'\)\. Fill it first"):
+        DaskMeasureClassifier(**FAST).fit(parts)
+
+
 def test_labels_to_score_by_may_be_an_array_or_cut_otherwise(fitted, table):
     X, y = table[NAMES].to_numpy(), table["label"].to_numpy()
     model = DaskMeasureClassifier(**FAST).fit([delayed((X, y))])
@@ -170,10 +187,10 @@ def test_labels_to_score_by_may_be_an_array_or_cut_otherwise(fitted, table):
 @pytest.mark.parametrize("as_type", [str, object])
 def test_labels_of_another_type_are_refused_by_score_as_in_memory(fitted, table, as_type):
     parts, labels = parts_of(table), table["label"].astype(str).to_numpy().astype(as_type)
-    with pytest.raises(ValueError, match=r"not among the labels|different types"):
+    with pytest.raises(ValueError, match=r"not among the classes|different types"):
         fitted.score(table[NAMES], labels)
     theirs = parts_of(pd.DataFrame({"y": labels}))["y"]
-    with pytest.raises(ValueError, match=r"not among the labels|different types"):
+    with pytest.raises(ValueError, match=r"not among the classes|different types"):
         fitted.score(parts, theirs)
     with pytest.raises(ValueError, match=r"Partition \d: Input y contains NaN"):
         fitted.score(parts, parts["label"].astype("boolean").where(parts["a"] > 0))

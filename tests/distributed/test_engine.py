@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ratewise.distributed import Answer, LocalEngine, Question, Worker
-from ratewise.distributed.engine import Sums, Together, grouped, merge, merge_few
+from ratewise.distributed.engine import QuestionBatch, Sums, grouped, merge, merge_few
 from ratewise.distributed.inputs import ArrayShard
 from ratewise.distributed.questions import MakeReady, TakeSlope
 from ratewise.distributed.statistics import Sign
@@ -69,7 +69,7 @@ def test_sums_add_up_field_by_field():
 def test_several_questions_of_one_round_are_answered_side_by_side(rows):
     X, y = rows
     engine = LocalEngine([ArrayShard(X[:9], y[:9]), ArrayShard(X[9:], y[9:])])
-    assert engine.ask(Together((Spell(), Spell()))).answers == (Text("(01)"), Text("(01)"))
+    assert engine.ask(QuestionBatch((Spell(), Spell()))).answers == (Text("(01)"), Text("(01)"))
 
 
 def ready(X, y, number, folds=1):

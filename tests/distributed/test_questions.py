@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from ratewise.decisions.cuts import ScoreBins
 from ratewise.distributed import LocalEngine
 from ratewise.distributed.engine import merge
 from ratewise.distributed.inputs import ArrayShard
@@ -19,8 +20,8 @@ from ratewise.distributed.questions import (
     CountPredicted,
     CountScores,
     FetchScores,
-    LearnApart,
     LimitRows,
+    LocalPass,
     MakeReady,
     TakeSlope,
     TakeSpread,
@@ -31,9 +32,10 @@ from ratewise.kernels import fold_of_each_row
 from ratewise.measures import get_measure
 from ratewise.rewards import Hinge, Sigmoid
 from ratewise.solvers import LinearModel, best_threshold, rates_at
-from ratewise.solvers.base import Learn, leverage_settings
-from ratewise.solvers.state import Learner, Summary
-from ratewise.solvers.threshold import ScoreBins
+from ratewise.solvers.base import leverage_settings
+from ratewise.solvers.learner import Learner
+from ratewise.solvers.requests import Learn
+from ratewise.solvers.state import RowTotals
 from ratewise.training.source import WeightedReward
 from ratewise.transforms import Standardizer, Whitener
 
@@ -122,7 +124,7 @@ def every_question(n_features):
     folded = ((0, MODEL), (1, LinearModel(-MODEL.weights, 1.0)))
     learner = Learner(n_features, np.float32)
     learner.class_weights = 0.7, 0.3
-    seen = Summary(100, 20.0, 80.0, 700.0)
+    seen = RowTotals(100, 20.0, 80.0, 700.0)
     settings = leverage_settings(seen, n_features, step=1.0, leverage=7.0, l2=0.0)
     return [
         TakeSummaries(),
@@ -131,7 +133,7 @@ def every_question(n_features):
         TakeSpread(folded, training=False),
         CountScores(folded, ScoreBins(-3.0, 0.01, 600), training=False),
         FetchScores(folded, (-0.5, 0.5)),
-        LearnApart(0, Learn(learner, settings, Hinge()), 100, frozenset(range(9)), (0,)),
+        LocalPass(0, Learn(settings, Hinge()), learner, 100, frozenset(range(9)), (0,)),
     ]
 
 
@@ -181,8 +183,8 @@ def test_long_rows_pull_less_once_they_are_limited(rows):
     learner = Learner(6, np.float32)
     learner.class_weights = 1.0, 1.0
     seen = engine.ask(TakeSummaries()).folds[0]
-    request = Learn(learner, leverage_settings(seen, 6, step=1.0, leverage=seen.leverage, l2=0.0), Hinge())
-    question = LearnApart(0, request, 10_000, frozenset({0, 1}), (0,))
+    request = Learn(leverage_settings(seen, 6, step=1.0, leverage=seen.leverage, l2=0.0), Hinge())
+    question = LocalPass(0, request, learner, 10_000, frozenset({0, 1}), (0,))
     before = engine.ask(question)
     engine.prepare(LimitRows(4.0, seen.leverage))
     after = engine.ask(question)
@@ -291,8 +293,9 @@ def test_labels_and_weights_that_are_no_numbers_are_refused_naming_the_partition
         LocalEngine(shards(np.zeros((4, 2)), labels, 2, weights)).ask(CountLabels())
 
 
-def test_three_labels_in_one_partition_are_refused_naming_it(rows):
+def test_labels_of_all_partitions_are_counted_together(rows):
     X, _ = rows
     engine = LocalEngine([ArrayShard(X[:6], np.arange(6) % 2), ArrayShard(X[:6], np.arange(6) % 3)])
-    with pytest.raises(ValueError, match="Partition 1 holds 3 different labels"):
-        engine.ask(CountLabels())
+    counts = engine.ask(CountLabels())
+    assert counts.classes.tolist() == [0, 1, 2]
+    assert [counts.labels[label].rows for label in (0, 1, 2)] == [5, 5, 2]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ratewise import MeasureClassifier
+from ratewise.decisions.cuts import constraint_slack, effective_points
 from ratewise.distributed import LocalEngine
 from ratewise.distributed import rows as rows_module
 from ratewise.distributed.inputs import ArrayShard
@@ -19,7 +20,6 @@ from ratewise.distributed.source import ShardSource
 from ratewise.measures import Measure, RecallAtPrecision, TPRAtFPR, get_measure, measure_names
 from ratewise.solvers import Amp, LinearModel, Sharpen, best_threshold, get_solver, rates_at
 from ratewise.solvers.base import History
-from ratewise.solvers.threshold import constraint_slack, effective_points
 from ratewise.training import ArraySource, FitConfig, Trainer, config
 from ratewise.transforms import Standardizer
 
@@ -187,13 +187,13 @@ def test_what_travels_is_small_and_does_not_grow_with_the_rows(rows, merging):
 def test_few_rows_are_gathered_and_many_are_not(rows, monkeypatch):
     engine = engine_of(*rows, split(rows[1], "even", 3), kind=Recording)
     source = source_of(engine)
-    assert source.fits_in_memory()
+    assert source.counts.fit_in_memory()
     X, signed = source.fetch()
     order = np.concatenate(split(rows[1], "even", 3))
     np.testing.assert_array_equal(X, rows[0][order])
     np.testing.assert_array_equal(signed > 0, rows[1][order])
     monkeypatch.setattr(config, "IN_MEMORY_BYTES", rows[0].nbytes - 1)
-    assert not source.fits_in_memory()
+    assert not source.counts.fit_in_memory()
 
 
 @pytest.mark.parametrize("how", ["even", "sorted"])

@@ -80,7 +80,7 @@ def test_stages_end_at_the_scores_of_the_whole_model_and_grow_by_trees(make, sma
 @pytest.mark.parametrize("name", ["f1", "min"])
 def test_the_maximizer_fits_each_fold_once_and_keeps_the_best_stages(make, rings, name):
     X, y = rings
-    maximizer = MeasureMaximizer(make(), name, cv=3).fit(X[:1_500], y[:1_500])
+    maximizer = MeasureMaximizer(make(), name, cv=3, stack=False).fit(X[:1_500], y[:1_500])
     history = maximizer.history_
     assert len(maximizer.estimators_) == 3
     assert history["trees"].tolist() == sorted(set(history["trees"].tolist()))
@@ -241,3 +241,90 @@ def test_the_value_is_no_lower_than_at_the_best_of_all_cuts_of_the_same_folds(ri
     best = max(np.unique(scores), key=lambda cut: measure.score(labels, (scores > cut).astype(int)))
     mean = np.mean([model.predict_proba(X[2_000:])[:, 1] for model in models], axis=0)
     assert ours.score(X[2_000:], y[2_000:]) > measure.score(y[2_000:], (mean > best).astype(int)) - 0.01
+
+
+def a_table_with_a_category():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    y = (rng.random(400) < 0.3).astype(int)
+    side = np.where(rng.random(400) < 0.2 + 0.6 * y, "left", "right")
+    return pd.DataFrame({"x": rng.standard_normal(400), "side": pd.Categorical(side)}), y
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "catboost", "sklearn"])
+def test_categories_of_pandas_reach_boosters_as_they_are(library):
+    module = pytest.importorskip(library)
+    estimators = {
+        "lightgbm": lambda: module.LGBMClassifier(n_estimators=10, n_jobs=1, verbose=-1),
+        "xgboost": lambda: module.XGBClassifier(n_estimators=10, n_jobs=1, enable_categorical=True),
+        "catboost": lambda: module.CatBoostClassifier(
+            iterations=10, cat_features=("side",), verbose=0, allow_writing_files=False
+        ),
+        "sklearn": lambda: HistGradientBoostingClassifier(max_iter=10, categorical_features="from_dtype"),
+    }
+    X, y = a_table_with_a_category()
+    maximizer = MeasureMaximizer(estimators[library](), "gmean", stack=True).fit(X, y)
+    assert maximizer.stacked_
+    assert maximizer.score(X, y) > 0.75
+    assert maximizer.score(X[::-1], y[::-1]) == maximizer.score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("make", "dtype"), [(xgboost, "Categorical"), (histogram, "Categorical"), (catboost, "String")]
+)
+def test_categories_of_polars_reach_the_boosters_that_take_them(make, dtype):
+    polars = pytest.importorskip("polars")
+    X, y = a_table_with_a_category()
+    table = polars.from_pandas(X).with_columns(polars.col("side").cast(getattr(polars, dtype)))
+    settings = {
+        xgboost: {"enable_categorical": True},
+        histogram: {"categorical_features": "from_dtype"},
+        catboost: {"cat_features": ("side",)},
+    }
+    maximizer = MeasureMaximizer(make(**settings[make]), "gmean", cv=2).fit(table, y)
+    assert maximizer.score(table, y) > 0.75
+
+
+def test_what_boosters_cannot_take_is_refused_in_a_sentence():
+    polars = pytest.importorskip("polars")
+    X, y = a_table_with_a_category()
+    categories, texts = polars.from_pandas(X), polars.from_pandas(X.astype({"side": str}))
+    advice = r"X\.to_pandas\(\)\.astype\({'side': 'category'}\)"
+    for make, table, holds in [
+        (lightgbm, categories, "categories"),
+        (lightgbm, texts, "text"),
+        (lightgbm, texts.to_arrow(), "text"),
+        (catboost, categories, "categories"),
+        (histogram, texts, "text"),
+    ]:
+        with pytest.raises(TypeError, match=rf"column 'side' holds {holds}.*{advice}"):
+            MeasureMaximizer(make()).fit(table, y)
+    fitted = MeasureMaximizer(lightgbm(), cv=2).fit(X, y)
+    for predict in (fitted.predict, fitted.predict_proba, fitted.decision_function):
+        with pytest.raises(TypeError, match=rf"column 'side' holds text.*{advice}"):
+            predict(texts)
+    with pytest.raises(ValueError, match=r"cat_features is a list.*Give a tuple, cat_features=\('city',\)"):
+        MeasureMaximizer(catboost(cat_features=["side"])).fit(X, y)
+
+
+def test_lightgbm_stops_early_by_rows_that_fit_is_given(small):
+    early_stopping = pytest.importorskip("lightgbm").early_stopping
+    X, y = small
+    aside = {"eval_set": [(X[1_000:], y[1_000:])]}
+    by_callback = {"callbacks": [early_stopping(3, verbose=False)]}
+    for settings, more in (({}, by_callback), ({"early_stopping_rounds": 3}, {})):
+        booster = lightgbm(n_estimators=300, **settings)
+        maximizer = MeasureMaximizer(booster, "f1", cv=2).fit(X[:1_000], y[:1_000], **aside, **more)
+        trees = [model.best_iteration_ for model in maximizer.estimators_]
+        assert 0 < maximizer.history_["trees"].max() == max(trees) < 300
+
+
+@pytest.mark.parametrize("make", [lightgbm, xgboost])
+def test_early_stopping_without_rows_to_stop_by_is_refused(make, small):
+    for estimator in (
+        make(early_stopping_rounds=5),
+        make_pipeline(StandardScaler(), make(early_stopping_rounds=5)),
+    ):
+        with pytest.raises(ValueError, match=r"early_stopping_rounds=5 .*eval_set=\[\(X_stop, y_stop\)\]"):
+            MeasureMaximizer(estimator).fit(*small)

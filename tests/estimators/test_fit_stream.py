@@ -168,13 +168,6 @@ def test_a_third_label_in_a_stream_that_is_read_once_is_refused():
         MeasureClassifier().fit_stream(open_stream(iter(batches(X, y)), window_rows=1000))
 
 
-def test_a_third_label_in_a_stream_that_is_read_again_is_refused():
-    X, y = rows(4000)
-    y[3500] = 2
-    with pytest.raises(DataError, match="third label"):
-        MeasureClassifier().fit_stream(streamed(X, y))
-
-
 @pytest.mark.parametrize("make", [list, iter], ids=["again", "once"])
 def test_rows_of_one_class_are_refused(make):
     X, _ = rows(2000)

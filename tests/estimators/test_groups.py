@@ -9,7 +9,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 
 from ratewise import MeasureClassifier
 from ratewise.solvers import Sharpen
-from ratewise.training.labelled import LabelledRows
+from ratewise.training.labelled import MulticlassRows
 from ratewise.training.memory import in_folds
 from ratewise.training.rows import ArrayRows
 from ratewise.transforms import Standardizer
@@ -45,7 +45,7 @@ def test_folds_of_two_classes_keep_groups_together_and_classes_in_proportion():
 
 def test_folds_of_many_classes_keep_groups_together():
     X, codes, groups = blocks(n_classes=3)
-    rows = LabelledRows(
+    rows = MulticlassRows(
         X,
         codes,
         np.ones(codes.size),
@@ -54,14 +54,16 @@ def test_folds_of_many_classes_keep_groups_together():
         np.random.default_rng(0),
         groups=groups,
     )
-    ordered, ranges = rows.in_folds(4, np.random.default_rng(1))
-    marks = []
-    for one in ranges:
-        batch = next(ordered.part(one).batches(10_000, np.random.default_rng(0)))
-        marks.append(set(batch.X[:, 2:].argmax(axis=1)))
-        assert set(batch.codes) == {0, 1, 2}
-        np.testing.assert_array_equal(np.unique(codes[np.isin(groups, list(marks[-1]))]), np.unique(batch.codes))
-    assert len(set().union(*marks)) == sum(map(len, marks))
+    ordered = rows.in_folds(4, np.random.default_rng(1))
+    everything, validated = set(groups), []
+    for fold in range(4):
+        others = ordered.without(fold)
+        marks = set(others.with_ones()[:, 2:-1].argmax(axis=1))
+        validated.append(everything - marks)
+        assert set(others.codes) == {0, 1, 2}
+        np.testing.assert_array_equal(np.unique(codes[np.isin(groups, list(marks))]), np.unique(others.codes))
+    assert set().union(*validated) == everything
+    assert len(everything) == sum(map(len, validated))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -72,8 +74,8 @@ def test_rates_are_those_of_new_groups_only_if_groups_are_given(n_classes):
     without = MeasureClassifier(**fit).fit(X, y)
 
     def value(classifier):
-        rates = [classifier.rates_] if n_classes == 2 else classifier.rates_
-        return np.mean([classifier.measure_.value(*one) for one in rates])
+        expected = classifier.rates_ if n_classes == 2 else [classifier.confusion_]
+        return classifier.measure_.value(*expected)
 
     assert value(without) > 0.9  # learned by heart
     assert value(with_groups) < 0.8

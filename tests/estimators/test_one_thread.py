@@ -7,6 +7,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from ratewise import MeasureClassifier
+from ratewise.measures import get_measure
 
 POOLS = ThreadpoolController().select(user_api="blas")  # to find them takes longer than a fit
 
@@ -26,8 +27,10 @@ def test_a_fit_keeps_blas_to_one_thread_and_gives_the_others_back(classes):
         seen.update(blas_threads())
         return 0.5 * (tpr + tnr)
 
+    measure = get_measure(balanced)  # tries the function
+    seen.clear()
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
-        MeasureClassifier(balanced, random_state=0).fit(X, y)
+        MeasureClassifier(measure, random_state=0).fit(X, y)
         assert blas_threads() == before == {2}
     assert seen == {1}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from ratewise.kernels import few
+from ratewise.kernels import numpy_fallbacks
 from ratewise.kernels.passes import _IN_CACHE, _shuffle, evenly_mixed_order
 
 
@@ -48,7 +48,7 @@ def test_many_numbers_are_shuffled_all_over(n):
     met, _, _ = np.histogram2d(np.arange(n), values, bins=16)
     expected = n / 256
     assert ((met - expected) ** 2 / expected).sum() < 310  # 225 degrees of freedom, and less: p < 0.0002
-    assert (values[1:] == values[:-1] + 1).sum() < 10  # one is expected: neighbours do not stay together
+    assert (values[1:] == values[:-1] + 1).sum() < 10  # one is expected: neighbors do not stay together
     assert (values[1:] > values[:-1]).mean() == pytest.approx(0.5, abs=0.005)  # nor in their order
 
 
@@ -61,7 +61,7 @@ def test_the_place_of_the_rarer_class_in_its_stretch_is_random():
 
 def test_what_decides_between_few_rows_and_many_does_not_decide_where_a_rare_row_goes():
     """One positive among a hundred: any place is as likely, and so with the classes turned round."""
-    for mixed in (evenly_mixed_order, few.evenly_mixed_order):
+    for mixed in (evenly_mixed_order, numpy_fallbacks.evenly_mixed_order):
         for rare in (True, False):
             positive = (np.arange(100) == 17) == rare
             places = [mixed(positive, np.random.default_rng(seed)).tolist().index(17) for seed in range(400)]
@@ -74,7 +74,7 @@ def test_what_decides_between_few_rows_and_many_does_not_decide_where_a_rare_row
 def test_every_class_is_spread_evenly_among_the_others(sizes, seed):
     rng = np.random.default_rng(seed)
     codes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-    order = few.evenly_mixed_classes(codes, rng)
+    order = numpy_fallbacks.evenly_mixed_classes(codes, rng)
     assert sorted(order.tolist()) == list(range(codes.size))
     # The k-th row of a class of m lies in the k-th of m stretches: two classes are never more than one row apart.
     so_far = np.cumsum(codes[order][:, np.newaxis] == np.arange(len(sizes)), axis=0)
@@ -84,5 +84,7 @@ def test_every_class_is_spread_evenly_among_the_others(sizes, seed):
 
 def test_rows_of_a_class_come_in_random_order():
     codes = np.arange(100) % 2
-    first = [few.evenly_mixed_classes(codes, np.random.default_rng(seed))[:2] // 2 for seed in range(200)]
+    first = [
+        numpy_fallbacks.evenly_mixed_classes(codes, np.random.default_rng(seed))[:2] // 2 for seed in range(200)
+    ]
     assert np.mean(first) == pytest.approx(24.5, abs=3.0)

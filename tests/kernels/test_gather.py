@@ -1,4 +1,4 @@
-"""Rows in another order, standardised or whitened on the way."""
+"""Rows in another order, standardized or whitened on the way."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ratewise.kernels import fold_of_each_row, hash_csr_rows, hash_dense_rows
-from ratewise.kernels.few import bits_of
+from ratewise.kernels.numpy_fallbacks import bits_of
 
 quick = settings(deadline=None, max_examples=40)
 MOST = 2**64

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratewise.kernels import few, passes
+from ratewise.kernels import numpy_fallbacks, passes
 from ratewise.kernels.passes import bin_bent_scores, bin_scores, mean_and_spread, score_rows
 
 quick = settings(deadline=None, max_examples=60)
@@ -22,7 +22,7 @@ def as_arrays(points, dtype=np.float32):
     return scores.astype(dtype), weights.astype(np.float32)
 
 
-@pytest.mark.parametrize("count_called", [passes.count_called, few.count_called])
+@pytest.mark.parametrize("count_called", [passes.count_called, numpy_fallbacks.count_called])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @quick
 @given(points=points, threshold=eighths)
@@ -38,7 +38,7 @@ def test_counts_are_numpys_and_a_score_at_the_threshold_is_called_negative(count
     assert count_called(scores, weights, threshold) == expected
 
 
-@pytest.mark.parametrize("bin_scores", [passes.bin_scores, few.bin_scores])
+@pytest.mark.parametrize("bin_scores", [passes.bin_scores, numpy_fallbacks.bin_scores])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @quick
 @given(points=points)
@@ -59,7 +59,7 @@ def test_bins_add_to_what_is_in_them():
     assert counted.tolist() == [[3, 1, 1, 1], [1, 1, 1, 1]]
 
 
-@pytest.mark.parametrize("bin_scores", [passes.bin_scores, few.bin_scores])
+@pytest.mark.parametrize("bin_scores", [passes.bin_scores, numpy_fallbacks.bin_scores])
 @pytest.mark.parametrize(
     ("low", "width"), [(-6.0, 12.0 / (3 * 2**13)), (-0.3, 0.1 / 3.0), (-0.3, 0.3), (-7.7, 1e-3)]
 )
@@ -72,7 +72,7 @@ def test_a_score_at_an_edge_that_is_not_exact_in_binary_lies_above_it(bin_scores
     assert counted[0].tolist() == [1.0] * edges.size + [0.0]
 
 
-@pytest.mark.parametrize("mean_and_spread", [passes.mean_and_spread, few.mean_and_spread])
+@pytest.mark.parametrize("mean_and_spread", [passes.mean_and_spread, numpy_fallbacks.mean_and_spread])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @quick
 @given(points=points, far=st.sampled_from([0.0, 1024.0]))
@@ -122,7 +122,7 @@ def test_rows_are_scored_by_all_models_at_once(rows, d, models, seed):
     assert np.array_equal(scores, W @ (X - centre).T + b[:, np.newaxis])
 
 
-@pytest.mark.parametrize("weight_moments", [passes.weight_moments, few.weight_moments])
+@pytest.mark.parametrize("weight_moments", [passes.weight_moments, numpy_fallbacks.weight_moments])
 @quick
 @given(points=points)
 def test_weights_and_their_squares_are_summed_by_class(weight_moments, points):

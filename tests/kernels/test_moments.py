@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.kernels import few, passes
+from ratewise.kernels import numpy_fallbacks, passes
 
 add_column_moments, weight_moments = passes.add_column_moments, passes.weight_moments
 
@@ -22,7 +22,7 @@ def merged(pieces, d, merge_column_moments=passes.merge_column_moments):
     return count, mean, squares
 
 
-@pytest.mark.parametrize("home", [few, passes])
+@pytest.mark.parametrize("home", [numpy_fallbacks, passes])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @quick
 @given(rows=st.integers(1, 1200), cuts=st.lists(st.integers(0, 1200), max_size=4), seed=st.integers(0, 999))

@@ -73,7 +73,7 @@ def test_numbers_of_every_small_exponent_are_exact(digits):
 
 @st.composite
 def halves(draw):
-    """Numbers exactly halfway between two floats, and their neighbours: an odd number of 54 bits, scaled."""
+    """Numbers exactly halfway between two floats, and their neighbors: an odd number of 54 bits, scaled."""
     odd = 2 * draw(st.integers(2**52, 2**53 - 1)) + 1
     if draw(st.booleans()):
         number, exponent = odd << draw(st.integers(0, 9)), 0

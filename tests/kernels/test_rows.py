@@ -192,14 +192,14 @@ def test_both_versions_have_the_same_operations():
 SCRIPT = """
 import numpy as np
 from ratewise import MeasureClassifier
-from ratewise.kernels import _operations, few, learn
+from ratewise.kernels import _operations, numpy_fallbacks, learn
 from ratewise.kernels.passes import gather_standardized
 from ratewise.measures import MinRate
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((400, 11))
 y = X[:, 0] + rng.standard_normal(400) > 1
-with few.compiled_only():
+with numpy_fallbacks.compiled_only():
     classifier = MeasureClassifier(MinRate(), threshold="zero", sharpen=False, random_state=0).fit(X, y)
 counts = [loop.stats for loop in (learn, gather_standardized)]
 hits = sum(sum(count.cache_hits.values()) for count in counts)

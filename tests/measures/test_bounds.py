@@ -10,7 +10,9 @@ from derivatives import assert_slopes_are_derivatives
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from ratewise.counts import Counts
 from ratewise.measures import (
+    Bound,
     Constrained,
     CostMatrix,
     FBeta,
@@ -19,6 +21,7 @@ from ratewise.measures import (
     MinRate,
     NetBenefit,
     PrecisionAtRecall,
+    RecallAtAlertRate,
     RecallAtPrecision,
     TPRAtFPR,
     TPRAtTNR,
@@ -32,6 +35,7 @@ rates = st.floats(0.0, 1.0)
 inner_rates = st.floats(0.02, 0.98)
 prevalences = st.floats(0.01, 0.99)
 shares = st.floats(0.05, 0.95)
+cells = st.sampled_from([0, 1, None])
 
 
 def precision_of(tpr, tnr, p):
@@ -187,6 +191,7 @@ def test_a_bound_must_be_a_share(bad):
         "TPRAtFPR: fpr": TPRAtFPR,
         "RecallAtPrecision: precision": RecallAtPrecision,
         "PrecisionAtRecall: recall": PrecisionAtRecall,
+        "RecallAtAlertRate: alert_rate": RecallAtAlertRate,
         "NetBenefit: probability": NetBenefit,
     }
     for words, make in makers.items():
@@ -207,6 +212,7 @@ def test_penalties_and_margins_out_of_range_are_refused_by_name(make, settings):
         ({}, "at least one of tpr, tnr and precision"),
         ({"tpr": 1.5}, "Constrained: tpr must be"),
         ({"tnr": 0.9, "penalty": -1}, "Constrained: penalty must be"),
+        ({"alert_rate": 0.0}, "Constrained: alert_rate must be"),
     ],
 )
 def test_constrained_needs_bounds_that_make_sense(settings, words):
@@ -246,7 +252,7 @@ def test_the_slope_of_the_conjugate_of_a_penalty_is_the_nearest_point_of_the_bou
     assert x * on_tnr == pytest.approx(y * on_tpr)  # at a right angle to the line
 
 
-@pytest.mark.parametrize("kind", [RecallAtPrecision, TPRAtTNR, TPRAtFPR, PrecisionAtRecall])
+@pytest.mark.parametrize("kind", [RecallAtPrecision, TPRAtTNR, TPRAtFPR, PrecisionAtRecall, RecallAtAlertRate])
 @pytest.mark.parametrize("confidence", [0.0, 1.0, 1.5, "high"])
 def test_a_confidence_is_a_share_or_none(kind, confidence):
     with pytest.raises(ValueError, match="confidence must be a number above 0 and below 1"):
@@ -260,3 +266,54 @@ def test_at_a_bound_that_is_just_kept_the_slopes_are_half_of_the_penalised_or_th
     assert measure.slopes(0.7, 0.5) == pytest.approx(np.mean(beside, axis=0))
     kept = Constrained("gmean", tnr=0.5, penalty=3.0)
     assert kept.slopes(0.7, 0.5) == GMean().slopes(0.7, 0.5)
+
+
+@quick
+@given(
+    numerator=st.tuples(cells, cells),
+    denominator=st.tuples(cells, cells),
+    level=st.floats(0.05, 0.95),
+    at_least=st.booleans(),
+    counts=st.tuples(*[st.integers(1, 50)] * 4),
+)
+def test_a_bound_is_kept_where_its_line_in_the_two_rates_is_not_negative(
+    numerator, denominator, level, at_least, counts
+):
+    bound = Bound(numerator, denominator, level, at_least)
+    table = Counts.of_two(*counts)
+    share = bound.share(table.weights)
+    assume(abs(share - level) > 1e-9)
+    excess = bound.at(table.rates.prevalence).excess(*table.rates[:2])
+    assert (excess >= 0) == bound.kept(table.weights) == ((share > level) == at_least)
+
+
+def test_bounds_of_classes_and_groups_are_data():
+    tables = np.array([np.diag([5, 5, 5]), [[2, 3, 0], [0, 5, 0], [1, 0, 4]]])  # of two groups
+    recall, precision = Bound((0, 0), (0, None), 0.5), Bound((1, 1), (None, 1), 0.6)
+    assert recall.kept(tables) == [True, False]
+    assert precision.share(tables).tolist() == [1.0, 0.625]
+    assert recall._replace(group=1).share(tables) == 0.4
+    assert Bound((None, 2), (None, None), 0.3, at_least=False).share(tables[1]) == pytest.approx(4 / 15)
+
+
+def test_a_bound_at_a_prevalence_of_its_own_does_not_depend_on_that_of_the_rows():
+    bound = Bound((1, 1), (None, 1), 0.8)
+    assert bound._replace(prevalence=0.1).at(0.5) == bound.at(0.1) != bound.at(0.5)
+
+
+def test_an_alert_budget_is_a_share_of_all_rows_whatever_their_class():
+    """Of 1,000 rows 100 are positive: 10 hits and 10 false alarms use up the budget, 40 alerts are twice it."""
+    recall, constrained = RecallAtAlertRate(0.02), Constrained(lambda tpr, tnr: tpr, alert_rate=0.02)
+    for measure in (recall, constrained):
+        assert measure.value(0.1, 1 - 10 / 900, 0.1) == pytest.approx(0.1)
+        (bound,) = measure.bounds
+        assert bound.label == "a share of rows predicted positive of at most 0.02"
+        tables = np.array([[[970, 10], [10, 10]], [[970, 10], [9, 11]]])
+        assert bound.kept(tables) == [True, False]
+        with pytest.raises(ValueError, match="depends on the share of positives"):
+            measure.value(0.4, 0.9)
+    # Of 40 alerts, as of 40 hits, half can be followed up; Constrained has its penalty, twice the share missed.
+    for tpr, tnr in ((0.1, 1 - 30 / 900), (0.4, 1.0)):
+        assert recall.value(tpr, tnr, 0.1) == pytest.approx(tpr / 2)
+        assert constrained.value(tpr, tnr, 0.1) == pytest.approx(tpr - 2.0)
+    assert constrained.slopes(0.4, 0.9, 0.1) == pytest.approx((1 - 2 * 0.1 / 0.02, 2 * 0.9 / 0.02))

@@ -67,6 +67,9 @@ FORMULAS = {
     "tpr-at-fpr-0.01": lambda tp, fp, fn, tn: tp / (tp + fn) - 2 * max(0, 100 * fp / (fp + tn) - 1),
     "recall-at-precision-0.9": lambda tp, fp, fn, tn: (tp - 2 * max(0, 9 * fp - tp)) / (tp + fn),
     "precision-at-recall-0.8": lambda tp, fp, fn, tn: ratio(tp, tp + fp) - 2 * max(0, 1 - tp / (tp + fn) / 0.8),
+    "recall-at-alert-rate-0.02": lambda tp, fp, fn, tn: (
+        tp / (tp + fn) * min(1, 0.02 * (tp + fp + fn + tn) / max(tp + fp, 1))
+    ),
 }
 
 
@@ -90,6 +93,7 @@ RANGES = {
     "tpr-at-fpr-0.01": lambda p: (-2 * 99.0, 1.0),
     "recall-at-precision-0.9": lambda p: (-2 * 9.0 * (1 - p) / p, 1.0),
     "precision-at-recall-0.8": lambda p: (-2.0, 1.0),
+    "recall-at-alert-rate-0.02": lambda p: (0.0, min(1.0, 0.02 / p)),
 }
 
 

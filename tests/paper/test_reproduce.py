@@ -82,12 +82,13 @@ def test_the_theory_figure_needs_no_data(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "theory.csv").exists()
 
 
-def test_without_any_data_the_reason_says_where_to_get_them(tmp_path, monkeypatch):
+@pytest.mark.parametrize("folder", [".", "that is not there"])
+def test_without_any_data_the_reason_says_where_to_get_them(folder, tmp_path, monkeypatch):
     def no_network(**options):
         raise OSError("no network")
 
     monkeypatch.setattr("sklearn.datasets.fetch_covtype", no_network)
-    result = run("--figure", "qmean", "--quick", "--data", tmp_path, "-o", tmp_path / "out")
+    result = run("--figure", "qmean", "--quick", "--data", tmp_path / folder, "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert "libsvmtools" in result.stderr
     assert "fetch_covtype" in result.stderr

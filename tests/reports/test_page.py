@@ -92,7 +92,7 @@ def test_the_best_threshold_is_the_best_of_the_stops(page, two):
     page.settle()
     page.click("#best")
     first = two.models[0]
-    values = [first.confusion(stop)[0].rates for stop in range(first.stops.thresholds.size)]
+    values = [first.counts(stop).rates for stop in range(first.stops.thresholds.size)]
     best = max(float(get_measure("gmean").value(*rates)) for rates in values)
     assert page.run(NUMBERS)["gmean"][0] == shown(best)
 
@@ -173,6 +173,7 @@ def every_measure():
         *named,
         TPRAtTNR(0.9),
         Constrained("f1", tnr=0.95, precision=0.5, tpr=0.2),
+        Constrained("f1", alert_rate=0.05),
         get_measure("recall-at-precision-0.9").at_prevalence(0.1),
         PseudoLinear((0.0, 1.0, 1.0), (3.0, -0.5, -0.5)),
         at_prevalence(get_measure("f1"), 0.01),

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import ratewise
 from ratewise import Report
-from ratewise.measures.counts import Confusion
+from ratewise.counts import Counts
 from ratewise.reports._scored import difference, grouped
 from ratewise.reports._words import shown
 
@@ -36,7 +36,7 @@ def test_counts_at_every_stop_are_those_of_the_rows(data):
     model = Report.from_scores(scores, y, threshold=threshold, sample_weight=weights).models[0]
     assert model.stops.thresholds[model.stops.own] == threshold
     for stop, cut in enumerate(model.stops.thresholds):
-        assert model.confusion(stop)[0] == pytest.approx(Confusion().plus(y, scores > cut, weights))
+        np.testing.assert_allclose(model.counts(stop).weights, Counts.of_labels(y, scores > cut, weights).weights)
 
 
 def test_the_own_threshold_gives_the_predictions_of_the_model(models, rows):
@@ -44,7 +44,7 @@ def test_the_own_threshold_gives_the_predictions_of_the_model(models, rows):
     for model in models.values():
         one = ratewise.report(model, X, y).models[0]
         predicted = model.predict(X) == "fraud"
-        assert one.confusion()[0] == Confusion().plus(y == "fraud", predicted)
+        assert one.counts().by_name() == Counts.of_labels(y == "fraud", predicted).by_name()
         assert one.at()["TPR"].value == predicted[y == "fraud"].mean()
 
 
@@ -181,7 +181,10 @@ def test_the_decision_function_is_taken_where_predict_does_not_cut_the_probabili
             return self.model.predict(X)
 
     one = ratewise.report(InSteps(models["ratewise"]), X, y, measure="f1").models[0]
-    assert one.confusion()[0] == Confusion().plus(y == "fraud", models["ratewise"].predict(X) == "fraud")
+    assert (
+        one.counts().by_name()
+        == Counts.of_labels(y == "fraud", models["ratewise"].predict(X) == "fraud").by_name()
+    )
     assert not one.probabilities
 
 
@@ -236,3 +239,30 @@ def test_a_million_rows_make_a_small_file_in_seconds():
 )
 def test_halves_are_rounded_as_a_browser_rounds_them(number, digits, text):
     assert shown(number, digits) == text
+
+
+def test_names_cannot_break_or_script_a_model_card(rows):
+    X, _, y = rows
+    names = ["<img src=x onerror=alert(1)>", "a|b", "two\nlines"]
+    y = np.where(y == "fraud", "</td><script>alert(2)</script>", "no")
+    X = X.set_axis(names, axis=1)
+    model = ratewise.MeasureClassifier("f1", pos_label=y[y != "no"][0], sharpen=False, random_state=0).fit(X, y)
+    card = ratewise.model_card(model, X, y).render()
+    assert "<script" not in card
+    assert "<img" not in card
+    assert "a&#124;b" in card
+    assert "two lines" in card
+
+
+def test_a_report_on_a_table_says_what_each_column_was_taken_for():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 3 == 0
+    table = pd.DataFrame({"side": np.where(y, "left", rng.choice(["left", "right"], 200)), "x": np.arange(200.0)})
+    model = ratewise.MeasureClassifier(encode="auto", sharpen=False, random_state=0).fit(table, y)
+    about = ratewise.report(model, table, y)
+    assert about.models[0].facts["columns"] == [
+        {"raw_column": "side", "taken_for": "category", "columns": 2, "why": "2 different values"},
+        {"raw_column": "x", "taken_for": "number", "columns": 1, "why": "its type"},
+    ]
+    assert '"taken_for": "category"' in about.html() or '"taken_for":"category"' in about.html()

@@ -1,4 +1,4 @@
-"""The maximiser behind AMP and penalized logistic regression, on problems whose solution is known."""
+"""The maximizer behind AMP and penalized logistic regression, on problems whose solution is known."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from scipy.special import expit
 
 from ratewise.measures import FBeta, MinRate
 from ratewise.rewards import Logistic, Sigmoid
-from ratewise.solvers import LinearModel, Summary, Task, best_threshold
-from ratewise.solvers.base import Evaluate, Maximize, Scores
-from ratewise.solvers.batch import BatchRun, maximize, minimise
+from ratewise.solvers import LinearModel, RowTotals, Task, best_threshold
+from ratewise.solvers.base import Scores
+from ratewise.solvers.batch import Batch
 from ratewise.solvers.centroids import ShrunkenCentroids
+from ratewise.solvers.evaluate import Evaluated, Evaluation, evaluate
 from ratewise.solvers.logistic import PenalizedLogistic
-from ratewise.solvers.sharpen import Evaluated, Evaluation
+from ratewise.solvers.maximize import maximize, minimise
+from ratewise.solvers.requests import Evaluate, Maximize
 
 CENTRE = np.array([3.0, -4.0, 12.0])  # two weights and the intercept: a length of 13
 
@@ -223,7 +225,7 @@ def test_fewer_iterations_and_a_larger_tolerance_end_earlier():
 
 VALUES = np.array([3.0, 1.0, -0.5, 2.0, -1.0, -2.0, -3.0, 0.5])
 SIGNS = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0])
-SEEN = Summary(8, 3.0, 5.0, 16.0)
+SEEN = RowTotals(8, 3.0, 5.0, 16.0)
 
 
 def scored(model):
@@ -235,15 +237,14 @@ def scored(model):
 def driven(measure=None, *, n_rounds=2, wanted=None, models=None):
     """Bring a run to its end; the answers to its requests are the given models, or those asked to begin from."""
     starts = [PenalizedLogistic(1.0, 0.1), PenalizedLogistic(0.0, 3.0)]
-    run = BatchRun(
-        starts, Task(measure or FBeta(), 1, l2=0.25), 0.05, rounds=range(1, n_rounds + 1), wanted=wanted
-    )
+    algorithm = Batch(tuple(starts), 0.05, tuple(range(1, n_rounds + 1)), wanted)
+    run = algorithm.start(Task(measure or FBeta(), 1, l2=0.25))
     requests, models = [], iter(models or [])
     while not run.finished:
         request = run.request(SEEN)
         requests.append(request)
         if isinstance(request, Evaluate):
-            run.receive(scored(request.model))
+            run.receive(evaluate(request, scored(request.model)))
         else:
             run.receive(next(models, LinearModel(np.array([1.0 + len(requests)]), 0.5)))
     return run, requests
@@ -258,24 +259,24 @@ def test_starts_are_solved_one_from_another_and_the_last_is_sharpened():
     assert kinds == ["MaximizeLogistic"] * 2 + ["Evaluate", *["MaximizeSigmoid", "Evaluate"] * 2]
     first, second = requests[:2]
     assert first.start.weights[0] == 0.0
-    assert second.start == run.candidates[0].model
-    stages = [one.stage for one in run.candidates]
+    assert second.start == run.result[0].model
+    stages = [one.stage for one in run.result]
     assert stages == [
         PenalizedLogistic(1.0, 0.1).label,
         PenalizedLogistic(0.0, 3.0).label,
         f"{PenalizedLogistic(0.0, 3.0).label}, sharpened 1",
         f"{PenalizedLogistic(0.0, 3.0).label}, sharpened 2",
     ]
-    assert run.model() is run.candidates[-1].model
+    assert run.model() is run.result[-1].model
 
 
 def test_scores_of_starts_are_seen_from_zero_and_sharpened_ones_from_their_best_cut():
     run, _ = driven()
-    assert [one.mean for one in run.candidates[:2]] == [0.0, 0.0]
-    for one in run.candidates[2:]:
+    assert [one.mean for one in run.result[:2]] == [0.0, 0.0]
+    for one in run.result[2:]:
         assert one.mean == best_threshold(*scored(one.model)[:2], FBeta()).threshold
         assert one.mean != 0.0
-    assert {one.deviation for one in run.candidates} == {1.0}
+    assert {one.deviation for one in run.result} == {1.0}
 
 
 @pytest.mark.parametrize("measure", [FBeta(), MinRate()], ids=str)
@@ -283,7 +284,7 @@ def test_a_round_learns_for_the_slopes_at_the_best_cut_of_the_model_before(measu
     run, requests = driven(measure)
     rounds = [one for one in requests if isinstance(one, Maximize) and one.reward == SIGMOID]
     evaluation, before = Evaluation(measure, SEEN.prevalence, 0.05), None
-    for k, (asked, candidate) in enumerate(zip(rounds, run.candidates[1:], strict=False)):
+    for k, (asked, candidate) in enumerate(zip(rounds, run.result[1:], strict=False)):
         scores = scored(candidate.model)
         best = best_threshold(*scores[:2], measure)
         evaluated = Evaluated(candidate.model, scores, best)
@@ -300,31 +301,30 @@ def test_a_round_learns_for_the_slopes_at_the_best_cut_of_the_model_before(measu
 
 def test_only_what_leads_to_the_wanted_stages_is_asked_for():
     last = f"{PenalizedLogistic(0.0, 3.0).label}, sharpened 1"
-    run, requests = driven(wanted=[last])
-    assert [one.stage for one in run.candidates] == [last]
+    run, requests = driven(wanted=(last,))
+    assert [one.stage for one in run.result] == [last]
     assert [type(one) for one in requests] == [Maximize, Evaluate, Maximize, Evaluate]
-    run, requests = driven(wanted=[PenalizedLogistic(1.0, 0.1).label])
+    run, requests = driven(wanted=(PenalizedLogistic(1.0, 0.1).label,))
     assert [type(one) for one in requests] == [Maximize]
-    assert driven(wanted=[])[1] == []
-    assert driven(n_rounds=0)[0].finished
+    assert len(driven(n_rounds=0)[0].result) == 2
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("bad", [LinearModel(np.array([math.nan]), 0.0), LinearModel(np.zeros(1), math.inf)])
 def test_a_model_that_is_not_finite_ends_the_run(bad):
     good = LinearModel(np.ones(1), 0.0)
-    assert len(driven(models=[bad])[0].candidates) == 0
-    assert len(driven(models=[good, bad])[0].candidates) == 1
-    assert len(driven(models=[good, good, bad])[0].candidates) == 2
+    assert len(driven(models=[bad])[0].result) == 0
+    assert len(driven(models=[good, bad])[0].result) == 1
+    assert len(driven(models=[good, good, bad])[0].result) == 2
     # Finite, but its scores are not.
-    assert len(driven(models=[good, good, LinearModel(np.array([1e308]), 0.0)])[0].candidates) == 2
+    assert len(driven(models=[good, good, LinearModel(np.array([1e308]), 0.0)])[0].result) == 2
 
 
 def test_candidates_are_carried_over_to_other_columns():
     run, _ = driven()
-    before = [one.model for one in run.candidates]
+    before = [one.model for one in run.result]
     run.change_transform(lambda weights, intercept: (2.0 * weights, intercept - 1.0))
-    for one, model in zip(run.candidates, before, strict=True):
+    for one, model in zip(run.result, before, strict=True):
         assert (one.model.weights[0], one.model.intercept) == (2.0 * model.weights[0], model.intercept - 1.0)
 
 
@@ -335,7 +335,7 @@ def test_shrunken_centroids_are_what_is_left_of_t_statistics(shrinkage):
     X[positive, :3] += 1.5
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     difference = X[positive].mean(axis=0) - X[~positive].mean(axis=0)
-    found = ShrunkenCentroids(shrinkage).model(difference, 40, 0.25)
+    found = shrunken(difference, shrinkage)
     within = np.sqrt(0.25 * X[positive].var(axis=0) + 0.75 * X[~positive].var(axis=0))
     t = difference / (within * np.sqrt(1 / 10 + 1 / 30))
     least = min(shrinkage, np.sort(np.abs(t))[-10] - 1e-9)  # ten columns are kept at least
@@ -348,9 +348,18 @@ def test_shrunken_centroids_are_what_is_left_of_t_statistics(shrinkage):
 
 def test_a_column_that_is_the_class_itself_has_a_finite_weight_and_the_largest():
     difference = np.array([1.0 / np.sqrt(0.25 * 0.75), 0.5, -0.1])
-    found = ShrunkenCentroids(1.0).model(difference, 40, 0.25)
+    found = shrunken(difference, 1.0)
     assert np.isfinite(found.weights).all()
     # Its deviation within a class is taken for a thousandth.
     ratio = (difference[0] / 1e-6) / (difference[1] / (1.0 - 0.1875 * 0.25))
     assert found.weights[0] / found.weights[1] == pytest.approx(ratio, rel=0.5)
     assert ShrunkenCentroids().start(Task(FBeta(), 3)).model().weights.tolist() == [0.0, 0.0, 0.0]
+
+
+def shrunken(difference, shrinkage):
+    """The model that a difference between the mean rows makes, where 10 of 40 points are positive."""
+    run = ShrunkenCentroids(shrinkage).start(Task(FBeta(), difference.size))
+    run.request(RowTotals(40, 10.0, 30.0, 40.0 * difference.size))
+    run.receive(difference)
+    assert run.finished
+    return run.model()

@@ -9,13 +9,9 @@ import pytest
 
 from ratewise.measures import FBeta, GMean, PseudoLinear, Rates
 from ratewise.rewards import Hinge
-from ratewise.solvers import Amp, LinearModel, Spade, Stamp, Summary, Task, WeightedLogistic
+from ratewise.solvers import Amp, LinearModel, RowTotals, Spade, Stamp, Task, WeightedLogistic
 from ratewise.solvers.base import (
-    CountRates,
     History,
-    Learn,
-    Maximize,
-    MeanRewards,
     Scores,
     leverage_settings,
     points_between_models,
@@ -23,9 +19,10 @@ from ratewise.solvers.base import (
     require_number,
 )
 from ratewise.solvers.logistic import PenalizedLogistic
+from ratewise.solvers.requests import CountRates, Learn, Maximize, MeanRewards
 
 # A fifth of the points are positives, and the mean squared length of a row is 4; 5.5 with the intercept's entry.
-SEEN = Summary(1000, 200.0, 800.0, 4000.0, 1.5)
+SEEN = RowTotals(1000, 200.0, 800.0, 4000.0, 1.5)
 
 
 def test_a_step_is_divided_by_the_root_mean_square_gradient():
@@ -108,12 +105,13 @@ def test_spade_without_end_is_never_finished_and_counts_what_it_has_seen():
 
 
 def test_spade_steps_by_the_first_pair_of_the_measure():
-    request = Spade(step=3.0, dual_step=2.0, radius=4.0).start(Task(GMean(), 3, l2=0.5)).request(SEEN)
+    run = Spade(step=3.0, dual_step=2.0, radius=4.0).start(Task(GMean(), 3, l2=0.5))
+    request = run.request(SEEN)
     expected = primal_settings(
         SEEN, GMean().first_pair(), step=3.0, dual_step=2.0, radius=4.0, l2=0.5, average_every=3
     )
     assert request.settings == expected
-    assert request.learner.class_weights == pytest.approx(GMean().first_pair())
+    assert run.learner.class_weights == pytest.approx(GMean().first_pair())
 
 
 def epochs_of(run, seen, rates=Rates(0.5, 0.5, 0.2)):  # noqa: B008
@@ -162,11 +160,10 @@ def test_stamp_weighs_classes_by_the_level_and_begins_with_that_of_the_model_giv
     assert run.request(SEEN).rows == 1000
     run.receive(Rates(0.6, 0.9, 0.2))
     level = float(FBeta().value(0.6, 0.9, 0.2))
-    assert run.challenge_level == pytest.approx(level)
     request = run.request(SEEN)
     assert request.points == 100
     weights = FBeta().valuation_weights(level, 0.2)
-    assert request.learner.class_weights == pytest.approx(weights)
+    assert run.learner.class_weights == pytest.approx(weights)
     assert request.settings == primal_settings(SEEN, weights, step=1.0, radius=math.inf, l2=0.0, average_every=1)
 
 
@@ -188,10 +185,11 @@ def amp_levels(solver, answers, task=None):
 
 def test_amp_weighs_by_its_level_and_stops_when_it_stands_still():
     answers = [(0.1, 0.5), (0.5, 0.9), (0.6, 0.9), (0.6, 0.9), (0.7, 0.9)]
-    run, asked = amp_levels(Amp(), answers)
+    history = History()
+    run, asked = amp_levels(Amp(), answers, Task(FBeta(), 2, history=history))
     levels = [float(FBeta().value(*one, 0.2)) for one in answers]
     assert run.finished
-    assert run.challenge_level == levels[2]
+    assert history.table()["level"][-1] == levels[2]
     assert asked == [pytest.approx(FBeta().valuation_weights(level, 0.2)) for level in levels[:3]]
 
 
@@ -203,9 +201,10 @@ def test_amp_makes_no_more_than_its_passes_and_keeps_the_best():
     assert len(asked) == 3
     assert history.table()["pass"].tolist() == [1.0, 2.0, 3.0]
     assert history.table()["points"].tolist() == [1000.0, 2000.0, 3000.0]
-    run, _ = amp_levels(Amp(), [(0.6, 0.9), (0.5, 0.9)])
+    history = History()
+    run, _ = amp_levels(Amp(), [(0.6, 0.9), (0.5, 0.9)], Task(FBeta(), 2, history=history))
     assert run.finished
-    assert run.challenge_level == float(FBeta().value(0.6, 0.9, 0.2))
+    assert history.table()["level"].tolist() == [float(FBeta().value(0.6, 0.9, 0.2))]
     assert run.model().weights.tolist() == [0.0, 0.0]
 
 
@@ -215,21 +214,23 @@ def test_amp_takes_the_measure_of_mean_rewards_where_the_level_is_that_of_reward
     run.receive(Rates(0.3, 0.3, 0.2))
     assert isinstance(run.request(SEEN), MeanRewards)
     run.receive((0.5, -2.0))  # rewards below 0 count as 0
-    assert run.challenge_level == float(FBeta().value(0.5, 0.0, 0.2))
+    level = float(FBeta().value(0.5, 0.0, 0.2))
+    assert run.request(SEEN).class_weights == FBeta().valuation_weights(level, 0.2)
 
 
 def test_logistic_regression_begins_at_the_log_odds_with_steps_of_one_pass():
     run = WeightedLogistic(exponent=0.5, passes=2, step=2.0).start(Task(GMean(), 3, l2=0.25))
     request = run.request(SEEN)
     ratio = math.sqrt(0.8 / 0.2)
-    assert request.learner.class_weights == pytest.approx((1.0, 1.0 / ratio))
-    assert request.learner.points_seen == 1000
+    assert run.learner.class_weights == pytest.approx((1.0, 1.0 / ratio))
+    assert run.learner.points_seen == 1000
     assert run.model().intercept == pytest.approx(math.log(ratio * 0.2 / 0.8))
     assert request.settings == leverage_settings(SEEN, 3, step=2.0 * math.log(2.0), leverage=5.5, l2=0.25)
     assert (request.passes, request.restart_mean) == (1, True)
     more = SEEN._replace(positive_weight=800.0, negative_weight=200.0)
-    request = WeightedLogistic(exponent=0.5).start(Task(GMean(), 3)).request(more)
-    assert request.learner.class_weights == pytest.approx((0.5, 1.0))
+    run = WeightedLogistic(exponent=0.5).start(Task(GMean(), 3))
+    run.request(more)
+    assert run.learner.class_weights == pytest.approx((0.5, 1.0))
 
 
 def record(history, number, **more):
@@ -380,7 +381,8 @@ def test_a_level_is_taken_of_rewards_no_lower_than_zero():
     run.receive(None)
     assert isinstance(run.request(SEEN), MeanRewards)
     run.receive((0.5, -3.0))
-    assert run.challenge_level == pytest.approx(float(FBeta().value(0.5, 0.0, 0.2)))
+    level = float(FBeta().value(0.5, 0.0, 0.2))
+    assert run.request(SEEN).class_weights == pytest.approx(FBeta().valuation_weights(level, 0.2))
 
 
 def test_stamp_begins_at_a_level_of_zero_and_goes_on_while_points_are_left():
@@ -388,9 +390,8 @@ def test_stamp_begins_at_a_level_of_zero_and_goes_on_while_points_are_left():
     epochs_of(Stamp(passes=1).start(Task(FBeta(), 3, history=history)), SEEN)
     assert history.table()["pass"].tolist() == [0.1, 0.3, 1.0]
     run = Stamp(passes=1, first_epoch=999).start(Task(FBeta(), 3))
-    assert run.challenge_level == 0.0
     request = run.request(SEEN)
-    assert request.learner.class_weights == pytest.approx(FBeta().valuation_weights(0.0, 0.2))
+    assert run.learner.class_weights == pytest.approx(FBeta().valuation_weights(0.0, 0.2))
     assert request.points == 1000
     fresh = Stamp(passes=1, first_epoch=333, growth=1.001, level="fresh").start(Task(FBeta(), 3))
     learned, levels = epochs_of(fresh, SEEN)
@@ -399,9 +400,9 @@ def test_stamp_begins_at_a_level_of_zero_and_goes_on_while_points_are_left():
 
 @pytest.mark.parametrize(("points", "the_mean"), [(49, False), (50, True), (51, True)])
 def test_half_way_through_an_epoch_its_mean_is_the_model(points, the_mean):
-    run = Stamp(passes=9).start(Task(FBeta(), 1))
-    learner = run.request(SEEN).learner
-    learner.move_to(LinearModel(np.ones(1), 5.0), points, np.zeros(4))
+    run = Stamp(passes=9).start(Task(FBeta(), 1, endless=True))
+    run.request(SEEN)
+    run.to_learn().move_to(LinearModel(np.ones(1), 5.0), points, np.zeros(4))
     assert run.model().intercept == (5.0 if the_mean else 0.0)
 
 

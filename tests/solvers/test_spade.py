@@ -21,7 +21,6 @@ from ratewise.measures import (
 from ratewise.rewards import Hinge
 from ratewise.solvers import Spade, Task, best_threshold, rates_at
 from ratewise.solvers.base import History
-from ratewise.solvers.spade import SpadeRun
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner
 from ratewise.transforms import Standardizer
@@ -74,9 +73,9 @@ def test_spade_comes_near_the_best_linear_separator(measure):
 def test_with_a_tuned_threshold_spade_reaches_the_best_direction(measure):
     X, signs = imbalanced(20_000, shift=3.0)
     rows = rows_of(X, signs)
-    attainable = best_threshold(X[:, 0], signs, measure, caution=0.0).value
+    attainable = best_threshold(X[:, 0], signs, measure, margin_scale=0.0).value
     model = run_spade(Spade(passes=5), rows, measure).model()
-    found = best_threshold(rows.scores(*model), rows.signed_weights, measure, caution=0.0).value
+    found = best_threshold(rows.scores(*model), rows.signed_weights, measure, margin_scale=0.0).value
     assert found > attainable - 0.015
 
 
@@ -85,7 +84,7 @@ def test_under_a_constraint_the_pair_finds_the_price_of_the_tnr():
     end of the segment, 2 / (1 - 0.9)."""
     rows = rows_of(*imbalanced(20_000, shift=3.0))
     run = run_spade(Spade(passes=5), rows, TPRAtTNR(0.9))
-    alpha, beta = run.dual_pair
+    alpha, beta = run.learner.class_weights
     assert alpha == 1.0
     assert 0.5 < beta < 10.0
     rates = rates_at(rows.scores(*run.model()), rows.signed_weights)
@@ -103,10 +102,10 @@ def test_with_the_printed_sign_the_dual_pair_of_qmean_collapses_and_the_model_st
     """The clouds lie close, so that rewards stay below 1 and nothing else holds the pair up."""
     rows = rows_of(*imbalanced(20_000, shift=0.5))
     right = run_spade(Spade(passes=5, step=0.1), rows, QMean())
-    monkeypatch.setattr(SpadeRun, "conjugate_sign", -1.0)
+    monkeypatch.setattr(Spade, "conjugate_sign", -1.0)
     printed = run_spade(Spade(passes=5, step=0.1), rows, QMean())
-    assert max(printed.dual_pair) < 1e-3
-    assert min(right.dual_pair) > 0.3
+    assert max(printed.learner.class_weights) < 1e-3
+    assert min(right.learner.class_weights) > 0.3
     assert np.linalg.norm(right.model().weights) > 5 * np.linalg.norm(printed.model().weights)
     value = {
         name: float(QMean().value(*rates_at(rows.scores(*run.model()), rows.signed_weights)))
@@ -120,13 +119,13 @@ def test_the_sign_makes_no_difference_where_the_conjugate_is_flat(measure, monke
     data = imbalanced(2_000)
     models = []
     for sign in (1.0, -1.0):
-        monkeypatch.setattr(SpadeRun, "conjugate_sign", sign)
+        monkeypatch.setattr(Spade, "conjugate_sign", sign)
         models.append(run_spade(Spade(passes=2), rows_of(*data), measure).model())
     np.testing.assert_array_equal(models[0].weights, models[1].weights)
 
 
 def surrogate(measure, X, signs, model):
-    """Psi of the mean hinge rewards: what SPADE maximises."""
+    """Psi of the mean hinge rewards: what SPADE maximizes."""
     rewards = Hinge().value(signs * (X @ model[:-1] + model[-1]))
     return float(measure.value(rewards[signs > 0].mean(), rewards[signs < 0].mean()))
 
@@ -170,11 +169,11 @@ def test_weights_stay_inside_the_ball():
 
 
 def test_the_weaker_class_gets_the_larger_weight():
-    """Positives overlap their neighbours far more than negatives do, so Min's pair leans towards them."""
+    """Positives overlap their neighbors far more than negatives do, so Min's pair leans towards them."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(0.0, 3.0, (500, 1)), rng.normal(-3.0, 0.5, (4_500, 1))])
     signs = np.repeat([1.0, -1.0], [500, 4_500])
-    alpha, beta = run_spade(Spade(passes=5), rows_of(X, signs), MinRate()).dual_pair
+    alpha, beta = run_spade(Spade(passes=5), rows_of(X, signs), MinRate()).learner.class_weights
     assert alpha > beta
     assert alpha + beta == pytest.approx(1.0)
 

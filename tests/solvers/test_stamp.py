@@ -21,8 +21,9 @@ from ratewise.measures import (
     Tversky,
 )
 from ratewise.measures.base import PseudoLinearCoefficients, PseudoLinearMeasure
-from ratewise.solvers import Learn, LinearModel, Stamp, Summary, Task, best_threshold, rates_at
-from ratewise.solvers.base import CountRates, History
+from ratewise.solvers import Learn, LinearModel, RowTotals, Stamp, Task, best_threshold, rates_at
+from ratewise.solvers.base import History
+from ratewise.solvers.requests import CountRates
 from ratewise.solvers.stamp import _least_rows
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner
@@ -91,17 +92,17 @@ def test_where_good_epochs_and_bad_ones_take_turns_a_bad_one_is_not_returned():
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_the_last_epoch_is_kept_where_one_of_two_before_it_is_better_by_chance_only(levels, kept, share):
     """Epochs of 100, 200, 400 and 800 points; epoch k learns an intercept of k, and its level is as given."""
-    run = Stamp(passes=1).start(Task(FBeta(1.0), 4))
+    run = Stamp(passes=1).start(Task(FBeta(1.0), 4, history=(history := History())))
     points = 100 * (2 ** len(levels) - 1)
-    seen = Summary(points, share * points, (1.0 - share) * points, 4.0 * points)
+    seen = RowTotals(points, share * points, (1.0 - share) * points, 4.0 * points)
     for epoch, level in enumerate(levels):
         request = run.request(seen)
         assert isinstance(request, Learn)
-        request.learner.set_model(LinearModel(np.zeros(4), float(epoch)))
+        run.learner.set_model(LinearModel(np.zeros(4), float(epoch)))
         run.receive(None)
         assert isinstance(run.request(seen), CountRates)
         run.receive(Rates(level / (2.0 - level), 1.0, share))  # F1 = 2 TPR / (1 + TPR) at a precision of 1
-        assert run.challenge_level == pytest.approx(level)
+    assert history.table()["level"] == pytest.approx(levels)
     assert run.finished
     assert run.model().intercept == kept
 
@@ -128,7 +129,7 @@ def test_the_level_rises_from_zero_to_what_the_model_is_worth(level):
     if level == "actual":
         rates = rates_at(rows.scores(*run.model()), rows.signed_weights)
         worth = float(FBeta(1.0).value(*rates))
-        assert run.challenge_level == pytest.approx(worth, abs=0.03), "it is taken on a sample of the rows"
+        assert levels[-1] == pytest.approx(worth, abs=0.03), "it is taken on a sample of the rows"
 
 
 def test_epochs_double_from_one_hundred_and_the_last_takes_the_remainder():

@@ -8,9 +8,10 @@ from scipy import sparse
 
 from ratewise.measures import QMean
 from ratewise.rewards import Hinge
-from ratewise.solvers import LinearModel, Summary
+from ratewise.solvers import LinearModel, RowTotals
 from ratewise.solvers.base import primal_settings
-from ratewise.solvers.state import NOTHING_SEEN, Learner, LearnerState, mean_model, summarize
+from ratewise.solvers.learner import Learner, LearnerState
+from ratewise.solvers.state import NOTHING_SEEN, mean_model, summarize
 from ratewise.training.rows import ArrayRows
 from ratewise.transforms import Standardizer
 
@@ -91,7 +92,7 @@ def test_a_copy_has_a_mean_and_rates_of_its_own():
     rows = rows_of(100, seed=1)
     learn(copy, rows)
     assert copy.export().points == 100
-    assert copy.rates_met().prevalence == pytest.approx(rows.summary.prevalence)
+    assert copy.progressive_rates().prevalence == pytest.approx(rows.summary.prevalence)
 
 
 def test_a_lone_copy_is_absorbed_as_it_is():
@@ -102,7 +103,7 @@ def test_a_lone_copy_is_absorbed_as_it_is():
     learner.absorb(copy.export())
     np.testing.assert_allclose(flat(learner.current()), flat(alone.current()), rtol=1e-12)
     np.testing.assert_allclose(flat(learner.mean()), flat(alone.mean()), rtol=1e-12)
-    assert learner.rates_met() == alone.rates_met()
+    assert learner.progressive_rates() == alone.progressive_rates()
 
 
 def test_states_are_merged_in_any_order_and_nothing_adds_nothing():
@@ -137,7 +138,7 @@ def test_a_learner_moves_to_a_model_that_was_learned_from_many_points_at_once():
     np.testing.assert_array_equal(flat(learner.current()), flat(model))
     np.testing.assert_allclose(flat(learner.mean()), (200 * before + 600 * flat(model)) / 800, rtol=1e-12)
     assert learner.points_seen == 800
-    assert learner.rates_met() == pytest.approx((0.8, 0.6, 50 / 600))
+    assert learner.progressive_rates() == pytest.approx((0.8, 0.6, 50 / 600))
 
 
 def test_a_model_moved_to_weighs_in_the_mean_as_many_points_as_it_met():
@@ -159,9 +160,9 @@ def test_a_change_of_transform_carries_the_model_and_the_mean_over():
 
 
 def test_summaries_of_parts_merge_to_that_of_the_whole():
-    parts = Summary(100, 10.0, 90.0, 400.0, 3.0), Summary(300, 90.0, 210.0, 800.0, 2.0)
+    parts = RowTotals(100, 10.0, 90.0, 400.0, 3.0), RowTotals(300, 90.0, 210.0, 800.0, 2.0)
     whole = NOTHING_SEEN.merge(parts[0]).merge(parts[1])
-    assert whole == Summary(400, 100.0, 300.0, 1_200.0, 2.25)
+    assert whole == RowTotals(400, 100.0, 300.0, 1_200.0, 2.25)
     assert whole.prevalence == 0.25
     assert whole.leverage == 3.0 + 2.25
 
@@ -170,7 +171,7 @@ def test_summaries_of_parts_merge_to_that_of_the_whole():
     ("positive", "negative", "prevalence"), [(9.0, 0.0, 0.95), (0.0, 9.0, 0.05), (0.0, 0.0, 0.05)]
 )
 def test_the_prevalence_stays_half_a_point_off_0_and_1_until_both_classes_are_seen(positive, negative, prevalence):
-    assert Summary(9, positive, negative, 9.0).prevalence == pytest.approx(prevalence)
+    assert RowTotals(9, positive, negative, 9.0).prevalence == pytest.approx(prevalence)
     assert NOTHING_SEEN.leverage == 1.0
 
 
@@ -207,20 +208,20 @@ def test_rows_learned_in_parts_teach_the_same_as_all_at_once(settings):
     # Steps fall stretch by stretch, and each part begins one.
     np.testing.assert_allclose(flat(one.current()), flat(other.current()), atol=2e-4)
     np.testing.assert_allclose(flat(one.mean()), flat(other.mean()), atol=1e-3)
-    assert one.rates_met() == pytest.approx(other.rates_met(), abs=0.01)
+    assert one.progressive_rates() == pytest.approx(other.progressive_rates(), abs=0.01)
 
 
 def test_the_rates_met_are_those_of_weights_and_0_of_a_class_that_was_not_met():
     learner = Learner(1, np.float64)
-    assert learner.rates_met() == (0.0, 0.0, 0.0)
+    assert learner.progressive_rates() == (0.0, 0.0, 0.0)
     learner.move_to(LinearModel.zeros(1), 3, np.array([4.0, 1.0, 0.0, 0.0]))
-    assert learner.rates_met() == (0.25, 0.0, 1.0)
+    assert learner.progressive_rates() == (0.25, 0.0, 1.0)
     learner.restart_rates()
     learner.move_to(LinearModel.zeros(1), 3, np.array([0.0, 0.0, 4.0, 3.0]))
-    assert learner.rates_met() == (0.0, 0.75, 0.0)
+    assert learner.progressive_rates() == (0.0, 0.75, 0.0)
     learner.restart_rates()
     learner.move_to(LinearModel.zeros(1), 3, np.array([1e-9, 0.0, 3e-9, 3e-9]))
-    assert learner.rates_met() == pytest.approx((0.0, 1.0, 0.25))
+    assert learner.progressive_rates() == pytest.approx((0.0, 1.0, 0.25))
 
 
 def test_the_intercept_of_a_mean_is_the_mean_of_intercepts():
@@ -232,7 +233,7 @@ def test_the_intercept_of_a_mean_is_the_mean_of_intercepts():
 @pytest.mark.parametrize("of", [np.asarray, sparse.csr_matrix])
 def test_rows_are_summed_up_by_their_points_weights_and_squares(of):
     X = of(np.array([[1.0, 2.0], [0.0, 3.0], [0.0, 0.0]]))
-    assert summarize(X, np.array([2.0, -5.0, -1.0])) == Summary(3, 2.0, 6.0, 14.0, 1.0)
+    assert summarize(X, np.array([2.0, -5.0, -1.0])) == RowTotals(3, 2.0, 6.0, 14.0, 1.0)
 
 
 @pytest.mark.parametrize("columns", [3, 11, 17])

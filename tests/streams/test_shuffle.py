@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ratewise.streams.errors import Place
+from ratewise._errors import Place
 from ratewise.streams.formats import Reader, Rows
 from ratewise.streams.shuffle import Lane, Mixer, lanes_at_once, piece_order, take_size
 
@@ -98,10 +98,14 @@ def test_pieces_that_are_skipped_whole_are_never_opened():
     assert reader.opened == [8]
 
 
-def test_lanes_are_as_many_as_memory_allows():
+def test_several_lanes_are_open_as_memory_allows():
     reader = NumberedReader([1], True)
     assert lanes_at_once([reader]) == 8
     reader.lane_bytes = 25 << 20
+    assert lanes_at_once([reader]) == 4
+    reader.lane_bytes = 72 << 20  # a Parquet file of 31 columns
+    assert lanes_at_once([reader]) == 4
+    reader.lane_bytes = 400 << 20
     assert lanes_at_once([reader]) == 2
     reader.lane_bytes = 10 << 30
     assert lanes_at_once([reader]) == 1

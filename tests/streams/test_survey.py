@@ -39,11 +39,19 @@ def test_two_values_of_any_kind_are_labels(labels):
     assert all(type(label) is type(labels[0]) for label in survey_of(labels).label_counts)
 
 
-def test_a_third_label_is_refused_with_its_row():
-    with pytest.raises(DataError, match=r"batch 2, row 3, column 'y': a third label, 7, after 0 and 1"):
-        survey_of([0, 1], [1, 0, 7, 1])
-    with pytest.raises(DataError, match="a third label, 'c'"):
-        survey_of(["a", "b", "c"])
+def test_many_labels_are_counted():
+    assert survey_of([0, 1, 7], [1, 0, 7, 1]).label_counts == {0: 2, 1: 3, 7: 2}
+    assert survey_of(["a", "b", "c"], ["b", "d", "a", "c", "d"]).label_counts == dict.fromkeys("abcd", 2)
+    many = np.arange(200) % 40
+    numbers = np.bincount(np.append(many, many[:50])).tolist()
+    assert survey_of(many, many[:50]).label_counts == dict(enumerate(numbers))
+
+
+def test_a_column_of_numbers_is_no_target():
+    with pytest.raises(DataError, match=r"batch 2, row 3, column 'y': the label 0.5, after 0.0, 1.0 and 1 others"):
+        survey_of([0.0, 1.0, 2.0], [1.0, 0.0, 0.5])
+    with pytest.raises(DataError, match="more than 10,000 labels"):
+        survey_of(np.arange(10_001))
 
 
 def test_a_missing_label_is_refused_with_its_row():

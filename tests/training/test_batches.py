@@ -16,13 +16,13 @@ from sklearn.model_selection import train_test_split
 from ratewise import MeasureClassifier
 from ratewise.measures import FBeta, GMean, MinRate
 from ratewise.solvers import LinearModel, Task, best_threshold
-from ratewise.solvers.batch import BatchRun
+from ratewise.solvers.batch import Batch
 from ratewise.solvers.centroids import ShrunkenCentroids
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.training.memory import ArraySource, folds_of_rows
 from ratewise.training.selection import SelectionPlan, batch_starts
-from ratewise.training.source import ALL_ROWS, Statistics
-from ratewise.training.trainer import _beside_common_rows, is_wide
+from ratewise.training.source import ALL_ROWS, DataShape
+from ratewise.training.trainer import _beside_frequent_rows, is_wide
 
 
 def a_problem(n=600, d=5, seed=0):
@@ -35,8 +35,8 @@ def trained(starts, X, positive, *, wanted=None, rounds=(1, 2)):
     source = ArraySource(X, np.where(positive, 1.0, -1.0), np.random.default_rng(0))
     transform = source.transform(standardize=True, whiten=False)
     rows = source.transformed(transform, 5)
-    run = BatchRun(starts, Task(FBeta(), X.shape[1]), 0.05, rounds=rounds, wanted=wanted)
-    return rows.train([(ALL_ROWS, run)])[0]
+    run = Batch(tuple(starts), 0.05, rounds, wanted).start(Task(FBeta(), X.shape[1]))
+    return rows.train([(ALL_ROWS, run)])[0].result
 
 
 @pytest.mark.parametrize("of", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
@@ -45,7 +45,7 @@ def test_a_penalized_start_is_scikit_learns_solution(of, C):
     X, positive = a_problem()
     X /= X.std(axis=0) if of is np.asarray else np.sqrt((X * X).mean(axis=0))
     X -= X.mean(axis=0) if of is np.asarray else 0.0
-    (candidate,) = trained([PenalizedLogistic(0.0, C)], of(X), positive, rounds=()).candidates
+    (candidate,) = trained([PenalizedLogistic(0.0, C)], of(X), positive, rounds=())
     theirs = LogisticRegression(C=C, tol=1e-8).fit(X, positive)
     assert candidate.model.weights == pytest.approx(theirs.coef_[0], abs=0.02)
     assert candidate.model.intercept == pytest.approx(theirs.intercept_[0], abs=0.02)
@@ -54,13 +54,12 @@ def test_a_penalized_start_is_scikit_learns_solution(of, C):
 def test_only_the_wanted_stages_are_made_and_as_they_would_be_among_all():
     X, positive = a_problem()
     starts = [PenalizedLogistic(1.0, 3.0), PenalizedLogistic(0.0, 3.0)]
-    everything = {one.stage: one.model for one in trained(starts, X, positive).candidates}
+    everything = {one.stage: one.model for one in trained(starts, X, positive)}
     assert len(everything) == 4
     last = f"{starts[-1].label}, sharpened 2"
-    (only,) = trained(starts, X, positive, wanted=(last,)).candidates
+    (only,) = trained(starts, X, positive, wanted=(last,))
     assert only.stage == last
     assert only.model.weights == pytest.approx(everything[last].weights, rel=0.05, abs=0.01)
-    assert trained(starts, X, positive, wanted=()).finished
 
 
 def test_wide_rows_have_a_sparse_start_and_one_that_takes_a_little_of_all():
@@ -75,7 +74,7 @@ def test_shrunken_centroids_keep_the_columns_in_which_the_classes_differ():
     rng = np.random.default_rng(0)
     X, positive = rng.standard_normal((200, 400)), np.arange(200) < 40
     X[positive, :20] += 2.0
-    (candidate,) = trained([ShrunkenCentroids()], X, positive, rounds=()).candidates
+    (candidate,) = trained([ShrunkenCentroids()], X, positive, rounds=())
     weights, intercept = candidate.model
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     centroids = scaled[positive].mean(axis=0), scaled[~positive].mean(axis=0)
@@ -91,7 +90,7 @@ def test_shrunken_centroids_keep_the_columns_in_which_the_classes_differ():
 def test_ten_columns_are_kept_where_the_classes_do_not_differ():
     rng = np.random.default_rng(0)
     X, positive = rng.standard_normal((60, 30)), np.arange(60) % 3 == 0
-    (candidate,) = trained([ShrunkenCentroids(50.0)], X, positive, rounds=()).candidates
+    (candidate,) = trained([ShrunkenCentroids(50.0)], X, positive, rounds=())
     assert np.count_nonzero(candidate.model.weights) == 10
 
 
@@ -109,7 +108,7 @@ def test_a_fit_finds_the_few_columns_of_wide_rows_that_tell():
 def statistics_of(rows, columns=5, share=0.1, *, in_memory=True):
     positive = round(share * rows)
     weights = float(positive), float(rows - positive)
-    return Statistics(rows, positive, *weights, weights, columns, rows * columns, False, None, in_memory)
+    return DataShape(rows, positive, *weights, weights, columns, rows * columns, False, None, in_memory)
 
 
 def test_the_start_to_sharpen_from_suits_the_measure():
@@ -155,17 +154,31 @@ def test_a_bound_is_certified_in_batches_too_and_by_the_models_of_the_folds():
     assert called[new_y].mean() > 0.8
 
 
-def test_equal_rows_share_a_fold_and_different_ones_are_dealt_evenly():
+def test_copies_share_a_fold_and_different_rows_are_dealt_evenly():
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 9, size=(4_000, 3)).astype(np.float32)  # 729 different rows
+    X = rng.standard_normal((800, 3)).astype(np.float32)[np.arange(4_000) // 5]
     codes = rng.random(4_000) < 0.1
     for rows in (X, sparse.csr_matrix(X)):
         given = folds_of_rows(rows, None, codes, 5, np.random.default_rng(0))
-        _, number = np.unique(X, axis=0, return_inverse=True)
-        assert all(np.unique(given.fold_of_row[number == k]).size == 1 for k in range(number.max() + 1))
+        assert (given.fold_of_row.reshape(-1, 5) == given.fold_of_row[::5, None]).all()
+        assert np.unique(given.groups).size == 800
         assert np.bincount(given.fold_of_row) == pytest.approx(np.full(5, 800), rel=0.1)
         assert np.bincount(given.fold_of_row[codes]) == pytest.approx(np.full(5, codes.sum() / 5), rel=0.2)
         assert given.common.size == 0
+
+
+def test_rows_that_are_equal_by_chance_are_no_copies():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, size=(4_000, 3)).astype(np.float32)  # 729 different rows
+    for rows in (X, sparse.csr_matrix(X)):
+        given = folds_of_rows(rows, None, np.arange(4_000) < 400, 5, rng)
+        assert given.fold_of_row is None
+        assert given.groups is None
+    # Two rows alone that agree in every column, among many that agree in some, are copies.
+    X = rng.integers(0, 60, size=(4_000, 6)).astype(np.float32)
+    X[1] = X[0]
+    given = folds_of_rows(X, None, np.arange(4_000) < 400, 5, rng)
+    assert np.unique(given.groups).size == 3_999
 
 
 def test_rows_that_come_often_are_spread_over_the_folds():
@@ -192,15 +205,15 @@ def test_different_rows_may_lie_anywhere_and_so_may_a_class_of_one_row():
 def test_a_threshold_keeps_common_rows_on_the_side_where_folds_put_them():
     folds = [LinearModel(np.array([1.0]), shift) for shift in (-0.1, 0.0, 0.1)]
     row = np.array([[1.0]])
-    assert _beside_common_rows(0.9, LinearModel(np.array([1.0]), 0.0), folds, row) == 0.9
-    called = _beside_common_rows(0.9, LinearModel(np.array([1.0]), -0.2), folds, row)
+    assert _beside_frequent_rows(0.9, LinearModel(np.array([1.0]), 0.0), folds, row) == 0.9
+    called = _beside_frequent_rows(0.9, LinearModel(np.array([1.0]), -0.2), folds, row)
     assert 0.7 < called < 0.8
-    not_called = _beside_common_rows(1.05, LinearModel(np.array([1.0]), 0.2), folds, row)
+    not_called = _beside_frequent_rows(1.05, LinearModel(np.array([1.0]), 0.2), folds, row)
     assert 1.2 < not_called < 1.3
-    assert _beside_common_rows(0.5, folds[0], folds, None) == 0.5
+    assert _beside_frequent_rows(0.5, folds[0], folds, None) == 0.5
     # On the threshold itself a row is not called: just beyond it, if the folds' models call it not.
-    assert 1.0 < _beside_common_rows(1.0, folds[1], folds, row) < 1.01
-    assert _beside_common_rows(0.9, LinearModel(np.array([1.0]), -0.1), folds, row) < 0.9
+    assert 1.0 < _beside_frequent_rows(1.0, folds[1], folds, row) < 1.01
+    assert _beside_frequent_rows(0.9, LinearModel(np.array([1.0]), -0.1), folds, row) < 0.9
 
 
 @pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])
@@ -241,7 +254,7 @@ def test_a_table_of_few_different_rows_is_cut_between_them(seed):
 
 
 def test_the_rates_of_wide_rows_are_those_of_new_rows():
-    """More columns than rows: centred with the validation rows, scores of those would all be shifted."""
+    """More columns than rows: centered with the validation rows, scores of those would all be shifted."""
     gaps = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -278,3 +291,18 @@ def test_equal_rows_stay_together_where_each_class_is_still_in_two_folds():
     X = np.concatenate([np.repeat(rng.standard_normal((2, 2)), 2, axis=0), rng.standard_normal((996, 2))])
     given = folds_of_rows(X, None, np.arange(1_000) < 4, 5, rng)
     assert given.fold_of_row[0] == given.fold_of_row[1] != given.fold_of_row[2] == given.fold_of_row[3]
+
+
+def test_rows_of_many_columns_have_fewer_folds():
+    narrow, broad = statistics_of(20_000, 64), statistics_of(20_000, 128)
+    plans = [SelectionPlan.of(shape, FBeta(), None) for shape in (narrow, broad)]
+    assert [plan.folds for plan in plans] == [5, 3]
+
+
+def test_some_rows_tell_the_curvature_of_many_columns_in_any_order_of_the_classes():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((9_000, 70)).astype(np.float32)
+    positive = X[:, :10].sum(axis=1) + rng.logistic(size=9_000) > 3.0
+    for order in (np.arange(9_000), np.argsort(positive, kind="stable")):
+        fitted = MeasureClassifier("f1", random_state=0).fit(X[order], positive[order])
+        assert fitted.score(X, positive) > 0.7

@@ -16,8 +16,10 @@ from scipy import sparse
 from ratewise import open_stream
 from ratewise.kernels import fold_of_each_row
 from ratewise.measures import get_measure
-from ratewise.solvers import LinearModel, Sharpen, Spade, Stamp, WeightedLogistic, best_threshold, rates_at
-from ratewise.solvers.base import History, Learn, Run
+from ratewise.solvers import LinearModel, Sharpen, Spade, Stamp, Task, WeightedLogistic, best_threshold, rates_at
+from ratewise.solvers.base import Algorithm, History
+from ratewise.solvers.learner import Learner
+from ratewise.solvers.requests import Learn
 from ratewise.training import ArraySource, FitConfig, Trainer, config, trainer
 from ratewise.training.files import (
     StreamLabels,
@@ -25,8 +27,8 @@ from ratewise.training.files import (
     _both_classes_in_all,
     _FirstPass,
     _interrupts_held_back,
-    rows_in_memory,
 )
+from ratewise.training.files_in_memory import rows_in_memory
 from ratewise.training.plain_data import Known, Packed, pack, unpack
 from ratewise.transforms import Whitener
 
@@ -223,24 +225,29 @@ def test_the_order_of_the_rows_does_not_change_which_fold_they_are_in(as_sparse,
     assert np.array_equal(fold_of_each_row(X[order], folds), fold_of_row[order])
 
 
-class Noted(Run):
-    """Learns nothing, in one pass; notes the last column of the rows it is given: their numbers."""
+class OnePass(Algorithm):
+    """Asks for one pass."""
+
+    def algorithm(self, task, seen):
+        yield Learn(None, None, passes=1)
+
+
+class Noted(Learner):
+    """Learns nothing; notes the last column of the rows it is given: their numbers."""
 
     def __init__(self):
+        super().__init__(5, np.float32)
         self.numbers = []
-
-    def request(self, seen):
-        return Learn(self, None, None, passes=1)
 
     def learn(self, chunk, settings, reward, measure=None):
         for start, stop in zip(chunk.starts, chunk.stops, strict=True):
             self.numbers += chunk.rows[start:stop, -1].round().astype(int).tolist()
 
-    def receive(self, answer):
-        self.finished = True
 
-    def model(self):
-        return LinearModel.zeros(5)
+def noting_run():
+    run = OnePass().start(Task(get_measure("gmean"), 5))
+    run.learner = Noted()
+    return run
 
 
 @pytest.mark.parametrize("folds", [2, 3, 5])
@@ -249,10 +256,10 @@ def test_each_fold_learns_from_the_rows_of_all_others_once_per_pass(folds):
     X = np.column_stack([X, np.arange(4000)]).astype(np.float32)
     source = source_of(X, signed, settings=dataclasses.replace(SHARPENED, standardize=False))
     split = source.transformed(source.transform(standardize=False, whiten=False), folds)
-    trained = split.train([(fold, Noted()) for fold in range(folds)])
+    trained = split.train([(fold, noting_run()) for fold in range(folds)])
     fold_of_row = fold_of_each_row(X, folds)
     for fold, run in enumerate(trained):
-        assert np.array_equal(np.sort(run.numbers), np.flatnonzero(fold_of_row != fold))
+        assert np.array_equal(np.sort(run.learner.numbers), np.flatnonzero(fold_of_row != fold))
 
 
 @pytest.mark.parametrize("folds", [2, 3, 5])
@@ -334,7 +341,7 @@ def test_small_streams_are_read_into_memory_and_larger_ones_are_not(as_sparse, m
     batches = [(matrix[:600], (signed[:600] > 0).astype(int)), (matrix[600:], (signed[600:] > 0).astype(int))]
     stream = open_stream(batches, window_rows=300)
     survey = stream.survey()
-    found, weights = rows_in_memory(stream, survey, LABELS)
+    found, weights, _ = rows_in_memory(stream, survey, LABELS)
     assert np.array_equal(found.toarray() if as_sparse else found, X)
     assert np.array_equal(weights, signed)
     monkeypatch.setattr(config, "IN_MEMORY_BYTES", 1000 * 4 * (8 if as_sparse else 4) - 1)
@@ -356,12 +363,12 @@ def test_training_rows_choose_only_where_no_rows_are_held_out(folds, in_sample, 
     monkeypatch.setattr(config, "MANY_ROWS", 1000 if folds == 1 else 10**6)
     told = []
 
-    class Told(trainer.SharpenedRun):
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            told.append(kwargs["in_sample"])
+    class Told(trainer.Sharpened):
+        def start(self, task):
+            told.append(self.in_sample)
+            return super().start(task)
 
-    monkeypatch.setattr(trainer, "SharpenedRun", Told)
+    monkeypatch.setattr(trainer, "Sharpened", Told)
     fitted()
     assert told
     assert set(told) == {in_sample}

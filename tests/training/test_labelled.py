@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ratewise.kernels import evenly_mixed_classes
 from ratewise.training import labelled
-from ratewise.training.labelled import LabelledRows
+from ratewise.training.labelled import MulticlassRows
 from ratewise.training.memory import equal_ranges, order_by_group
 from ratewise.transforms import Standardizer
 
@@ -18,7 +18,7 @@ from ratewise.transforms import Standardizer
 def rows_of(X, codes, weights=None, **more):
     transform = Standardizer(X.shape[1], active=False)
     weights = np.ones(codes.size) if weights is None else weights
-    return LabelledRows(X, codes, weights, int(codes.max()) + 1, transform, np.random.default_rng(0), **more)
+    return MulticlassRows(X, codes, weights, int(codes.max()) + 1, transform, np.random.default_rng(0), **more)
 
 
 def numbered(n=100, n_classes=3):
@@ -41,15 +41,19 @@ def test_a_mixed_order_has_every_row_once_and_every_class_in_every_stretch(codes
 @pytest.mark.parametrize("low_memory", [False, True])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("small", [0, 1 << 22], ids=["large", "small"])
-def test_batches_have_every_row_once_with_its_own_class_and_weight(form, low_memory, small, monkeypatch):
+def test_a_pass_has_every_row_once_with_its_own_class_and_weight(form, low_memory, small, monkeypatch):
     monkeypatch.setattr(labelled, "_SMALL", small)
     X, codes = numbered()
     rows = rows_of(form(X), codes, weights=1.0 + np.arange(100.0), low_memory=low_memory)
-    batches = list(rows.part((0, 30), (60, 100)).batches(16, np.random.default_rng(1)))
-    seen = np.concatenate([np.asarray(b.X.todense() if sparse.issparse(b.X) else b.X).ravel() for b in batches])
-    assert np.unique(seen).size == seen.size == 70
-    np.testing.assert_array_equal(np.concatenate([b.codes for b in batches]), seen.astype(int) % 3)
-    np.testing.assert_array_equal(np.concatenate([b.weights for b in batches]), 1.0 + seen)
+    seen = []
+    for stored, targets, starts, stops in rows.part((0, 30), (60, 100)).one_pass(np.random.default_rng(1)):
+        of_rows = sparse.csr_matrix(stored).toarray() if isinstance(stored, tuple) else stored
+        which = np.concatenate([np.arange(*ends) for ends in zip(starts, stops, strict=True)])
+        seen.append(np.column_stack([of_rows[which, 0], targets[which]]))
+    number, code, weight = np.concatenate(seen).T
+    assert np.unique(number).size == number.size == 70
+    np.testing.assert_array_equal(code, number % 3)
+    np.testing.assert_array_equal(weight, 1.0 + number)
 
 
 def test_scores_and_classes_come_in_the_same_order():
@@ -71,10 +75,14 @@ def test_one_class_against_the_rest_has_the_same_rows():
 
 def test_folds_without_groups_are_equal_ranges_of_the_rows_as_they_lie():
     X, codes = numbered()
-    rows = rows_of(X, codes)
-    same, ranges = rows.in_folds(3, np.random.default_rng(0))
-    assert same is rows
-    assert ranges == equal_ranges(100, 3) == [(0, 33), (33, 66), (66, 100)]
+    rows = rows_of(X, codes).in_folds(3, np.random.default_rng(0))
+    everything = rows.codes
+    ranges = [(0, 33), (33, 66), (66, 100)]
+    assert ranges == equal_ranges(100, 3)
+    for fold, (start, stop) in enumerate(ranges):
+        np.testing.assert_array_equal(
+            rows.without(fold).codes, np.concatenate([everything[:start], everything[stop:]])
+        )
 
 
 @settings(max_examples=50, deadline=None)
@@ -90,29 +98,21 @@ def test_an_order_by_group_parts_no_group_and_leaves_no_row_out(folds, n_groups,
     assert min(stop - start for start, stop in ranges) > 0
 
 
-@pytest.mark.parametrize(
-    ("start", "stop", "sizes"), [(0, 40, [20, 20]), (60, 87, [13, 14]), (50, 55, [5]), (10, 100, [18] * 5)]
-)
-def test_batches_are_of_about_the_size_asked_for(start, stop, sizes):
-    rows = rows_of(*numbered()).part((start, stop))
-    found = [batch.codes.size for batch in rows.batches(17, np.random.default_rng(0))]
-    assert sorted(found) == sizes
-
-
 def test_groups_keep_their_rows_weights_and_codes_together_in_folds():
     X, codes = numbered(120)
     groups = np.arange(120) // 10
     rows = rows_of(X, codes, weights=1.0 + np.arange(120.0), groups=groups)
-    split, ranges = rows.in_folds(3, np.random.default_rng(0))
-    met = set()
-    for start, stop in ranges:
-        part = split.part((start, stop))
+    split = rows.in_folds(3, np.random.default_rng(0))
+    everything, met = set(range(12)), set()
+    for fold in range(3):
+        part = split.without(fold)
         number = part.scores(np.ones((1, 1)), np.zeros(1))[:, 0].astype(int)
         assert part.codes.tolist() == (number % 3).tolist()
         assert part.weights.tolist() == (1.0 + number).tolist()
-        assert not met & set(groups[number])
-        met |= set(groups[number].tolist())
-    assert met == set(range(12))
+        others = everything - set(groups[number].tolist())
+        assert not met & others
+        met |= others
+    assert met == everything
 
 
 @pytest.mark.parametrize("n", [100, 5_000])

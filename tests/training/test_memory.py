@@ -126,8 +126,8 @@ def test_statistics_count_rows_weights_and_values(kind):
 def test_rows_that_all_train_and_choose_are_not_searched_for_copies():
     X = np.ones((300, 2), dtype=np.float32)
     source = source_of(X, np.arange(300) % 2 == 0)
-    assert source.transformed(Standardizer(2, active=False), 1).common_rows is None
-    assert source.transformed(Standardizer(2, active=False), 3).common_rows.tolist() == [[1.0, 1.0]]
+    assert source.transformed(Standardizer(2, active=False), 1).frequent_rows is None
+    assert source.transformed(Standardizer(2, active=False), 3).frequent_rows.tolist() == [[1.0, 1.0]]
 
 
 @pytest.mark.parametrize("n_groups", [7, 40, 3000])

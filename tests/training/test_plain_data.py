@@ -183,7 +183,8 @@ def test_settings_are_described_by_their_values_and_the_code_of_functions():
 
 
 @pytest.mark.parametrize(
-    "name", ["ratewise.training.checkpoint:Path", "ratewise.training.files:rows_in_memory", "pathlib:Path"]
+    "name",
+    ["ratewise.training.checkpoint:Path", "ratewise.training.files_in_memory:rows_in_memory", "pathlib:Path"],
 )
 def test_only_classes_of_the_library_itself_are_found(name):
     """Not what one of its modules has imported, and no function."""

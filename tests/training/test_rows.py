@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ratewise.solvers.state import NOTHING_SEEN, LinearModel, Summary, summarize
-from ratewise.solvers.threshold import rates_at
+from ratewise.decisions.cuts import rates_at
+from ratewise.solvers.state import NOTHING_SEEN, LinearModel, RowTotals, summarize
 from ratewise.training import rows as rows_module
 from ratewise.training.rows import ArrayRows, ShuffledBlocks
 from ratewise.training.source import curvature_is_cheap, model_shift
@@ -75,7 +75,7 @@ def test_the_order_changes_from_pass_to_pass():
 
 
 def test_rows_are_shuffled_within_blocks_too():
-    # Neighbours in the file must not stay neighbours, or a sorted file would be learned block by block.
+    # Neighbors in the file must not stay neighbors, or a sorted file would be learned block by block.
     visited = taken(numbered_rows(5000), 5000)
     assert np.mean(np.abs(np.diff(visited)) == 1) < 0.01
 
@@ -167,7 +167,7 @@ def test_summaries_of_parts_add_up_to_the_summary_of_the_whole(signs, cut):
 
 
 def test_nothing_seen_adds_nothing():
-    summary = Summary(4, 5.0, 5.0, 30.0)
+    summary = RowTotals(4, 5.0, 5.0, 30.0)
     assert NOTHING_SEEN.merge(summary) == summary
     assert NOTHING_SEEN.prevalence == 0.5
     assert NOTHING_SEEN.leverage == 1.0  # the intercept's own entry
@@ -176,8 +176,8 @@ def test_nothing_seen_adds_nothing():
 @quick
 @given(points=st.integers(1, 10**6))
 def test_the_prevalence_is_kept_off_zero_and_one_until_both_classes_are_seen(points):
-    only_negatives = Summary(points, 0.0, float(points), 1.0).prevalence
-    only_positives = Summary(points, float(points), 0.0, 1.0).prevalence
+    only_negatives = RowTotals(points, 0.0, float(points), 1.0).prevalence
+    only_positives = RowTotals(points, float(points), 0.0, 1.0).prevalence
     assert 0.0 < only_negatives < 1.0 / points
     assert only_positives == pytest.approx(1.0 - only_negatives)
 
@@ -186,14 +186,14 @@ def test_the_prevalence_is_kept_off_zero_and_one_until_both_classes_are_seen(poi
 @given(positives=st.integers(1, 10**6), negatives=st.integers(1, 10**6))
 def test_once_both_classes_are_seen_the_prevalence_is_their_share(positives, negatives):
     points = positives + negatives
-    assert Summary(points, float(positives), float(negatives), 1.0).prevalence == positives / points
+    assert RowTotals(points, float(positives), float(negatives), 1.0).prevalence == positives / points
 
 
 @quick
 @given(positive=st.floats(1e-6, 1e6), negative=st.floats(1e-6, 1e6))
 def test_once_both_classes_are_seen_the_prevalence_is_their_share_of_the_weight(positive, negative):
     share = positive / (positive + negative)
-    assert Summary(10, positive, negative, 1.0).prevalence == pytest.approx(share, rel=1e-12)
+    assert RowTotals(10, positive, negative, 1.0).prevalence == pytest.approx(share, rel=1e-12)
 
 
 def row_numbers(starts, stops):

@@ -10,7 +10,7 @@ import pytest
 from ratewise.measures import FBeta, GMean, GowerLegendre, MinRate, TPRAtTNR
 from ratewise.solvers import LinearModel, Sharpen, Stamp, WeightedLogistic, best_threshold
 from ratewise.solvers.base import History, Scores
-from ratewise.training import ArraySource, FitConfig, Statistics, Trainer
+from ratewise.training import ArraySource, DataShape, FitConfig, Trainer
 from ratewise.training.selection import (
     _LADDER,
     SelectionPlan,
@@ -23,7 +23,7 @@ from ratewise.training.selection import (
     batch_starts,
     natural_exponent,
     select,
-    select_apart,
+    select_crossfitted,
     starts_for,
 )
 
@@ -37,7 +37,7 @@ def fit(X, positive, measure, solver=None):
 def statistics_of(rows, columns=5, share=0.1, **more):
     positive = round(share * rows)
     weights = float(positive), float(rows - positive)
-    return Statistics(rows, positive, *weights, weights, columns, rows * columns, False, **more)
+    return DataShape(rows, positive, *weights, weights, columns, rows * columns, False, **more)
 
 
 def noise(n=600, d=60, share=0.1, seed=0):
@@ -193,11 +193,11 @@ def test_stages_are_chosen_for_a_fold_by_the_rows_of_others():
         validated("a", [right, wrong, right, wrong], 1.0),
         validated("b", [wrong, right, wrong, right], 2.0),
     ]
-    found = select_apart(candidates, GMean(), repeats=1)
+    found = select_crossfitted(candidates, GMean(), repeats=1)
     assert [float(one.weights[0]) for one in found] == [2.0, 1.0, 2.0, 1.0]
     assert [one.intercept for one in found] == [0.0, 1.0, 2.0, 3.0]
     together = [one._replace(scores=one.scores._replace(folds=None)) for one in candidates]
-    assert select_apart(together, GMean(), repeats=1) is None
+    assert select_crossfitted(together, GMean(), repeats=1) is None
 
 
 @pytest.mark.parametrize(("rows", "folds"), [(9, 5), (20_000, 5), (25_000, 4), (30_000, 3), (40_000, 2)])
@@ -305,10 +305,10 @@ def test_of_folds_drawn_twice_each_half_chooses_for_the_other_of_the_same_draw()
         models = [LinearModel(np.array([number]), float(fold)) for fold in range(8)]
         return Validated(name, models, Scores(np.concatenate(parts), np.tile(signs, 8), folds=(40,) * 8))
 
-    found = select_apart([stage("a", right, 1.0), stage("b", ~right, 2.0)], GMean(), repeats=2)
+    found = select_crossfitted([stage("a", right, 1.0), stage("b", ~right, 2.0)], GMean(), repeats=2)
     assert [float(one.weights[0]) for one in found] == [2.0, 1.0, 2.0, 1.0, 1.0, 2.0, 1.0, 2.0]
     assert [one.intercept for one in found] == list(range(8))
-    assert select_apart([stage("a", right, 1.0)], GMean(), repeats=8) is None
+    assert select_crossfitted([stage("a", right, 1.0)], GMean(), repeats=8) is None
 
 
 @pytest.mark.parametrize(

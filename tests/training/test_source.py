@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +15,9 @@ from scipy import sparse
 from ratewise.measures import get_measure
 from ratewise.rewards import get_reward
 from ratewise.solvers import Amp, LinearModel, Spade, Stamp, Task
-from ratewise.solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Run
+from ratewise.solvers.base import Algorithm
+from ratewise.solvers.driver import Run
+from ratewise.solvers.requests import CountRates, Evaluate, Learn, Maximize, MeanRewards
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import (
     FitResult,
@@ -29,6 +32,7 @@ from ratewise.transforms import Standardizer
 
 quick = settings(deadline=None, max_examples=60)
 MODEL = LinearModel(np.ones(1), 0.0)
+EVALUATE = Evaluate(MODEL, get_measure("f1"), 2 / 3, candidate=True)
 
 
 class Recorder:
@@ -48,28 +52,39 @@ class Recorder:
     def restart_rates(self):
         pass
 
+    def begin(self, request):
+        pass
+
+    def mean(self):
+        return len(self.met)
+
+    current = class_weights = progressive_rates = mean
+
+
+@dataclass(frozen=True)
+class InTurn(Algorithm):
+    """Makes the requests of a list, one after another."""
+
+    requests: tuple
+
+    def algorithm(self, task, seen):
+        for request in self.requests:  # noqa: UP028 - an answer is sent
+            yield request
+
 
 class ListRun(Run):
-    """Makes the requests of a list, one after another; notes how many rows were met at each answer."""
+    """A run of these requests, those to learn given as dicts; notes how many rows were met at each answer."""
 
     def __init__(self, *requests):
+        made = (Learn(None, None, **one) if isinstance(one, dict) else one for one in requests)
+        super().__init__(InTurn(tuple(made)), Task(get_measure("f1"), 1))
         self.learner = Recorder()
-        self.requests = [
-            Learn(self.learner, None, None, **one) if isinstance(one, dict) else one for one in requests
-        ]
         self.answers, self.met_at = [], []
-        self.finished = False
-
-    def request(self, seen):
-        return self.requests[len(self.answers)]
 
     def receive(self, answer):
+        super().receive(answer)
         self.answers.append(answer)
         self.met_at.append(len(self.learner.met))
-        self.finished = len(self.answers) == len(self.requests)
-
-    def model(self):
-        return MODEL
 
 
 def numbered(first, last, seed=0):
@@ -119,7 +134,7 @@ def test_requests_that_end_in_the_middle_of_a_window_go_on_in_the_next_one(wante
 @quick
 @given(sizes=st.lists(st.integers(1, 40), min_size=1, max_size=6), passes=st.integers(1, 3))
 def test_passes_meet_every_row_of_every_window_once(sizes, passes):
-    run = fed(ListRun({"passes": passes}, Evaluate(MODEL)), sizes, passes=passes)
+    run = fed(ListRun({"passes": passes}, EVALUATE), sizes, passes=passes)
     assert run.finished
     for one_pass in np.reshape(run.learner.met, (passes, -1)):
         assert np.array_equal(np.sort(one_pass), np.arange(1, sum(sizes) + 1))
@@ -144,24 +159,24 @@ def test_rows_fed_in_pieces_come_in_the_order_of_rows_fed_at_once(pieces):
 
 
 def test_rows_without_end_answer_all_requests():
-    run = ListRun({"points": 130}, CountRates(MODEL), {"passes": 2}, Evaluate(MODEL))
+    run = ListRun({"points": 130}, CountRates(MODEL), {"passes": 2}, EVALUATE)
     runner_of(run).to_the_end(numbered(1, 81))
     assert run.finished
     assert run.met_at == [130, 130, 290, 290]
 
 
 def test_a_sample_answers_what_needs_no_learning_and_costs_no_points():
-    run = ListRun({"points": 5}, CountRates(MODEL), Evaluate(MODEL), {"points": 5})
+    run = ListRun({"points": 5}, CountRates(MODEL), EVALUATE, {"points": 5})
     rows, sample = numbered(1, 11), numbered(50, 80)
     runner_of(run).feed(rows, sample)
     assert run.finished
     assert sorted(run.learner.met) == list(range(1, 11))
     assert run.answers[1] == pytest.approx((1.0, 0.0, 2 / 3))  # all scores are above 0
-    assert sorted(run.answers[2].values.tolist()) == list(range(50, 80))
+    assert run.answers[2].mean == pytest.approx(np.arange(50, 80).mean())
 
 
 def test_the_end_of_a_pass_answers_what_waits_for_it_and_no_more():
-    run = ListRun({"passes": 1}, Evaluate(MODEL), CountRates(MODEL), {"passes": 1}, Evaluate(MODEL))
+    run = ListRun({"passes": 1}, EVALUATE, CountRates(MODEL), {"passes": 1}, EVALUATE)
     runner = runner_of(run, 10)
     rows = numbered(1, 11)
     runner.feed(rows, rows)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from ratewise.decisions.intervals import ModelShift, rates_interval
 from ratewise.measures import FBeta, GMean, TPRAtTNR
 from ratewise.solvers import LinearModel, Sharpen, Spade, Stamp, Task, WeightedLogistic
 from ratewise.solvers.base import History, Scores
-from ratewise.solvers.certify import ModelShift, rates_interval
-from ratewise.training import ArraySource, FitConfig, Statistics, Trainer, config
+from ratewise.training import ArraySource, DataShape, FitConfig, Trainer, config
 from ratewise.training.online import OnlineFit
 from ratewise.training.selection import SelectionPlan
 from ratewise.training.trainer import _best_of, _share_passes, may_whiten, trained_with_care
@@ -41,7 +41,7 @@ def test_up_to_half_of_the_passes_asked_for_go_to_the_start(asked, starts, sharp
 )
 def test_many_dense_rows_of_not_too_many_columns_are_whitened(rows, columns, is_sparse, expected):
     weights = rows / 10, 9 * rows / 10
-    statistics = Statistics(rows, rows // 10, *weights, weights, columns, rows * columns, is_sparse)
+    statistics = DataShape(rows, rows // 10, *weights, weights, columns, rows * columns, is_sparse)
     assert may_whiten(statistics) == expected
     assert statistics.prevalence == pytest.approx(0.1)
     assert statistics.rarer_rows == rows // 10
@@ -90,7 +90,7 @@ def test_after_five_tries_or_the_shortest_steps_the_remedy_is_named(needed, most
 
 def test_the_best_stage_of_all_runs_is_taken():
     def run(*values):
-        return SimpleNamespace(candidates=[SimpleNamespace(value=v, model=-v, stage=f"at {v}") for v in values])
+        return [SimpleNamespace(value=v, model=-v, stage=f"at {v}") for v in values]
 
     assert _best_of([run(0.3, 0.7), run(), run(0.6)]) == (-0.7, "at 0.7")
     with pytest.raises(ValueError, match="No model could be learned"):
@@ -184,9 +184,8 @@ def test_rows_in_batches_are_learned_as_well_as_rows_at_once():
     X, signed = problem()
     fit = online()
     for part in np.array_split(np.arange(3_000), 6):
-        expected = (signed[: part[-1] + 1] > 0).mean()
-        assert fit.prevalence_with(X[part], signed[part]) == pytest.approx(expected)
         fit.learn(X[part], signed[part])
+        assert fit.seen.prevalence == pytest.approx((signed[: part[-1] + 1] > 0).mean())
     assert fit.seen.points == 3_000
     result = fit.result()
     called = X @ result.coef[0] + result.intercept[0] > 0
@@ -249,7 +248,8 @@ def decision_of(own, *, batch, common=None, measure=None):
     signs = np.repeat([1.0, -1.0], 50)
     rows = SimpleNamespace(
         n_folds=2,
-        common_rows=common,
+        points=(50.0, 50.0),
+        frequent_rows=common,
         threshold_scores=lambda models, measure: Scores(signs.copy(), signs),
         own_scores=lambda model: Scores(own, signs),
         model_shift=lambda model, scored, threshold: ModelShift((0.0, 0.0), (1.0, 1.0), (0.0, 0.0), 2),
@@ -257,7 +257,7 @@ def decision_of(own, *, batch, common=None, measure=None):
     trainer = Trainer(FitConfig(measure or GMean(), Spade(), None, None), History())
     model = LinearModel(np.ones(1), -0.3)
     plan = SelectionPlan(2, 1, 1, False, batch)
-    return trainer._cut(model, [LinearModel(np.ones(1), 0.0)] * 2, 0.0, rows, plan, (50.0, 50.0))
+    return trainer._cut(model, [LinearModel(np.ones(1), 0.0)] * 2, 0.0, rows, plan)
 
 
 def test_a_threshold_is_moved_beside_tied_rows_or_in_batches_beside_common_ones():

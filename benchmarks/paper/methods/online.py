@@ -21,7 +21,7 @@ _GROWTH = 0.1  # a piece is a tenth of the points before it: some 100 models fro
 class OnlineMethod(Method):
     """A streaming solver as a method.
 
-    The clock runs while rows are checked, standardised and shuffled, and while points are learned from. The time
+    The clock runs while rows are checked, standardized and shuffled, and while points are learned from. The time
     of a model on the way includes that of its own threshold, exact on the validation part: it is what the fit
     would have taken had it ended there.
     """

@@ -1,4 +1,4 @@
-"""What all baselines share: input, standardising, validation rows, the clock, and the scikit-learn interface."""
+"""What all baselines share: input, standardizing, validation rows, the clock, and the scikit-learn interface."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Checkpoints:
 
 
 class ThresholdedModel(NamedTuple):
-    """A model of standardised columns, and the score above which it predicts positive."""
+    """A model of standardized columns, and the score above which it predicts positive."""
 
     model: LinearModel
     threshold: float = 0.0
@@ -88,7 +88,7 @@ class FitContext(NamedTuple):
 
     measure: Measure
     stream: ArrayRows
-    """All rows, standardised, in an order that mixes the classes evenly."""
+    """All rows, standardized, in an order that mixes the classes evenly."""
     learning: ArrayRows
     validation: ArrayRows
     """The validation rows; all rows where there are none, or too few for both classes."""
@@ -124,7 +124,7 @@ class FitContext(NamedTuple):
 
 
 class LinearBaseline(ClassifierMixin, BaseEstimator):
-    """A linear classifier of standardised columns; subclasses write ``_learn``."""
+    """A linear classifier of standardized columns; subclasses write ``_learn``."""
 
     measure: str | Measure
     pos_label: Any
@@ -146,7 +146,7 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         self._require("validation_fraction", low=0, high=1, at_low=True)
 
     def _require(self, *names: str, **bounds: Any) -> None:
-        """Refuse parameters that are no numbers within these bounds."""
+        """Refuse parameters that are not numbers within these bounds."""
         for name in names:
             require_number(name, getattr(self, name), type(self).__name__, **bounds)
 

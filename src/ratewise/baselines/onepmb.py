@@ -40,7 +40,7 @@ class OnePMB(LinearBaseline):
     passes : int, default=25
         Passes over the rows for each step size; as many as the paper gives its own methods.
     radius : float, default=1000.0
-        That of the ball that models are kept in, on standardised columns.
+        That of the ball that models are kept in, on standardized columns.
     threshold : {"tune", "zero"}, default="tune"
         "tune" takes the threshold at which the measure on the validation rows is best; "zero" is the paper's own.
     validation_fraction : float, default=0.2

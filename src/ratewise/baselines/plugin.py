@@ -34,7 +34,7 @@ class LogisticBaseline(LinearBaseline):
     measure : str or Measure, default="f1"
         What ``score`` is.
     C : float, default=1.0
-        The inverse of the L2 penalty, as in scikit-learn, on standardised columns.
+        The inverse of the L2 penalty, as in scikit-learn, on standardized columns.
     tol : float, default=1e-5
         L-BFGS stops where no slope of the mean loss is above this.
     max_iter : int, default=1000
@@ -93,7 +93,7 @@ class LogisticBaseline(LinearBaseline):
     def _minimise(
         self, stream: ArrayRows, context: FitContext, at_checkpoint: Finish, start: LinearModel | None = None
     ) -> LinearModel:
-        """Return the minimiser of log loss and L2 penalty, by scipy's L-BFGS; ``C`` as in scikit-learn."""
+        """Return the minimizer of log loss and L2 penalty, by scipy's L-BFGS; ``C`` as in scikit-learn."""
         seen = stream.summary
         objective = WeightedReward(stream, Logistic(), (seen.prevalence, 1.0 - seen.prevalence))
         # scikit-learn sums natural log losses; here they are to base 2 and averaged.

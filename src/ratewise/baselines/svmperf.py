@@ -189,7 +189,7 @@ class CuttingPlanes:
     The problem is Joachims' (2005, with the single slack of 2009), over models with the intercept as one more
     weight:
 
-        minimise  |model|^2 / 2 + C * slack
+        minimize  |model|^2 / 2 + C * slack
         such that loss(labelling) - (1/n) * (sum of y * score where it is wrong) <= slack  for every labelling
     """
 
@@ -275,7 +275,7 @@ class CuttingPlanes:
 def plane_shares(gram: NDArray[np.float64], losses: NDArray[np.float64], C: float) -> NDArray[np.float64]:
     """Return the share of C each plane has at the optimum of the dual: all 0 or more, with a sum of at most 1.
 
-    The dual is: maximise ``shares . losses - C/2 shares . gram . shares``.
+    The dual is: maximize ``shares . losses - C/2 shares . gram . shares``.
     """
     n = losses.size
     # In these units entries are about 1 in size, which suits daqp's absolute tolerances.

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from ..decisions.cuts import best_threshold, quick_threshold, rates_at
 from ..estimators._crossfit import cost_weights_at
 from ..measures import Measure, get_measure
-from ..solvers.threshold import best_threshold, quick_threshold, rates_at
 
 # The largest Newton step that a row may ask for, in log odds. Without a limit a positive row with a very low score
 # asks for 1/p, and a leaf of few rows takes such a step.
@@ -130,7 +130,7 @@ class MeasureMetric:
 
     As it is for ``feval`` of ``lightgbm.train``, ``eval_metric`` of ``LGBMClassifier.fit``, ``custom_metric`` of
     ``xgboost.train`` and ``eval_metric`` of CatBoost. ``XGBClassifier`` takes its method:
-    ``eval_metric=MeasureMetric("f1").score``. XGBoost minimises metrics that it does not know: give its
+    ``eval_metric=MeasureMetric("f1").score``. XGBoost minimizes metrics that it does not know: give its
     ``EarlyStopping`` callback ``maximize=True``.
 
     Parameters
@@ -171,7 +171,7 @@ class MeasureMetric:
     def _value(self, rows: _BoostedRows) -> float:
         if self.threshold is not None:
             return float(self.measure.value(*rates_at(rows.scores, rows.signed_weights(), self.threshold)))
-        simple = rows.weights is None and self.measure.monotone and not self.measure.constraints(0.5)
+        simple = rows.weights is None and self.measure.monotone and not self.measure.bounds
         if simple:
             return _best_value(rows.scores[rows.positive], rows.scores[~rows.positive], self.measure)
         return best_threshold(rows.scores, rows.signed_weights(), self.measure).value

@@ -67,7 +67,7 @@ def columns_are(sources: tuple[str, ...], file_format: str | None) -> str | None
 def _typed(how: str | None, columns: dict[str, Any]) -> dict[str, Any]:
     """Return columns as open_stream takes them: by name; by number for npy and npz; for svmlight only how many."""
     if how == "numbered":
-        return {option: _numbered(value) for option, value in columns.items()}
+        return {name: value if name == "decimal" else _numbered(value) for name, value in columns.items()}
     features = columns.get("features")
     if how == "counted" and features is not None:
         if len(features) != 1 or not features[0].isdecimal():
@@ -83,15 +83,45 @@ def _numbered(value: Any) -> Any:
 
 
 def stream_for(
-    model: Any, sources: tuple[str, ...], *, target: str | None, file_format: str | None, weight: str | None = None
+    model: Any,
+    sources: tuple[str, ...],
+    *,
+    target: str | None,
+    file_format: str | None,
+    weight: str | None = None,
+    **more: Any,
 ) -> Any:
-    """Open a stream over these files, with the columns of the model found by name."""
+    """Open a stream over these files, with the columns of the model found by name.
+
+    ``more`` are options of ``open_stream``: keep, decimal, drop_unlabelled.
+    """
     encoder = getattr(model, "encoder_", None)
     names = getattr(model, "feature_names_in_", None)
     known: dict[str, Any] = {"encoder": encoder} if encoder is not None else {}
     if encoder is None and names is not None and columns_are(sources, file_format) == "named":
         known = {"features": names.tolist()}
-    return open_sources(sources, file_format, target=target, weight=weight, **known)
+    stream = open_sources(sources, file_format, target=target, weight=weight, **known, **more)
+    if encoder is None and not stream.encoder.sparse_input:
+        _leave_gaps(stream.encoder, sources[0])
+    return stream
+
+
+def _leave_gaps(encoder: Any, source: str) -> None:
+    """Let gaps stay NaN, to be refused, and refuse dates and texts: the model was fitted on numbers without gaps.
+
+    An encoder that is learned from the new rows would fill a gap with their mean, which the model has never seen.
+    """
+    from ..features.codecs import Boolean, Number
+    from ..features.kinds import DATE, NUMBER
+
+    for name, kind in encoder.kinds.items():
+        if kind == DATE:
+            raise ValueError(f"{source}, column {name!r}: it holds dates, and the model was trained on numbers.")
+    if encoder.named:  # texts may be true and false
+        kinds = {name: Number if encoder.kind(name) == NUMBER else Boolean for name in encoder.columns}
+        encoder.codecs = [kind(name, "", np.nan) for name, kind in kinds.items()]
+    encoder.means = np.full(encoder.n_columns, np.nan)
+    encoder.wide = encoder.fitted = True
 
 
 def target_of(model: Any, target: str | None) -> str | None:
@@ -102,13 +132,66 @@ def target_of(model: Any, target: str | None) -> str | None:
     return target
 
 
-def scores_of(model: Any, window: Any) -> Any:
-    """Return the decision function. Columns were found by name when they were read, and are a bare matrix now."""
-    if window.X.shape[1] != model.coef_.shape[1]:
-        raise ValueError(
-            f"{window.where}: {window.X.shape[1]:,} columns, where the model has {model.coef_.shape[1]:,}."
+def require_positive(model: Any, path: str, positive: str | None) -> None:
+    """Refuse a positive class that is not that of the model: its cut is for its own."""
+    from ..estimators._positive import PositiveClass
+
+    if model.classes_.size > 2:
+        if positive is not None:
+            raise click.UsageError(f"{path} is a model of {model.classes_.size} classes: leave out --positive.")
+        return
+    own = PositiveClass.of_model(model).label
+    if positive is not None and positive != str(own):
+        raise click.UsageError(
+            f"The positive class of {path} is {own}, not {positive}: a model for {positive} is fitted with "
+            f"--positive {positive}."
         )
-    return np.asarray(window.X @ model.coef_[0]) + model.intercept_[0]
+
+
+def scores_of(model: Any, window: Any) -> Any:
+    """Return the decision function, with a column per class of more than two.
+
+    Columns were found by name when they were read, and are a bare matrix now.
+    """
+    from ..estimators._rows import linear_scores
+
+    basis = getattr(model, "basis_", None)
+    coef, intercept = model.coef_.T, model.intercept_
+    if coef.shape[1] == 1:
+        coef, intercept = coef[:, 0], intercept[0]
+    columns = model.coef_.shape[1] if basis is None else basis.n_columns
+    if window.X.shape[1] != columns:
+        raise ValueError(f"{window.where}: {window.X.shape[1]:,} columns, where the model has {columns:,}.")
+    if basis is not None:
+        return basis.scores(window.X, coef, intercept)
+    scores = linear_scores(window.X, coef, intercept)
+    if np.isnan(scores).any() and isinstance(window.X, np.ndarray) and np.isnan(window.X).any():
+        column = int(np.argmax(np.isnan(window.X).any(axis=0)))
+        name = getattr(model, "feature_names_in_", range(column + 1))[column]
+        raise ValueError(
+            f"{window.where}: a number is missing (NaN) in column {name!r}, and the model was fitted on rows "
+            "without gaps, so that it has nothing to put there. Fill it first, or fit the model from a file."
+        )
+    return scores
+
+
+def check_labels(window: Any, classes: Any) -> None:
+    """Refuse rows without labels, or with a label that the model does not know."""
+    if window.labels is None:
+        raise ValueError("There are no labels to compare with: name their column with --target.")
+    unknown = ~np.isin(window.labels, classes)
+    if unknown.any():
+        label = window.labels[unknown][:1].tolist()[0]
+        raise ValueError(
+            f"{window.where}: the label {label!r} is unknown to the model, whose classes are {classes.tolist()}."
+        )
+
+
+def decisions_of(model: Any, window: Any, column: str | None) -> Any:
+    """Return scores less the threshold of each row's group: above 0 where the second class is predicted."""
+    groups = None if column is None else window.kept[column]
+    scores = scores_of(model, window)
+    return scores - model._row_thresholds(groups, scores.size)
 
 
 def windows_with_progress(
@@ -136,16 +219,36 @@ def load(path: str) -> Any:
     return model
 
 
-def load_two_class(path: str) -> Any:
-    """Return a model for commands that need one positive class."""
+def load_of_classes(path: str, *, two: bool = False) -> Any:
+    """Return a model of one label a row; ``two`` is for commands that need one positive class."""
     model = load(path)
-    if model.multilabel_ or model.classes_.size > 2:
+    if model.multilabel_ or (two and model.classes_.size > 2):
         what = f"{model.coef_.shape[0]} {'labels' if model.multilabel_ else 'classes'}"
+        if not two:
+            raise click.UsageError(
+                f"{path} is a model of {what} that a row may have several of, and this command is for one class a "
+                "row. In Python: ratewise.load_model(...), then predict or score; or `ratewise export`."
+            )
         raise click.UsageError(
             f"{path} is a model of {what}, and this command is for two classes. In Python: "
             "ratewise.load_model(...), then predict or score; or `ratewise export`."
         )
     return model
+
+
+def column_of_groups(model: Any, path: str, given: str | None) -> str | None:
+    """Return the column with the group of each row: the one given, or that which the thresholds are for."""
+    if given is not None and model.classes_.size > 2:
+        raise click.UsageError(f"{path} is a model of {model.classes_.size} classes: leave out --sensitive.")
+    if given is not None or not hasattr(model, "group_thresholds_"):
+        return given
+    if not hasattr(model, "sensitive_column_"):
+        raise click.UsageError(
+            f"{path} is a model with a threshold for each group ({', '.join(map(str, model.groups_))}): name the "
+            "column of the groups with --sensitive."
+        )
+    column: str = model.sensitive_column_
+    return column
 
 
 @contextlib.contextmanager
@@ -157,6 +260,12 @@ def written(path: str) -> Iterator[BinaryIO]:
     else:
         with atomic_write(path) as file:
             yield file
+
+
+def columns_of(model: Any) -> list[dict[str, Any]] | None:
+    """Return what each column was taken for, and why; None for a model of numbers."""
+    encoder = getattr(model, "encoder_", None)
+    return None if encoder is None else encoder.described()
 
 
 def interval_words(model: Any) -> str | None:

@@ -14,6 +14,28 @@ sources_argument = click.argument("sources", nargs=-1, required=True, metavar="D
 format_option = click.option(
     "--format", "file_format", type=click.Choice(FORMATS), help="Format of the data, if its name does not tell."
 )
+decimal_option = click.option(
+    "--decimal",
+    type=click.Choice([".", ","]),
+    default=".",
+    show_default=True,
+    help="What numbers in CSV are written with.",
+)
+target_option = click.option(
+    "--target", metavar="COLUMN", help="The column with the labels; the model's own unless given."
+)
+weight_option = click.option("--weight", metavar="COLUMN", help="A column of sample weights.")
+positive_option = click.option(
+    "--positive", metavar="LABEL", help="The positive class; of a model, its own, and another is refused."
+)
+drop_unlabelled_option = click.option(
+    "--drop-unlabelled", is_flag=True, help="Leave out rows without a label, and say how many they were."
+)
+sensitive_option = click.option(
+    "--sensitive",
+    metavar="COLUMN",
+    help="The column with the group of each row; that of the model unless given.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary.")
 seed_option = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
@@ -55,10 +77,10 @@ class MeasureName(click.ParamType):  # type: ignore[type-arg]
     name = "name"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from ..measures import get_measure
+        from ..measures import one_vs_rest_measure
 
         try:
-            get_measure(value)
+            one_vs_rest_measure(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
         return str(value)

@@ -15,9 +15,11 @@ import click
 _EXTRAS = {"rich": "cli", "pyarrow": "files", "skops": "persistence", "onnx": "onnx", "skl2onnx": "onnx"}
 
 # What Python calls features= is --features here.
-_OPTION = re.compile(r"\b(features|target|format|weight|pos_label)=(?:'?(\w+)'?)?(?=[\s.,:;)]|$)")
+_OPTION = re.compile(
+    r"\b(features|target|format|weight|pos_label|sensitive_features)=(?:'?(\w+)'?)?(?=[\s.,:;)]|$)"
+)
 
-_NAMES = {"pos_label": "--positive"}
+_NAMES = {"pos_label": "--positive", "sensitive_features": "--sensitive"}
 
 
 def sentence(error: Exception) -> str:

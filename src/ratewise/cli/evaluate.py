@@ -6,16 +6,33 @@ from typing import Any
 
 import click
 
-from ._options import format_option, json_option, quiet_option, seed_option, sources_argument
+from ._groups import counted_groups, differences, print_differences, print_groups
+from ._options import (
+    decimal_option,
+    drop_unlabelled_option,
+    format_option,
+    json_option,
+    positive_option,
+    quiet_option,
+    seed_option,
+    sensitive_option,
+    sources_argument,
+    target_option,
+    weight_option,
+)
 from ._output import Meter, print_json, print_table
 
 
 @click.command()
 @click.argument("model")
 @sources_argument
-@click.option("--target", metavar="COLUMN", help="The column with the labels; the model's own unless given.")
-@click.option("--weight", metavar="COLUMN", help="A column of sample weights.")
+@target_option
+@weight_option
+@positive_option
+@sensitive_option
+@drop_unlabelled_option
 @seed_option
+@decimal_option
 @format_option
 @json_option
 @quiet_option
@@ -24,86 +41,117 @@ def evaluate(
     sources: tuple[str, ...],
     target: str | None,
     weight: str | None,
+    positive: str | None,
+    sensitive: str | None,
+    drop_unlabelled: bool,
     seed: int,
+    decimal: str,
     file_format: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Print the confusion table, TPR, TNR and every measure, with 95% intervals.
+    """Print the confusion table, TPR, TNR and every measure, with 95% intervals; and the rates of each group.
 
+    With more than two classes: the confusion table, recall and precision of each class, and the model's measure.
     MODEL is a file that `ratewise fit` wrote; DATA are rows with labels. Either may be - for standard input.
     """
-    from ._data import load_two_class, stream_for, target_of
+    from ._classes import evaluation_of_classes, print_evaluation
+    from ._data import column_of_groups, load_of_classes, require_positive, stream_for, target_of
 
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
-    classifier = load_two_class(model)
-    target = target_of(classifier, target)
-    stream = stream_for(classifier, sources, target=target, file_format=file_format, weight=weight)
+    classifier = load_of_classes(model)
+    require_positive(classifier, model, positive)
+    groups = column_of_groups(classifier, model, sensitive)
+    stream = stream_for(
+        classifier,
+        sources,
+        keep=[] if groups is None else [groups],
+        target=target_of(classifier, target),
+        file_format=file_format,
+        weight=weight,
+        decimal=decimal,
+        drop_unlabelled=drop_unlabelled,
+    )
+    if classifier.classes_.size > 2:
+        with Meter(quiet=quiet) as meter:
+            evaluated = evaluation_of_classes(classifier, stream, meter, seed, weighted=weight is not None)
+        _say_unlabelled(stream, quiet=quiet)
+        if as_json:
+            print_json(evaluated)
+        else:
+            print_evaluation(evaluated)
+        return
     with Meter(quiet=quiet) as meter:
-        tally = _count(classifier, stream, meter, weighted=weight is not None)
-    report = _report(classifier, tally, seed)
+        counts, rows, by_group = _count(classifier, stream, meter, groups, weighted=weight is not None)
+    _say_unlabelled(stream, quiet=quiet)
+    report = _report(classifier, counts, rows, seed)
+    if groups is not None:
+        report["groups"] = counted_groups(by_group, seed)
+        report["bounds_between_groups"] = differences(classifier.measure_, by_group)
     if as_json:
         print_json(report)
     else:
         _print(classifier, report)
 
 
-def _count(classifier: Any, stream: Any, meter: Meter, *, weighted: bool) -> Any:
-    from ..estimators._targets import positive_label
-    from ..measures.counts import Tally
-    from ._data import scores_of, windows_with_progress
+def _say_unlabelled(stream: Any, *, quiet: bool) -> None:
+    if stream.n_unlabelled and not quiet:
+        click.echo(f"Left out {stream.n_unlabelled:,} rows without a label.", err=True)
 
-    positive = positive_label(classifier.classes_, classifier.pos_label)
-    second_is_positive = positive == classifier.classes_[1]
-    tally = Tally(weighted=weighted)
+
+def _count(classifier: Any, stream: Any, meter: Meter, groups: str | None, *, weighted: bool) -> Any:
+    """Return the counts of all rows, their number, and the counts of each group."""
+    import numpy as np
+
+    from ..counts import Counts
+    from ..decisions.sensitive import column_of_groups as checked_column
+    from ..estimators._positive import PositiveClass
+    from ._data import check_labels, decisions_of, windows_with_progress
+
+    positive = PositiveClass.of_model(classifier)
+    none = Counts(np.zeros((2, 2), dtype=np.int64), np.zeros((2, 2)) if weighted else None)
+    counts, rows = none, 0
+    by_group: dict[Any, Any] = {}
 
     def so_far() -> dict[str, float]:
-        rates = tally.confusion.rates
+        rates = counts.rates
         return {"tpr": rates.tpr, "tnr": rates.tnr, "value": float(classifier.measure_.value(*rates))}
 
     for window in windows_with_progress(stream, meter, "evaluating", so_far):
         check_labels(window, classifier.classes_)
-        above = scores_of(classifier, window) > 0
-        tally.add(window.labels == positive, above == second_is_positive, window.weights)
-    _require_both_classes(tally, classifier)
-    return tally
+        predicted = positive.scores(decisions_of(classifier, window, groups)) > positive.cut
+        true = window.labels == positive.label
+        rows += true.size
+        counts = counts.merge(Counts.of_labels(true, predicted, window.weights))
+        names = None if groups is None else checked_column(window.kept[groups], true.size)
+        for name in [] if names is None else np.unique(names).tolist():
+            mine = names == name
+            weights = None if window.weights is None else window.weights[mine]
+            one = Counts.of_labels(true[mine], predicted[mine], weights)
+            by_group[name] = by_group.get(name, none).merge(one)
+    _require_both_classes(counts, rows, classifier)
+    return counts, rows, by_group
 
 
-def check_labels(window: Any, classes: Any) -> None:
-    """Refuse rows without labels, or with a label that the model does not know."""
-    import numpy as np
-
-    if window.labels is None:
-        raise ValueError("There are no labels to compare with: name their column with --target.")
-    unknown = ~np.isin(window.labels, classes)
-    if unknown.any():
-        label = window.labels[unknown][:1].tolist()[0]
-        raise ValueError(
-            f"{window.where}: the label {label!r} is unknown to the model, whose classes are {classes.tolist()}."
-        )
-
-
-def _require_both_classes(tally: Any, classifier: Any) -> None:
-    if tally.rows == 0:
+def _require_both_classes(counts: Any, rows: int, classifier: Any) -> None:
+    if rows == 0:
         raise ValueError("There are no rows to evaluate on.")
-    counts = tally.confusion
-    positives = counts.true_positives + counts.false_negatives
-    negatives = counts.false_positives + counts.true_negatives
+    negatives, positives = counts.weights.sum(axis=1).tolist()
     if positives == 0 or negatives == 0:
         missing = "positive" if positives == 0 else "negative"
-        weight = "" if tally.squares is None else " with a weight above 0"
+        weight = "" if counts.squares is None else " with a weight above 0"
         raise ValueError(
             f"The labels are all of one class (there is no {missing} row{weight}), so that TPR and TNR cannot "
             f"both be computed. The model's classes are {classifier.classes_.tolist()}."
         )
 
 
-def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
-    from ..measures.counts import interval, normal_draws, resampled, values_of
+def _report(classifier: Any, counts: Any, rows: int, seed: int) -> dict[str, Any]:
+    from ..decisions.draws import interval, normal_draws, resampled, values_of
     from ..reports._scored import measures_with
 
-    rates, draws = tally.confusion.rates, resampled(tally.confusion, normal_draws(seed), tally.squares)
+    rates, draws = counts.rates, resampled(counts, normal_draws(seed))
     measures = measures_with(classifier.measure_)
 
     def entry(value: Any, drawn: Any) -> dict[str, float]:
@@ -111,8 +159,8 @@ def _report(classifier: Any, tally: Any, seed: int) -> dict[str, Any]:
         return dict(zip(("value", "low", "high"), (value, *interval(drawn, value)), strict=True))
 
     found = {
-        "rows": tally.rows,
-        "confusion": tally.confusion._asdict(),
+        "rows": rows,
+        "confusion": counts.by_name(),
         "prevalence": rates.prevalence,
         "tpr": entry(rates.tpr, draws.tpr),
         "tnr": entry(rates.tnr, draws.tnr),
@@ -135,11 +183,10 @@ def _contradicted(classifier: Any, found: dict[str, Any]) -> list[str]:
 
 
 def _print(classifier: Any, report: dict[str, Any]) -> None:
-    from ..estimators._targets import positive_label
+    from ..estimators._positive import PositiveClass
 
     counts = report["confusion"]
-    positive = positive_label(classifier.classes_, classifier.pos_label)
-    negative = next(label for label in classifier.classes_ if label != positive)
+    positive, negative, _ = PositiveClass.of_model(classifier)
     positives = (f"is {positive}", counts["true_positives"], counts["false_negatives"])
     negatives = (f"is {negative}", counts["false_positives"], counts["true_negatives"])
     print_table(("", f"called {positive}", f"called {negative}"), [positives, negatives])
@@ -149,10 +196,13 @@ def _print(classifier: Any, report: dict[str, Any]) -> None:
         for name, one in entries.items()
     ]
     print_table(("measure", "value", "95% from", "to"), rows)
+    if "groups" in report:
+        print_groups(report["groups"])
+        print_differences(report["bounds_between_groups"])
     for name in report["contradicted"]:
         low, high = getattr(classifier.rates_interval_, name)
         click.echo(
             f"The {name.upper()} here is not the one of the fit, between {low:.4g} and {high:.4g}: these rows "
-            "are drawn otherwise than those the model was learned from."
+            "come from a different distribution than the training rows."
         )
     click.echo(f"{report['rows']:,} rows; * what the model was trained for.")

@@ -11,7 +11,7 @@ from ._options import NewFile
 @click.argument("model")
 @click.argument("output", type=NewFile())
 def export(model: str, output: str) -> None:
-    """Write MODEL as an ONNX graph to OUTPUT: rows of doubles in, labels and scores out."""
+    """Write MODEL as an ONNX graph to OUTPUT: rows of doubles in, labels, scores and probabilities out."""
     from ..onnx import export_onnx
     from ._data import load, refuse_inputs_as_outputs, written
 
@@ -21,9 +21,10 @@ def export(model: str, output: str) -> None:
     with written(output) as file:
         export_onnx(classifier, file)
     if output != "-":
-        click.echo(f"{output}: takes X, {classifier.n_features_in_:,} columns of doubles; gives label and score.")
-    if encoder is not None and encoder.categories:
+        given = "label, score and probability" if hasattr(classifier, "calibration_") else "label and score"
+        click.echo(f"{output}: takes X, {classifier.coef_.shape[1]:,} columns of doubles; gives {given}.")
+    if encoder is not None and encoder.several:
         click.echo(
-            "The model was learned from text columns; the graph takes them encoded, as its metadata name them.",
+            "The model was learned from a table; the graph takes its columns encoded, as its metadata name them.",
             err=True,
         )

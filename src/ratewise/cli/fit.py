@@ -6,9 +6,9 @@ import contextlib
 import os
 import shlex
 import sys
-import time
 import warnings
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import click
@@ -18,13 +18,19 @@ from ._options import (
     ColumnNames,
     MeasureName,
     NewFile,
+    decimal_option,
+    drop_unlabelled_option,
     format_option,
     json_option,
     quiet_option,
     seed_option,
     sources_argument,
+    weight_option,
 )
 from ._output import Meter, print_json, print_table, printable
+
+_SHOWN = 30
+_FEWEST_ORDERED = 50  # rows: fewer may be in order by chance
 
 
 class Passes(click.ParamType):  # type: ignore[type-arg]
@@ -42,16 +48,57 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
 @sources_argument
 @click.option("--target", metavar="COLUMN", help="The column to predict (svmlight and npz carry their own).")
 @click.option("--features", type=ColumnNames(), help="The columns to learn from; all others unless given.")
-@click.option("--weight", metavar="COLUMN", help="A column of sample weights.")
+@click.option("--exclude", type=ColumnNames(), help="Columns to leave out.")
+@click.option(
+    "--id", "ids", type=ColumnNames(), help="Columns that name a row: left out too; see `ratewise predict --id`."
+)
+@click.option(
+    "--as",
+    "taken_for",
+    multiple=True,
+    metavar="COLUMN=KIND",
+    help="Take a column for a number, boolean, category, date or text. May be repeated.",
+)
+@weight_option
+@drop_unlabelled_option
+@click.option(
+    "--groups", metavar="COLUMN", help="Rows with the same value here are never parted between the folds."
+)
+@click.option("--time", metavar="COLUMN", help="Validate the later half of the rows by models of the rows before.")
+@click.option(
+    "--sensitive",
+    metavar="COLUMN",
+    help="The group of each row, which bounds such as f1-at-tpr-gap-0.05 are about.",
+)
+@click.option(
+    "--target-prevalence",
+    type=float,
+    metavar="SHARE",
+    help="The share of positives where the model is to be used.",
+)
 @click.option("--measure", type=MeasureName(), default="f1", show_default=True, help="See `ratewise measures`.")
 @click.option("--positive", metavar="LABEL", help="The positive class; the last in sorted order unless given.")
 @click.option("--passes", type=Passes(), default="auto", show_default=True, help="Passes over the data.")
 @click.option("--solver", type=click.Choice(["auto", "spade", "stamp", "amp"]), default="auto", show_default=True)
+@click.option(
+    "--basis",
+    type=click.Choice(["none", "splines", "pairs", "auto"]),
+    default="none",
+    show_default=True,
+    help="Curves of the columns, also products of two, or the best out of fold.",
+)
 @click.option("--sharpen/--plain", default=True, help="Sharpen (default), or run the paper's plain algorithm.")
 @click.option("--checkpoint", type=NewFile(), help="Where to keep work in progress [OUTPUT.checkpoint].")
 @click.option("--checkpoint-every", type=click.IntRange(1), metavar="ROWS", help="Keep it after so many rows.")
+@click.option(
+    "--max-memory",
+    type=click.IntRange(0),
+    metavar="MB",
+    help="Keep decoded rows in so much memory; a quarter of what is free unless given.",
+)
 @click.option("--resume/--no-resume", default=True, help="Go on from a checkpoint that fits, if there is one.")
 @seed_option
+@decimal_option
 @format_option
 @click.option("-o", "--output", type=NewFile(), required=True, help="The model file, or - for standard output.")
 @json_option
@@ -60,16 +107,27 @@ def fit(
     sources: tuple[str, ...],
     target: str | None,
     features: list[str] | None,
+    exclude: list[str] | None,
+    ids: list[str] | None,
+    taken_for: tuple[str, ...],
     weight: str | None,
+    drop_unlabelled: bool,
+    groups: str | None,
+    time: str | None,
+    sensitive: str | None,
+    target_prevalence: float | None,
     measure: str,
     positive: str | None,
     passes: int | str,
     solver: str,
+    basis: str,
     sharpen: bool,
     checkpoint: str | None,
     checkpoint_every: int | None,
+    max_memory: int | None,
     resume: bool,
     seed: int,
+    decimal: str,
     file_format: str | None,
     output: str,
     as_json: bool,
@@ -81,33 +139,43 @@ def fit(
 
     Ctrl-C keeps what was learned in the checkpoint; the same command goes on from there.
     """
-    from ..persistence import require_skops, save_model
+    from .._trusted_types import require_skops
+    from ..estimators._streams import StreamFolds
+    from ..persistence import save_model
     from ..training.checkpoint import CheckpointWarning, remove_checkpoint
     from ._data import columns_are, open_sources, refuse_inputs_as_outputs
 
     if as_json and output == "-":
         raise click.UsageError("--json and -o - both want standard output.")
     require_skops()
-    kept_in = checkpoint or f"{output}.checkpoint"
+    kept_in = checkpoint or _default_checkpoint(output)
     refuse_inputs_as_outputs({"-o": output, "--checkpoint": kept_in}, sources, file_format, target, weight)
     if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(output):
         raise click.UsageError(f"-o and --checkpoint both name {output}: name another file for one of them.")
     if target is None and columns_are(sources, file_format) == "named":
         raise click.UsageError("Which column is to be predicted? Name it with --target.")
-    columns = {"target": target, "features": features, "weight": weight}
+    columns: dict[str, Any] = {"target": target, "features": features, "weight": weight}
+    keep = list(dict.fromkeys(name for name in (groups, time, sensitive) if name is not None))
+    columns |= {"columns": _wanted(taken_for, [*(exclude or []), *(ids or [])], keep), "keep": keep}
+    columns |= {"decimal": decimal, "drop_unlabelled": drop_unlabelled}
     stream = open_sources(sources, file_format, **columns)
     again = None if positive is None or not stream.repeatable else open_sources(sources, file_format, **columns)
-    classifier = _classifier(measure, solver, sharpen, seed, _typed(positive, again))
+    _require_groups(measure, sensitive)
+    classifier = _classifier(
+        measure, solver, sharpen, seed, _typed(positive, again), None if basis == "none" else basis
+    )
     place = _checkpoint_place(checkpoint, output, stream)
     if place is not None and not resume:
         remove_checkpoint(place)
-    began = time.perf_counter()
+    began = perf_counter()
     warnings.simplefilter("always", CheckpointWarning)
     try:
         with Meter(quiet=quiet) as meter:
             # Few rows are fitted in memory, as to standard output, unless a checkpoint is asked for.
             asked_for = checkpoint is not None or checkpoint_every is not None
-            classifier._fit_stream(stream, passes, place, checkpoint_every, meter, in_windows=asked_for)
+            folds = StreamFolds(target_prevalence, groups, time, sensitive)
+            room = "auto" if max_memory is None else max_memory << 20
+            classifier._fit_stream(stream, passes, place, checkpoint_every, meter, asked_for, folds, room)
         save_model(classifier, sys.stdout.buffer if output == "-" else output)
     except KeyboardInterrupt:
         ignore_interrupts()
@@ -116,27 +184,61 @@ def fit(
     if place is not None:
         remove_checkpoint(place)
     if not quiet:
-        _report(classifier, output, time.perf_counter() - began, as_json)
+        if stream.n_unlabelled:
+            click.echo(f"Left out {stream.n_unlabelled:,} rows without a label.", err=True)
+        if time is None:
+            _warn_of_time_order(classifier, stream)
+        _report(classifier, output, perf_counter() - began, as_json)
 
 
-def _classifier(measure: str, solver: str, sharpen: bool, seed: int, positive: Any) -> Any:
+def _classifier(measure: str, solver: str, sharpen: bool, seed: int, positive: Any, basis: str | None) -> Any:
     from .. import MeasureClassifier
-    from ..measures import get_measure
+    from ..measures import one_vs_rest_measure
     from ..solvers import get_solver
 
     classifier = MeasureClassifier(
-        measure, solver=solver, sharpen="auto" if sharpen else False, pos_label=positive, random_state=seed
+        measure,
+        solver=solver,
+        sharpen="auto" if sharpen else False,
+        pos_label=positive,
+        random_state=seed,
+        basis=basis,
     )
     try:
-        get_solver(solver, get_measure(measure)).check(get_measure(measure), 0.5)
+        of_a_class = one_vs_rest_measure(measure)
+        get_solver(solver, of_a_class).check(of_a_class, 0.5)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     return classifier
 
 
+def _require_groups(measure: str, sensitive: str | None) -> None:
+    """Refuse bounds on groups without groups, before anything is read."""
+    from ..measures import one_vs_rest_measure
+
+    if one_vs_rest_measure(measure).group_bounds and sensitive is None:
+        raise click.UsageError(f"{measure} has bounds on groups of rows: name their column with --sensitive.")
+
+
+def _wanted(taken_for: tuple[str, ...], exclude: list[str], keep: list[str]) -> dict[str, str] | None:
+    """Return what --as, --exclude and --id say of columns; those that are kept are no features anyway."""
+    from ..features.columns import KINDS
+
+    wanted = {name: "ignore" for name in exclude if name not in keep}
+    for text in taken_for:
+        name, _, kind = text.rpartition("=")
+        kind = kind.replace("-", " ")
+        if not name or kind not in KINDS:
+            kinds = ", ".join(one.replace(" ", "-") for one in KINDS)
+            raise click.UsageError(f"--as {text}: give COLUMN=KIND, where KIND is one of {kinds}.")
+        wanted[name] = kind
+    return wanted or None
+
+
 def _typed(text: str | None, rows: Any) -> Any:
     """Return the label of this text. Only the labels themselves show whether a 1 is a number or a text."""
-    first = None if text is None or rows is None else next(iter(rows.windows()), None)
+    with warnings.catch_warnings(action="ignore"):  # what is to be said of the columns, the fit says
+        first = None if text is None or rows is None else next(iter(rows.windows()), None)
     if text is None or (first is not None and first.labels is not None and first.labels.dtype.kind in "UO"):
         return text
     if text.lower() in ("true", "false"):
@@ -158,12 +260,20 @@ def _checkpoint_place(checkpoint: str | None, output: str, stream: Any) -> Path 
     regular = output != "-" and (Path(output).is_file() or not Path(output).exists())
     if checkpoint is None and not regular:
         return None
-    place = Path(checkpoint or f"{output}.checkpoint")
+    place = Path(checkpoint or _default_checkpoint(output))
     try:
         require_checkpoint(place)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     return place
+
+
+def _default_checkpoint(output: str) -> str:
+    """Return the checkpoint beside the model."""
+    from .._atomic import name_beside
+
+    folder, name = os.path.split(output)
+    return os.path.join(folder, name_beside(name, ".checkpoint"))
 
 
 def _say_how_to_resume(place: Path | None) -> None:
@@ -178,37 +288,82 @@ def _say_how_to_resume(place: Path | None) -> None:
 
 def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None:
     from ..measures import measure_name
-    from ._data import interval_words
+    from ._classes import classes_of, print_classes
+    from ._data import columns_of, interval_words
+    from ._groups import groups_of, print_groups
 
     rates = classifier.rates_
-    value = float(classifier.measure_.value(*rates))
+    many = classifier.classes_.size > 2
+    value = float(classifier.measure_.value(*([classifier.confusion_] if many else rates)))
     survey = getattr(classifier, "survey_", None)
     rows = None if survey is None else int(survey.rows)
     if as_json:
-        found = {"measure": measure_name(classifier.measure_), "value": value, **rates._asdict()}
-        interval = getattr(classifier, "rates_interval_", None)
-        found |= {"rates_interval": None if interval is None else interval._asdict()}
-        found |= {"constraints_met": bool(classifier.constraints_met_)}
+        found = {"measure": measure_name(classifier.measure_), "value": value}
+        if many:
+            found |= {"classes": classes_of(classifier, classifier.confusion_)}
+        else:
+            interval = getattr(classifier, "rates_interval_", None)
+            found |= rates._asdict() | {"rates_interval": None if interval is None else interval._asdict()}
+        found |= {"constraints_met": classifier.constraints_met_}
+        if hasattr(classifier, "groups_"):
+            found["groups"] = groups_of(classifier)
         more = {"features": classifier.n_features_in_, "rows": rows, "seconds": seconds, "model": output}
         if survey is not None:
-            more |= {"missing": survey.missing, "categories": survey.categories, "hashed": survey.hashed}
+            more |= {"missing": survey.missing, "columns": columns_of(classifier)}
         print_json(found | more)
         return
     to_stderr = output == "-"
-    print_table(
-        ("measure", "value", "TPR", "TNR", "positives"),
-        [(measure_name(classifier.measure_), value, rates.tpr, rates.tnr, rates.prevalence)],
-        to_stderr=to_stderr,
-    )
-    if (words := interval_words(classifier)) is not None:
+    if many:
+        print_table(("measure", "value"), [(measure_name(classifier.measure_), value)], to_stderr=to_stderr)
+        print_classes(classes_of(classifier, classifier.confusion_), to_stderr=to_stderr)
+    else:
+        print_table(
+            ("measure", "value", "TPR", "TNR", "positives"),
+            [(measure_name(classifier.measure_), value, rates.tpr, rates.tnr, rates.prevalence)],
+            to_stderr=to_stderr,
+        )
+    if not many and (words := interval_words(classifier)) is not None:
         click.echo(f"On new rows expect {words}.", err=to_stderr)
+    if hasattr(classifier, "groups_"):
+        print_groups(groups_of(classifier), to_stderr=to_stderr)
     if survey is not None:
         _warn_of_a_common_positive(classifier, survey)
         _warn(survey)
+    if (taken_for := columns_of(classifier)) is not None:
+        heads = [head.replace("_", " ") for head in taken_for[0]]
+        print_table(heads, [tuple(one.values()) for one in taken_for[:_SHOWN]], to_stderr=to_stderr)
+        if len(taken_for) > _SHOWN:
+            click.echo(f"... and {len(taken_for) - _SHOWN:,} more columns.", err=to_stderr)
     counted = f"{rows:,} rows, " if rows is not None else ""
+    counted += f"{classifier.classes_.size:,} classes, " if many else ""
     where = "standard output" if to_stderr else output
     columns = f"{classifier.n_features_in_:,} columns"
     click.echo(f"Learned from {counted}{columns} in {seconds:.1f} s; saved in {where}.", err=to_stderr)
+
+
+def _warn_of_time_order(classifier: Any, stream: Any) -> None:
+    """Say how to validate by time where the first rows are in the order of a column of dates."""
+    import numpy as np
+
+    encoder = getattr(classifier, "encoder_", None)
+    if encoder is None or not stream.repeatable or not any(one.kind == "date" for one in encoder.codecs):
+        return
+    window, start = next(iter(stream.windows())), 0
+    for codec in encoder.codecs:
+        days = window.X[:, [start]] if codec.kind == "date" and codec.width else None
+        start += codec.width
+        if days is None or days.shape[0] < _FEWEST_ORDERED:
+            continue
+        steps = np.diff((days.toarray() if hasattr(days, "toarray") else days).ravel())
+        if steps.any() and (np.all(steps >= 0) or np.all(steps <= 0)):
+            click.echo(
+                printable(
+                    f"The rows are in the order of {codec.name!r}. If the model is for later rows, validate by "
+                    f"time: add --time {shlex.quote(codec.name)}."
+                ),
+                err=True,
+            )
+            return
 
 
 def _warn_of_a_common_positive(classifier: Any, survey: Any) -> None:
@@ -225,10 +380,5 @@ def _warn(survey: Any) -> None:
     if survey.missing:
         columns = ", ".join(f"{name} ({count:,})" for name, count in list(survey.missing.items())[:5])
         click.echo(printable(f"Missing numbers were replaced by the mean of their column: {columns}."), err=True)
-    if survey.categories:
-        columns = ", ".join(f"{name} ({count:,})" for name, count in list(survey.categories.items())[:5])
-        click.echo(printable(f"Text became categories, of so many columns: {columns}."), err=True)
-    if survey.hashed:
-        click.echo(printable(f"Columns with too many values were hashed: {', '.join(survey.hashed)}."), err=True)
     if survey.sorted_by_label:
         click.echo("The rows are sorted by label; `ratewise convert` mixes them within windows.", err=True)

@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
+from ._classes import classes_of, print_classes
+from ._groups import groups_of, print_groups
 from ._options import json_option
-from ._output import print_json, print_table, shown
+from ._output import print_json, print_table, printable, shown
 
 _SHOWN = 6
 
@@ -20,28 +22,55 @@ _SHOWN = 6
 @json_option
 def inspect(model: str, top: int, as_json: bool) -> None:
     """Show a model's measure, rates, threshold and largest coefficients by name."""
-    from ._data import load_two_class
+    from ._data import load_of_classes
 
-    classifier = load_two_class(model)
+    classifier = load_of_classes(model)
     report = _report(classifier, top)
     if as_json:
         print_json(report)
         return
-    facts = [(name.replace("_", " "), value) for name, value in report.items() if name != "coefficients"]
+    groups, by_class = report.pop("groups"), report.pop("rates_by_class", None)
+    tables = {name: report.pop(name) or [] for name in ("columns", "coefficients")}
+    facts = [(name.replace("_", " "), value) for name, value in report.items()]
     print_table(("", ""), [(name, _words(value)) for name, value in facts if value is not None])
-    coefficients = report["coefficients"]
-    headings = list(coefficients[0]) if coefficients else []
-    print_table(headings, [tuple(one.values()) for one in coefficients])
-    click.echo(f"The {len(coefficients)} of {classifier.coef_.shape[1]:,} coefficients that matter most.")
+    if by_class:
+        print_classes(by_class)
+    if groups:
+        print_groups(groups)
+    for rows in filter(None, tables.values()):
+        print_table([head.replace("_", " ") for head in rows[0]], [tuple(one.values()) for one in rows])
+    coefficients = tables["coefficients"]
+    shown_of = f"The {len(coefficients)} of {classifier.coef_.shape[1]:,} coefficients that matter most"
+    click.echo(printable(f"{shown_of}: above 0 for {report.get('positive', 'the class named')}."))
 
 
 def _report(classifier: Any, top: int) -> dict[str, Any]:
-    from ..estimators._targets import positive_label
+    from ..estimators._positive import PositiveClass
+    from ._data import columns_of
+
+    survey = getattr(classifier, "survey_", None)
+    many = classifier.classes_.size > 2
+    return (_of_many(classifier) if many else _of_two(classifier)) | {
+        "target": getattr(classifier, "target_", None),
+        "rows": None if survey is None else int(survey.rows),
+        "features": classifier.coef_.shape[1],
+        "basis": None if getattr(classifier, "basis_", None) is None else classifier.basis_.kind,
+        "threshold": None if many else PositiveClass.of_model(classifier).threshold(classifier),
+        "solver": repr(classifier.solver_),
+        "stages": list(classifier.stages_) or None,
+        "ratewise_version": classifier.saved_by_,
+        "groups": groups_of(classifier) if hasattr(classifier, "groups_") else None,
+        "columns": columns_of(classifier),
+        "coefficients": _largest(classifier, top),
+    }
+
+
+def _of_two(classifier: Any) -> dict[str, Any]:
+    from ..estimators._positive import PositiveClass
     from ..measures import measure_name
     from ._data import interval_words
 
-    survey = getattr(classifier, "survey_", None)
-    positive = positive_label(classifier.classes_, classifier.pos_label)
+    positive = PositiveClass.of_model(classifier).label
     return {
         "measure": measure_name(classifier.measure_),
         "value": float(classifier.measure_.value(*classifier.rates_)),
@@ -51,34 +80,46 @@ def _report(classifier: Any, top: int) -> dict[str, Any]:
         "on_new_rows": interval_words(classifier),
         "classes": classifier.classes_.tolist(),
         "positive": positive.item() if hasattr(positive, "item") else positive,
-        "target": getattr(classifier, "target_", None),
-        "rows": None if survey is None else int(survey.rows),
-        "features": classifier.coef_.shape[1],
-        "raw_columns": _raw_columns(classifier),
-        "threshold": float(-classifier.intercept_[0]),
-        "solver": repr(classifier.solver_),
-        "stages": list(classifier.stages_) or None,
-        "ratewise_version": classifier.saved_by_,
-        "coefficients": _largest(classifier, top),
     }
 
 
-def _raw_columns(classifier: Any) -> list[str] | None:
-    encoder = getattr(classifier, "encoder_", None)
-    return list(encoder.columns) if encoder is not None and encoder.categories else None
+def _of_many(classifier: Any) -> dict[str, Any]:
+    from ..measures import measure_name
+
+    table = classifier.confusion_
+    return {
+        "measure": measure_name(classifier.measure_),
+        "value": None if table is None else float(classifier.measure_.value(table)),
+        "classes": classifier.classes_.tolist(),
+        "rates_by_class": None if table is None else classes_of(classifier, table),
+    }
 
 
 def _largest(classifier: Any, top: int) -> list[dict[str, Any]]:
-    """Return the largest coefficients: per standard deviation of the column, where that is known."""
+    """Return the largest coefficients: per standard deviation of the column, where that is known.
+
+    A column with a coefficient above 0 speaks for the positive class; of many, for the class that is named, which
+    is the one that the column tells most about.
+    """
     import numpy as np
 
-    coef = classifier.coef_[0]
+    from ..estimators._positive import PositiveClass
+
     names = classifier.get_feature_names_out()
+    many = classifier.classes_.size > 2
+    if many:
+        centred = classifier.coef_ - classifier.coef_.mean(axis=0)  # what all classes share decides nothing
+        most = np.abs(centred).argmax(axis=0)
+        coef = centred[most, np.arange(most.size)]
+    else:
+        coef = PositiveClass.of_model(classifier).coef(classifier)
     spread = getattr(classifier, "feature_spread_", None)
     weight = np.abs(coef if spread is None else coef * spread)
     found = []
     for j in np.argsort(-weight, kind="stable")[:top]:
         one = {"column": str(names[j]), "coefficient": float(coef[j])}
+        if many:
+            one["class"] = classifier.classes_[most[j]].item()
         found.append(one if spread is None else one | {"per_deviation": float(coef[j] * spread[j])})
     return found
 

@@ -1,4 +1,4 @@
-"""`ratewise measures`: what can be maximised."""
+"""`ratewise measures`: what can be maximized."""
 
 from __future__ import annotations
 
@@ -11,17 +11,35 @@ from ._output import print_json, print_table
 
 
 @click.command()
+@click.option("--many-classes", is_flag=True, help="What the names mean for more than two classes.")
 @json_option
-def measures(as_json: bool) -> None:
-    """List the measures that can be maximised, by name."""
-    from ..measures import get_measure, measure_names
+def measures(many_classes: bool, as_json: bool) -> None:
+    """List the measures that can be maximized, by name: of two classes, or of more."""
+    from ..measures import confusion_measure, get_measure, measure_names
 
-    found = {name: _facts(get_measure(name)) for name in measure_names()}
+    if many_classes:
+        found = {name: _facts_of_many(confusion_measure(name)) for name in measure_names(many_classes=True)}
+    else:
+        found = {name: _facts(get_measure(name)) for name in measure_names()}
     if as_json:
         print_json(found)
         return
-    rows = [(name, one["measure"], one["family"], one["says"]) for name, one in found.items()]
-    print_table(("name", "class", "family", "what it is"), rows, whole_names=True)
+    heads = ("name", "class", "what it is") if many_classes else ("name", "class", "family", "what it is")
+    print_table(heads, [(name, *one.values()) for name, one in found.items()], whole_names=True)
+    if not many_classes:
+        click.echo("With more than two classes: `ratewise measures --many-classes`.")
+
+
+def _facts_of_many(measure: Any) -> dict[str, str]:
+    from ..measures import MacroAverage
+
+    averaged = isinstance(measure, MacroAverage)
+    says = f"The mean over the classes: {_facts(measure.measure)['says']}" if averaged else _first_line(measure)
+    return {"measure": measure.label, "says": says}
+
+
+def _first_line(measure: Any) -> str:
+    return (type(measure).__doc__ or "").strip().partition("\n")[0]
 
 
 def _facts(measure: Any) -> dict[str, str]:
@@ -29,5 +47,4 @@ def _facts(measure: Any) -> dict[str, str]:
 
     families = {ConcaveMeasure: "concave", PseudoLinearMeasure: "pseudo-linear"}
     family = next((word for kind, word in families.items() if isinstance(measure, kind)), "other")
-    says = (type(measure).__doc__ or "").strip().partition("\n")[0]
-    return {"measure": measure.label, "family": family, "says": says}
+    return {"measure": measure.label, "family": family, "says": _first_line(measure)}

@@ -1,17 +1,26 @@
-"""`ratewise predict`: a label and a score for every row."""
+"""`ratewise predict`: a label, a score and a probability for every row."""
 
 from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
 
-from ._options import NewFile, format_option, quiet_option, sources_argument
-from ._output import Meter
+from ._options import (
+    ColumnNames,
+    NewFile,
+    decimal_option,
+    format_option,
+    quiet_option,
+    sensitive_option,
+    sources_argument,
+)
+from ._output import Meter, printable
 
 _SUFFIXES = {".csv": "csv", ".feather": "feather", ".arrow": "feather", ".parquet": "parquet"}
 
@@ -26,14 +35,30 @@ _SUFFIXES = {".csv": "csv", ".feather": "feather", ".arrow": "feather", ".parque
     default="-",
     help=".csv, .feather or .parquet; CSV to standard output if not given.",
 )
+@click.option("--id", "ids", type=ColumnNames(), help="Columns of DATA to write in front, such as a row's name.")
+@sensitive_option
+@decimal_option
 @format_option
 @quiet_option
-def predict(model: str, sources: tuple[str, ...], output: str, file_format: str | None, quiet: bool) -> None:
-    """Write a label and a score for every row of DATA, in order.
+def predict(
+    model: str,
+    sources: tuple[str, ...],
+    output: str,
+    ids: list[str] | None,
+    sensitive: str | None,
+    decimal: str,
+    file_format: str | None,
+    quiet: bool,
+) -> None:
+    """Write a label, a score and a probability for every row of DATA, in order.
 
-    A score above 0 speaks for the second class in sorted order. Rows need no labels.
+    The higher the score, the more likely the positive class, which `ratewise inspect` names; above 0 it is
+    predicted, or above the threshold of the row's group if the model has one for each. The probability is that of
+    the positive class. With more than two classes there is no score, and the probability is that of the label.
+    Rows need no labels.
     """
-    from ._data import load_two_class, refuse_inputs_as_outputs, stream_for, written
+    from ..streams.prefetch import Prefetched
+    from ._data import column_of_groups, load_of_classes, refuse_inputs_as_outputs, stream_for, written
 
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
@@ -43,45 +68,94 @@ def predict(model: str, sources: tuple[str, ...], output: str, file_format: str 
     if kind is None:
         raise click.UsageError(f"{output}: the name must end in {', '.join(_SUFFIXES)}.")
     refuse_inputs_as_outputs({"-o": output}, sources, file_format, model)
-    classifier = load_two_class(model)
-    stream = stream_for(classifier, sources, target=None, file_format=file_format)
-    with Meter(quiet=quiet) as meter, written(output) as file:
-        predictions = _predictions(classifier, stream, meter)
+    classifier = load_of_classes(model)
+    ids = ids or []
+    if taken := {"label", "score", "probability"} & set(ids):
+        raise click.UsageError(f"--id {taken.pop()}: the output has a column of that name already.")
+    groups = column_of_groups(classifier, model, sensitive)
+    keep = list(dict.fromkeys([*ids, *([] if groups is None else [groups])]))
+    stream = stream_for(classifier, sources, target=None, file_format=file_format, keep=keep, decimal=decimal)
+    with (
+        Meter(quiet=quiet) as meter,
+        written(output) as file,
+        Prefetched(
+            _predictions(classifier, stream, ids, groups, meter)
+        ) as predictions,  # made while others are written
+    ):
         if kind == "csv":
-            _write_csv(predictions, file)
+            _write_csv(predictions, file, to_terminal=output == "-" and sys.stdout.isatty())
         else:
             _write_arrow(predictions, file, classifier, kind)
 
 
-def _predictions(classifier: Any, stream: Any, meter: Meter) -> Iterator[tuple[Any, Any]]:
+def _predictions(
+    classifier: Any, stream: Any, ids: list[str], groups: str | None, meter: Meter
+) -> Iterator[dict[str, list[Any]]]:
+    """Yield the columns of the output, window by window."""
     import numpy as np
+    from scipy.special import expit, softmax
 
+    from ..decisions.calibrate import Calibration
+    from ..estimators._positive import PositiveClass
     from ._data import scores_of, windows_with_progress
+
+    positive = PositiveClass.of_model(classifier) if classifier.classes_.size == 2 else None
+    curve = getattr(classifier, "calibration_", None)  # a file of an early version has none
 
     for window in windows_with_progress(stream, meter, "predicting"):
         scores = scores_of(classifier, window)
-        yield classifier.classes_[(scores > 0).astype(np.intp)], scores
+        found = {name: window.kept[name] for name in ids}
+        if positive is None:
+            best = scores.argmax(axis=1)
+            found["label"] = classifier.classes_[best].tolist()
+            if curve is not None:
+                shares = softmax(classifier._log_odds(scores), axis=1)
+                found["probability"] = shares[np.arange(best.size), best].tolist()
+            yield found
+            continue
+        least = classifier._row_thresholds(None if groups is None else window.kept[groups], scores.size)
+        found["label"] = classifier.classes_[(scores > least).astype(np.intp)].tolist()
+        found["score"] = positive.scores(scores).tolist()
+        if curve is not None:
+            odds = Calibration.of_numbers(curve[0]).log_odds(scores)  # of the second class
+            found["probability"] = expit(positive.sign * odds).tolist()
+        yield found
 
 
-def _write_csv(predictions: Iterator[tuple[Any, Any]], file: BinaryIO) -> None:
+def _write_csv(predictions: Iterator[dict[str, list[Any]]], file: BinaryIO, *, to_terminal: bool) -> None:
+    """Write rows of text. The name of a class must not steer a terminal; a file gets it as it is."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     try:
         rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(("label", "score"))
-        for labels, scores in predictions:
-            rows.writerows(zip(labels.tolist(), scores.tolist(), strict=True))
+        for number, found in enumerate(predictions):  # the first may be refused, before anything is written
+            if number == 0:
+                rows.writerow([printable(name) if to_terminal else name for name in found])
+            if to_terminal:
+                found = {
+                    name: [printable(one) if isinstance(one, str) else one for one in values]
+                    for name, values in found.items()
+                }
+            rows.writerows(zip(*found.values(), strict=True))
     finally:
         text.detach()  # else it would close the file
 
 
-def _write_arrow(predictions: Iterator[tuple[Any, Any]], file: BinaryIO, classifier: Any, kind: str) -> None:
+def _write_arrow(predictions: Iterator[dict[str, list[Any]]], file: BinaryIO, classifier: Any, kind: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    label_type = pa.array(classifier.classes_.tolist()).type
-    schema = pa.schema([("label", label_type), ("score", pa.float64())])
-    writer = pq.ParquetWriter(file, schema) if kind == "parquet" else pa.ipc.new_file(file, schema)
-    with writer:
-        for labels, scores in predictions:
-            columns = [pa.array(labels.tolist(), type=label_type), pa.array(scores)]
-            writer.write_batch(pa.record_batch(columns, schema=schema))
+    writer: Any = None
+    types = {"label": pa.array(classifier.classes_.tolist()).type}
+    try:
+        for found in predictions:
+            batch = pa.record_batch({name: pa.array(values, types.get(name)) for name, values in found.items()})
+            if writer is None:  # what the first rows hold tells the types of the columns in front
+                types = dict(zip(batch.schema.names, batch.schema.types, strict=True))
+                is_parquet = kind == "parquet"
+                writer = (
+                    pq.ParquetWriter(file, batch.schema) if is_parquet else pa.ipc.new_file(file, batch.schema)
+                )
+            writer.write_batch(batch)
+    finally:
+        if writer is not None:
+            writer.close()

@@ -7,8 +7,19 @@ from typing import Any
 
 import click
 
-from ._options import MeasureName, NewFile, format_option, quiet_option
-from ._output import Meter
+from ._options import (
+    MeasureName,
+    NewFile,
+    decimal_option,
+    drop_unlabelled_option,
+    format_option,
+    positive_option,
+    quiet_option,
+    sensitive_option,
+    target_option,
+    weight_option,
+)
+from ._output import Meter, printable
 
 _SLICED_COLUMNS = 20
 
@@ -16,8 +27,11 @@ _SLICED_COLUMNS = 20
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="MODEL DATA...")
 @click.option("-o", "--output", type=NewFile(), required=True, help="The HTML file to write.")
-@click.option("--target", metavar="COLUMN", help="The column with the labels; the model's own unless given.")
-@click.option("--weight", metavar="COLUMN", help="A column of sample weights.")
+@target_option
+@weight_option
+@positive_option
+@sensitive_option
+@drop_unlabelled_option
 @click.option(
     "--and", "others", multiple=True, metavar="MODEL", help="Another model to set beside it; repeatable."
 )
@@ -33,9 +47,10 @@ _SLICED_COLUMNS = 20
 )
 @click.option("--score", metavar="COLUMN", help="DATA are scores of any model, in this column; there is no MODEL.")
 @click.option(
-    "--threshold", type=float, help="With --score: rows above it are called positive; the best if not given."
+    "--threshold", type=float, help="With --score: rows above it are predicted positive; the best if not given."
 )
 @click.option("--title", help="The title of the page.")
+@decimal_option
 @format_option
 @quiet_option
 def report(
@@ -43,19 +58,23 @@ def report(
     output: str,
     target: str | None,
     weight: str | None,
+    positive: str | None,
+    sensitive: str | None,
+    drop_unlabelled: bool,
     others: tuple[str, ...],
     slices: tuple[str, ...],
     measure: str | None,
     score: str | None,
     threshold: float | None,
     title: str | None,
+    decimal: str,
     file_format: str | None,
     quiet: bool,
 ) -> None:
     """Write a report about a model on rows with labels: one HTML file that needs nothing else.
 
     It says in words what to expect, with intervals, and has sliders for the threshold and the prevalence. The file
-    holds counts, no rows.
+    holds counts and quantiles, no rows.
 
     \b
     ratewise report model.skops test.parquet -o report.html
@@ -65,17 +84,19 @@ def report(
 
     sources = files if score is not None else files[1:]
     refuse_inputs_as_outputs({"-o": output}, sources, file_format, *files, *others)
+    read: dict[str, Any] = {"file_format": file_format, "target": target, "weight": weight}
+    read |= {"decimal": decimal, "drop_unlabelled": drop_unlabelled}
     with Meter(quiet=quiet) as meter:
         if score is not None:
-            if others or slices:
-                raise click.UsageError("--and and --slice need a MODEL; --score is for scores alone.")
-            made = _of_scores(files, score, target, weight, measure, threshold, file_format, meter)
+            if others or slices or sensitive:
+                raise click.UsageError("--and, --slice and --sensitive need a MODEL; --score is for scores alone.")
+            made = _of_scores(files, score, positive, measure, threshold, read, meter)
         else:
             if len(files) < 2:
                 raise click.UsageError("Give a model and then the data: ratewise report MODEL DATA... -o FILE.")
             if threshold is not None:
                 raise click.UsageError("--threshold is for --score; a model has its own.")
-            made = _of_models((files[0], *others), files[1:], target, weight, measure, slices, file_format, meter)
+            made = _of_models((files[0], *others), files[1:], positive, measure, slices, sensitive, read, meter)
     if title:
         made.title = title
     page = made.html().encode("utf-8")
@@ -88,24 +109,28 @@ def report(
 def _of_models(
     paths: tuple[str, ...],
     sources: tuple[str, ...],
-    target: str | None,
-    weight: str | None,
+    positive: str | None,
     measure: str | None,
     slices: tuple[str, ...],
-    file_format: str | None,
+    sensitive: str | None,
+    read: dict[str, Any],
     meter: Meter,
 ) -> Any:
     from ..reports import Report
-    from ._data import load_two_class, stream_for, target_of
+    from ._data import column_of_groups, load_of_classes, require_positive, stream_for, target_of
 
     found: list[Any] = []
     for path in paths:
-        classifier = load_two_class(path)
+        classifier = load_of_classes(path, two=True)
+        require_positive(classifier, path, positive)
         encoder = getattr(classifier, "encoder_", None)
-        labels_in = target_of(classifier, target)
-        stream = stream_for(classifier, sources, target=labels_in, file_format=file_format, weight=weight)
-        rows = _StreamRows.of(classifier, stream, encoder, slices, meter, weighted=weight is not None)
-        found.append(Report.from_scored(classifier, rows.scores, rows.labels, measure, rows.weights, rows.columns))
+        groups = column_of_groups(classifier, path, sensitive)
+        own = {"target": target_of(classifier, read["target"]), "keep": [] if groups is None else [groups]}
+        stream = stream_for(classifier, sources, **read | own)
+        weighted = read["weight"] is not None
+        rows = _StreamRows.of(classifier, stream, encoder, slices, groups, meter, weighted=weighted)
+        given = (rows.scores, rows.labels, measure, rows.weights, rows.columns)
+        found.append(Report.from_scored(classifier, *given, sensitive=groups))
         name = Path(path).stem
         known = [one.models[0].name for one in found[:-1]]
         found[-1].models[0].name = name if name not in known else f"{name} ({len(found)})"
@@ -123,22 +148,32 @@ class _StreamRows:
 
     @classmethod
     def of(
-        cls, classifier: Any, stream: Any, encoder: Any, slices: tuple[str, ...], meter: Meter, *, weighted: bool
+        cls,
+        classifier: Any,
+        stream: Any,
+        encoder: Any,
+        slices: tuple[str, ...],
+        groups: str | None,
+        meter: Meter,
+        *,
+        weighted: bool,
     ) -> _StreamRows:
         import numpy as np
 
-        from ._data import scores_of, windows_with_progress
-        from .evaluate import check_labels
+        from ..decisions.sensitive import column_of_groups as checked_column
+        from ._data import check_labels, decisions_of, windows_with_progress
 
         rows, spans = cls(), _spans(encoder, slices)
         kept: dict[str, list[Any]] = {name: [] for name in spans}
         for window in windows_with_progress(stream, meter, "counting"):
             check_labels(window, classifier.classes_)
-            rows.scores.append(scores_of(classifier, window))
+            rows.scores.append(decisions_of(classifier, window, groups))
             rows.labels.append(window.labels)
             rows.weights.append(window.weights)
-            for name, (start, values) in spans.items():
-                kept[name].append(_column(window.X, start, values))
+            for name, (start, codec) in spans.items():
+                kept[name].append(_column(window.X, start, codec))
+            if groups is not None:
+                kept.setdefault(groups, []).append(checked_column(window.kept[groups], window.X.shape[0]))
         if not rows.scores:
             raise ValueError("There are no rows to report on.")
         rows.scores, rows.labels = np.concatenate(rows.scores), np.concatenate(rows.labels)
@@ -147,8 +182,8 @@ class _StreamRows:
         return rows
 
 
-def _spans(encoder: Any, slices: tuple[str, ...]) -> dict[str, tuple[int, list[str] | None]]:
-    """Return where each column to group by begins in the matrix, and the values of a category."""
+def _spans(encoder: Any, slices: tuple[str, ...]) -> dict[str, tuple[int, Any]]:
+    """Return where each column to group by begins in the matrix, and how it was encoded."""
     columns = [] if encoder is None else list(encoder.columns)
     for name in slices:
         if name not in columns:
@@ -156,25 +191,31 @@ def _spans(encoder: Any, slices: tuple[str, ...]) -> dict[str, tuple[int, list[s
                 f"--slice: the model has no column {name}. Its columns: {', '.join(columns[:20])}."
             )
     few = len(columns) <= _SLICED_COLUMNS
-    found: dict[str, tuple[int, list[str] | None]] = {}
+    found: dict[str, tuple[int, Any]] = {}
     start = 0
     for name in columns:
-        category = name in encoder.categories
-        values = list(encoder.vocabularies.get(name, ())) if category else None
-        hashed = category and name in encoder.buckets
-        if not hashed and (name in slices if slices else category or few):
-            found[name] = (start, values)
-        start += encoder.width(name)
+        codec = encoder.codec(name) if encoder.codecs else None
+        kind = "number" if codec is None else codec.kind
+        told = kind in ("category", "number", "boolean", "date")
+        if told and (name in slices if slices else kind == "category" or few):
+            found[name] = (start, codec)
+        start += 1 if codec is None else codec.width
     return found
 
 
-def _column(X: Any, start: int, values: list[str] | None) -> Any:
+def _column(X: Any, start: int, codec: Any) -> Any:
+    """Return a column of the table again: categories, numbers, or dates."""
     import numpy as np
 
+    values = list(codec.levels) if codec is not None and codec.kind == "category" else None
     part = X[:, start : start + (1 if values is None else len(values))]
-    part = part.toarray() if hasattr(part, "toarray") else part
+    is_sparse = hasattr(part, "toarray")
+    part = part.toarray() if is_sparse else part
     if values is None:
-        return np.array(part[:, 0], dtype=np.float64)
+        numbers = np.array(part[:, 0], dtype=np.float64)
+        if codec is not None and codec.kind == "date" and codec.order not in ("time", "seconds"):
+            return np.round(numbers * 86_400.0 + codec.origin).astype("datetime64[s]")
+        return numbers + codec.centre if is_sparse and codec is not None else numbers
     names = np.array([*values, "missing or unknown"])
     return (
         names[np.where(part.any(axis=1), part.argmax(axis=1), len(values))] if values else names[[0] * len(part)]
@@ -184,11 +225,10 @@ def _column(X: Any, start: int, values: list[str] | None) -> Any:
 def _of_scores(
     sources: tuple[str, ...],
     score: str,
-    target: str | None,
-    weight: str | None,
+    positive: str | None,
     measure: str | None,
     threshold: float | None,
-    file_format: str | None,
+    read: dict[str, Any],
     meter: Meter,
 ) -> Any:
     import numpy as np
@@ -196,18 +236,26 @@ def _of_scores(
     from ..reports import Report
     from ._data import open_sources, windows_with_progress
 
-    if target is None:
+    if read["target"] is None:
         raise click.UsageError("--score needs --target, the column with the labels.")
-    stream = open_sources(sources, file_format, features=[score], target=target, weight=weight)
+    stream = open_sources(sources, features=[score], **read)
     parts = [(one.X, one.labels, one.weights) for one in windows_with_progress(stream, meter, "counting")]
     scores, labels = (np.concatenate([part[place] for part in parts]) for place in (0, 1))
     if scores.shape[1] != 1:
         raise ValueError(f"{score} is not a column of numbers.")
+    classes = np.unique(labels).tolist()
+    taken = [one for one in classes if str(one) == positive] if positive is not None else classes[-1:]
+    if not taken:
+        raise click.UsageError(f"--positive {positive}: the labels are {', '.join(map(str, classes[:5]))}.")
+    if positive is None:
+        named = printable(f"The positive class is {taken[0]}, the last in sorted order; --positive names another.")
+        click.echo(named, err=True)
     return Report.from_scores(
         scores[:, 0],
         labels,
+        pos_label=taken[0],
         measure=measure or "f1",
         threshold=None if threshold is None else float(np.float32(threshold)),  # the scores are float32 too
-        sample_weight=None if weight is None else np.concatenate([part[2] for part in parts]),
+        sample_weight=None if read["weight"] is None else np.concatenate([part[2] for part in parts]),
         name=score,
     )

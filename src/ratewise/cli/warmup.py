@@ -37,7 +37,7 @@ def warmup(quiet: bool) -> None:
     Worth it once after installing, for instance when a container image is built.
     """
     from .. import ConstraintWarning
-    from ..kernels.few import compiled_only
+    from ..kernels.numpy_fallbacks import compiled_only
     from ..measures import measure_names
 
     todo = list(jobs())
@@ -66,6 +66,7 @@ def jobs() -> Iterator[Job]:
             yield Job("fits with sample weights", partial(_fit, "f1", rows, weighted=True))
             yield Job("streams in windows", partial(_fit_in_windows, rows))
             yield Job("partial_fit", partial(_fit_in_batches, rows))
+            yield Job("curves and pairs", partial(_fit_in_a_basis, rows))
     yield Job("the reader of svmlight", _read_svmlight)
 
 
@@ -107,6 +108,12 @@ def _fit_in_batches(rows: MadeUpRows) -> None:
     classifier = MeasureClassifier(random_state=0)
     for batch in (slice(0, 100), slice(100, 200)):
         classifier.partial_fit(rows.X[batch], rows.y[batch], classes=[False, True])
+
+
+def _fit_in_a_basis(rows: MadeUpRows) -> None:
+    from .. import MeasureClassifier
+
+    MeasureClassifier("f1", basis="pairs", random_state=0).fit(rows.X, rows.y).predict(rows.X[:100])
 
 
 def _read_svmlight() -> None:

@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import MeasureClassifier
-from ..estimators._targets import checked_labels, positive_label
-from ..measures import Measure
+from ..estimators._targets import checked_labels, positive_label, require_known_labels
 from .inputs import Names, blocks_like, in_order, is_dask_array, is_dask_frame, naming, partitions_like
 
 _SHARED = (
@@ -22,6 +21,8 @@ _SHARED = (
     "alpha",
     "standardize",
     "pos_label",
+    "basis",
+    "encode",
     "random_state",
     "verbose",
 )
@@ -34,7 +35,7 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
     coef_: NDArray[Any]
     intercept_: NDArray[Any]
     classes_: NDArray[Any]
-    measure_: Measure
+    measure_: Any
     calibration_: NDArray[np.float64]
 
     def to_local(self) -> MeasureClassifier:
@@ -47,9 +48,10 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
         return local
 
     def decision_function(self, X: Any) -> Any:
-        """Signed scores, above 0 for ``classes_[1]``; lazily for a dask collection."""
-        local = self.to_local()
-        return _mapped(local, "decision_function", X, "scores") if _is_lazy(X) else local.decision_function(X)
+        """Signed scores, above 0 for ``classes_[1]``, or a column per class; lazily for a dask collection."""
+        local, classes = self.to_local(), self.classes_.tolist()
+        name = "scores" if len(classes) == 2 else classes
+        return _mapped(local, "decision_function", X, name) if _is_lazy(X) else local.decision_function(X)
 
     def predict(self, X: Any) -> Any:
         """The class of each row; lazily for a dask collection."""
@@ -71,9 +73,11 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None.")
         true, predicted, rows = _confusion(self.predict(X), y)
-        return self.measure_.score(
-            true, predicted, sample_weight=rows, pos_label=self._choose_positive(self.classes_)
-        )
+        require_known_labels(np.unique(true), self.classes_)
+        if self.classes_.size > 2:
+            return float(self.measure_.score(true, predicted, sample_weight=rows, labels=self.classes_))
+        positive = self._choose_positive(self.classes_)
+        return float(self.measure_.score(true, predicted, sample_weight=rows, pos_label=positive))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -125,7 +129,9 @@ def _of_frame(
 
 def _answers(X: Any, local: MeasureClassifier, method: str) -> NDArray[Any]:
     """What memory answers, but nothing for no rows: a partition may be left without any by a filter."""
-    nothing = {"predict": local.classes_[:0], "predict_proba": np.empty((0, 2)), "decision_function": np.empty(0)}
+    n_classes = local.classes_.size
+    nothing = {"predict": local.classes_[:0], "predict_proba": np.empty((0, n_classes))}
+    nothing["decision_function"] = np.empty(0 if n_classes == 2 else (0, n_classes))
     found: NDArray[Any] = getattr(local, method)(X) if X.shape[0] else nothing[method]
     return found
 

@@ -12,24 +12,26 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..estimators._fits import (
-    Fitted,
-    fit_config,
-    fitted_two_classes,
-    one_blas_thread,
-    passes_asked_for,
-    warn_of_constraints,
-)
-from ..measures import Measure
+from ..estimators._fits import Fitted, constraints_met, fitted_two_classes, warn_of_constraints
+from ..estimators._multiclass import MulticlassFit, fitted_many, of_many_classes, require_all_classes
+from ..estimators._settings import fit_config, one_blas_thread, passes_asked_for, shared_basis
+from ..estimators._targets import require_no_positive
+from ..features.learn import EncoderFit
+from ..measures import ConfusionMeasure, Measure, confusion_measure, get_measure
 from ..solvers import Sharpen, Solver
 from ..solvers.base import History
-from ..streams import Survey
+from ..streams import FileSurvey
 from ..training import ArraySource, FitConfig, Trainer
+from ..training.multiclass import learn_classes
+from ..training.source import occupied_columns
 from ._prediction import FittedOnCluster
+from .classes import ShardClasses, fetch_classes
 from .dask_engine import engine_for, require_dask
-from .files import ColumnsSeen, encode
+from .engine import Engine
+from .files import encode
 from .inputs import Input, shards_of
-from .source import ShardSource
+from .source import Report, ShardSource
+from .statistics import CountLabels, LabelCounts
 
 
 class DaskMeasureClassifier(FittedOnCluster):
@@ -42,8 +44,11 @@ class DaskMeasureClassifier(FittedOnCluster):
 
     Parameters
     ----------
-    measure, solver, sharpen, threshold, alpha, standardize, pos_label, random_state
+    measure, solver, sharpen, threshold, alpha, standardize, basis, pos_label, random_state
         As for :class:`~ratewise.MeasureClassifier`.
+    encode : "auto" or None, default=None
+        "auto" for frames as :class:`~ratewise.MeasureClassifier` takes tables, with the same bits. None leaves
+        frames whose columns are all numbers as they are, and encodes others and files.
     client : distributed.Client, str or None, default=None
         The cluster, or the address of its scheduler. None takes the current client; without one, partitions are
         held in this process.
@@ -51,17 +56,18 @@ class DaskMeasureClassifier(FittedOnCluster):
         "models": every partition learns on its own for a pass, then all go on from the mean. Few rounds, for
         partitions that have plenty of both classes and resemble one another. "gradients": one model moves by the
         slopes of all rows: many short rounds, and it does not matter how rows are spread; partitions may lack a
-        class. "auto" looks at the partitions.
+        class. "auto" looks at the partitions. More than two classes are always learned by gradients.
     passes : int or "auto", default="auto"
         Passes to learn in; "auto" for as many as a partition alone would need.
     timeout : float, default=60
-        Seconds to wait for a scheduler that does not answer, or for a first worker.
+        Seconds to wait for a scheduler that does not answer, or for workers where none goes on with the fit.
     verbose : int, default=0
         Above 0: a line to stderr at each evaluation of the model, and on a terminal a status line.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, n_features_in_, feature_spread_, rates_, constraints_met_, stages_, history_
+    coef_, intercept_, basis_, classes_, n_features_in_, feature_spread_, rates_, confusion_, constraints_met_,
+    stages_, history_
         As for :class:`~ratewise.MeasureClassifier`.
     merging_ : str
         "models" or "gradients"; "none" where few rows were gathered.
@@ -81,13 +87,15 @@ class DaskMeasureClassifier(FittedOnCluster):
 
     def __init__(
         self,
-        measure: str | Measure = "f1",
+        measure: str | Measure | ConfusionMeasure = "f1",
         *,
         solver: str | Solver = "auto",
         sharpen: str | bool | Sharpen = "auto",
         threshold: str = "tune",
         alpha: float = 0.0,
         standardize: bool = True,
+        basis: Any = None,
+        encode: str | None = None,
         pos_label: Any = None,
         random_state: Any = None,
         client: Any = None,
@@ -102,6 +110,8 @@ class DaskMeasureClassifier(FittedOnCluster):
         self.threshold = threshold
         self.alpha = alpha
         self.standardize = standardize
+        self.basis = basis
+        self.encode = encode
         self.pos_label = pos_label
         self.random_state = random_state
         self.client = client
@@ -131,31 +141,83 @@ class DaskMeasureClassifier(FittedOnCluster):
         """
         require_dask()
         settings = self._settings()
-        given = shards_of(X, y, target, sample_weight)
+        given = shards_of(X, y, target, sample_weight, encode=self.encode)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         history = History(verbose=bool(self.verbose))
         engine = engine_for(given.shards, self.client, float(self.timeout))
         try:
             with StatusLine(wanted=bool(self.verbose)) as status, one_blas_thread():
                 seen = encode(engine) if given.tables else None
-                source = ShardSource(engine, seed, self._choose_positive, merging=self.merging, report=status)
-                settings.solver.check(settings.measure, source.statistics().prevalence)
-                trainer = Trainer(settings, history)
-                if self.merging == "auto" and source.fits_in_memory():
-                    result = trainer.fit(ArraySource(*source.fetch(), np.random.default_rng(seed)))
-                    self.merging_ = "none"
+                counts = engine.ask(CountLabels())
+                if counts.classes.size > 2:
+                    fitted = self._fit_many_classes(engine, counts, settings, seed, history, status)
                 else:
-                    result = trainer.fit(source)
-                    self.merging_ = source.merging_used
+                    fitted = self._fit_two_classes(engine, counts, settings, seed, history, status)
         finally:
             engine.close()
         self.history_ = history.table()
         self.n_partitions_ = len(given.shards)
-        fitted = fitted_two_classes(result, source.classes, self.pos_label)
         self._store(fitted, settings)
-        self._remember(given, seen, source)
+        self._remember(given, seen, counts)
         warn_of_constraints(fitted.message, stacklevel=2)
         return self
+
+    def _fit_two_classes(
+        self,
+        engine: Engine,
+        counts: LabelCounts,
+        settings: FitConfig,
+        seed: int,
+        history: History,
+        report: Report,
+    ) -> Fitted:
+        get_measure(self.measure)  # refuses one of many classes
+        source = ShardSource(
+            engine, seed, self._choose_positive, counts=counts, merging=self.merging, report=report
+        )
+        settings.solver.check(settings.measure, source.statistics().prevalence)
+        trainer = Trainer(settings, history)
+        if self.merging == "auto" and counts.fit_in_memory():
+            X, signed_weights = source.fetch()
+            kept, occupied = occupied_columns(X)
+            result = trainer.fit(ArraySource(kept, signed_weights, np.random.default_rng(seed)))
+            result = result.widened(occupied, X.shape[1])
+            self.merging_ = "none"
+        else:
+            result = trainer.fit(source)
+            self.merging_ = source.merging_used
+        return fitted_two_classes(result, source.classes, self.pos_label)
+
+    def _fit_many_classes(
+        self,
+        engine: Engine,
+        counts: LabelCounts,
+        settings: FitConfig,
+        seed: int,
+        history: History,
+        report: Report,
+    ) -> Fitted:
+        """Learn more than two classes, by the slopes of all rows."""
+        classes, rng = counts.classes, np.random.default_rng(seed)
+        require_no_positive(self.pos_label, f"{classes.size} classes")
+        if self.merging == "models":
+            raise ValueError(
+                "merging='models' is for two classes: of more, 'auto' and 'gradients' merge gradients."
+            )
+        settings = of_many_classes(settings, self.measure)
+        if settings.basis is not None:
+            shared_basis(settings.basis, counts.n_features, f"{classes.size} classes")
+        if self.merging == "auto" and counts.fit_in_memory():
+            self.merging_ = "none"
+            X, targets = fetch_classes(engine, counts, classes)
+            kept, occupied = occupied_columns(X)
+            fitted = MulticlassFit.of_targets(kept, targets, classes, settings).learn(None, rng, history)
+            return fitted._replace(result=fitted.result.widened(occupied, X.shape[1]))
+        self.merging_ = "gradients"
+        rows = ShardClasses(engine, counts, classes, settings, seed, report)
+        require_all_classes(classes, rows.facts.totals, settings)
+        selected = learn_classes(rows, settings, None, rng, history)
+        return fitted_many(selected, rows.transform, classes, rows.facts.counts, settings)
 
     def _settings(self) -> FitConfig:
         if self.merging not in ("auto", "models", "gradients"):
@@ -166,19 +228,21 @@ class DaskMeasureClassifier(FittedOnCluster):
 
     def _store(self, fitted: Fitted, settings: FitConfig) -> None:
         result = fitted.result
-        self.measure_, self.solver_, self.classes_ = settings.measure, result.solver, fitted.classes
-        self.coef_, self.intercept_ = result.coef, result.intercept
-        self.feature_spread_ = result.scale
+        many = fitted.classes.size > 2
+        self.measure_ = confusion_measure(self.measure) if many else settings.measure
+        self.solver_, self.classes_, self.confusion_ = result.solver, fitted.classes, result.table
+        self.coef_, self.intercept_, self.basis_ = result.coef, result.intercept, result.basis
+        self.feature_spread_, self.feature_mean_ = result.scale, result.centre
         self.rates_, self.rates_interval_, self.stages_ = result.rates, result.interval, result.stages
         self.calibration_ = result.calibration
-        self.n_features_in_ = result.coef.shape[1]
-        self.constraints_met_ = fitted.message is None
+        self.n_features_in_ = result.coef.shape[1] if result.basis is None else result.basis.n_columns
+        self.constraints_met_ = constraints_met(settings.measure, fitted.message)
 
-    def _remember(self, given: Input, seen: ColumnsSeen | None, source: ShardSource) -> None:
+    def _remember(self, given: Input, seen: EncoderFit | None, counted: LabelCounts) -> None:
         """Keep names of columns; and of files, what a model needs to read others as it read these."""
         for name in ("feature_names_in_", "encoder_", "target_", "survey_"):
             self.__dict__.pop(name, None)
-        names = source.counts.names
+        names = counted.names
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
         if given.target is not None:
@@ -186,8 +250,8 @@ class DaskMeasureClassifier(FittedOnCluster):
         if seen is not None:
             self.encoder_ = seen.encoder
             self.feature_names_in_ = np.array(seen.encoder.feature_names, dtype=object)
-            counts = {label: count.rows for label, count in sorted(source.counts.labels.items())}
-            self.survey_ = Survey(seen.rows, counts, seen.missing, False, dict(seen.encoder.buckets))
+            counts = {label: count.rows for label, count in sorted(counted.labels.items())}
+            self.survey_ = FileSurvey(seen.rows, counts, seen.missing, False, {})
 
 
 class StatusLine:

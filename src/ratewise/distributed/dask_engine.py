@@ -1,4 +1,4 @@
-"""Dask as an engine: a LocalCluster and a remote scheduler alike.
+"""Dask as an engine: for a LocalCluster and for a remote scheduler.
 
 Each shard's worker is the result of a task, and stays in the memory of the process that ran it; a question is a
 task that depends on it, so the scheduler runs it there. Tasks are pure. So when a process dies, the scheduler
@@ -15,9 +15,11 @@ import importlib
 import time
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from .engine import A, Engine, LocalEngine, Question, Setup, Worker, grouped, merge_few
+import ratewise
+
+from .engine import A, Engine, LocalEngine, Question, Setup, Shard, Worker, grouped, merge_few
 
 _MERGED_HERE = 16
 _HEARTBEAT = 2.0
@@ -26,7 +28,7 @@ _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
 class ClusterLost(ConnectionError):
-    """The scheduler, or every worker, is gone.
+    """The scheduler, or every worker, is gone or does not go on.
 
     Examples
     --------
@@ -34,6 +36,27 @@ class ClusterLost(ConnectionError):
     >>> issubclass(ClusterLost, ConnectionError)
     True
     """
+
+
+class _ClusterNow(NamedTuple):
+    """What the scheduler knows of its workers."""
+
+    workers: int
+    paused: list[str]
+    at_work: frozenset[tuple[str, float]]
+    """Running workers that have tasks, each with the time of its last heartbeat."""
+
+
+def _load(shard: Shard, number: int, version: str) -> Worker:
+    """Load a shard on a worker, if the worker would work on it as the process that asks."""
+    if ratewise.__version__ != version:
+        from distributed import get_worker
+
+        raise RuntimeError(
+            f"The worker at {get_worker().address} has ratewise {ratewise.__version__}, but the process that fits "
+            f"has {version}: install the same version on all workers."
+        )
+    return Worker.load(shard, number)
 
 
 class DaskEngine(Engine):
@@ -45,7 +68,7 @@ class DaskEngine(Engine):
     shards : list of Delayed
         Each comes to a :class:`~ratewise.distributed.engine.Shard`, as often as need be.
     timeout : float
-        Seconds to wait for a scheduler that does not answer, or for a first worker.
+        Seconds to wait for a scheduler that does not answer, or for workers that go on with the fit.
 
     Examples
     --------
@@ -62,17 +85,20 @@ class DaskEngine(Engine):
         self.n_shards = len(shards)
         self._shards = list(shards)
         self._setups: list[Setup] = []
-        self._require_workers()
+        self._round: list[Any] = []
         self._workers = self._loaded()
 
     def _loaded(self) -> list[Any]:
-        """Futures of the shards' workers, with all setups so far."""
+        """Return futures of the shards' workers, with all setups so far."""
         from dask import delayed
 
         self._rounds += 1
-        load = delayed(Worker.load, pure=False)
+        load = delayed(_load, pure=False)
         name = f"ratewise-load-{self._fit}-{self._rounds}"
-        tasks = [load(shard, number, dask_key_name=(name, number)) for number, shard in enumerate(self._shards)]
+        tasks = [
+            load(shard, number, ratewise.__version__, dask_key_name=(name, number))
+            for number, shard in enumerate(self._shards)
+        ]
         workers: list[Any] = self._client.compute(tasks)
         for setup in self._setups:
             workers = self._submitted(setup.name, Worker.prepare, workers, setup)
@@ -88,113 +114,101 @@ class DaskEngine(Engine):
         ]
 
     def prepare(self, setup: Setup) -> None:
-        before = self._workers
+        """Submit a setup; the next question waits for it, and raises what went wrong in it."""
         self._setups.append(setup)
-        self._workers = self._submitted(setup.name, Worker.prepare, before, setup)
-        for attempt in range(_ATTEMPTS):
-            try:
-                self._wait_for(self._workers)
-                return
-            except Exception as error:
-                self._begin_again(error, attempt)
+        self._workers = self._submitted(setup.name, Worker.prepare, self._workers, setup)
 
     def ask_each(self, question: Question[A]) -> list[A]:
-        return self._asked(question, lambda futures: futures)
+        return self._asked(question, merged=False)
 
     def ask(self, question: Question[A]) -> A:
-        return merge_few(self._asked(question, self._merged_on_workers))
+        return merge_few(self._asked(question, merged=True))
 
-    def _merged_on_workers(self, futures: list[Any]) -> list[Any]:
-        """Few enough to merge here, in the same tree as everywhere."""
-        while len(futures) > _MERGED_HERE:
-            groups = [list(group) for group in grouped(futures)]
-            futures = self._submitted("merge", merge_few, groups)
-        return futures
-
-    def _asked(self, question: Question[A], merged: Any) -> list[A]:
-        for attempt in range(_ATTEMPTS):
-            try:
-                futures = merged(self._submitted(question.name, Worker.step, self._workers, question))
-                return self._fetched(futures)
-            except Exception as error:
-                self._begin_again(error, attempt)
-        raise AssertionError("unreachable")  # the last attempt raises
-
-    def _begin_again(self, error: Exception, attempt: int) -> None:
-        """Load all shards anew if a task was on too many dying workers; everything else is for the user to see."""
+    def _asked(self, question: Question[A], *, merged: bool) -> list[A]:
         from distributed.scheduler import KilledWorker
 
-        if not isinstance(error, KilledWorker):
-            raise error
-        if attempt + 1 == _ATTEMPTS:
-            raise ClusterLost(
-                "Workers die again and again while they hold the same partition; it may be too large for their "
-                "memory. Make the partitions smaller, or give the workers more memory."
-            ) from error
-        self._workers = self._loaded()
-
-    def _wait_for(self, futures: Sequence[Any]) -> None:
-        """Until all are done; looks after the cluster meanwhile, so that nothing waits for ever."""
-        from distributed import wait
-
-        without_workers = 0.0
-        with self._client.as_current():
-            while True:
-                try:
-                    wait(list(futures), timeout=_HEARTBEAT)
-                    break
-                except TimeoutError:
-                    if self._number_of_workers():
-                        without_workers = 0.0
-                        continue
-                    without_workers += _HEARTBEAT
-                    if without_workers > self._timeout:
-                        raise self._no_workers("All workers are gone") from None
-                except _CANCELLED as error:
-                    raise self._cancelled(error) from error
-        for future in futures:
-            if future.status == "error":
-                raise future.exception()
-
-    def _fetched(self, futures: list[Any]) -> list[Any]:
-        async def gather() -> list[Any]:
-            found = await self._client.gather(futures, asynchronous=True)
-            return list(found)
-
         for _ in range(_ATTEMPTS):
-            self._wait_for(futures)
             try:
-                fetched: list[Any] = self._client.sync(gather, callback_timeout=self._timeout)
-                return fetched
-            except TimeoutError:
-                continue  # answers lost with their worker are being made again
-            except _CANCELLED as error:
-                raise self._cancelled(error) from error
-            except OSError as error:
-                raise self._lost() from error
-        raise self._lost()
+                futures = self._round = self._submitted(question.name, Worker.step, self._workers, question)
+                while merged and len(futures) > _MERGED_HERE:  # in the same tree as everywhere
+                    futures = self._submitted("merge", merge_few, [list(group) for group in grouped(futures)])
+                    self._round = self._round + futures
+                return self._gathered(futures)
+            except KilledWorker as error:
+                killed = error  # a task was on too many dying workers
+                self._workers = self._loaded()
+        raise ClusterLost(
+            "Workers die again and again while they hold the same partition; it may be too large for their "
+            "memory. Make the partitions smaller, or give the workers more memory."
+        ) from killed
 
-    def _number_of_workers(self) -> int:
-        async def workers() -> int:
-            return len(await self._client.scheduler.ncores())
+    def _gathered(self, futures: list[Any]) -> list[Any]:
+        """Wait for answers; look after the cluster meanwhile, so that nothing waits forever."""
+
+        async def gather() -> list[Any]:
+            return list(await self._client.gather(futures, asynchronous=True))
+
+        gathering = asyncio.run_coroutine_threadsafe(gather(), self._client.loop.asyncio_loop)
+        pause = min(_HEARTBEAT, self._timeout / 4)
+        heard, seen_before = time.monotonic(), frozenset[Any]()
+        try:
+            while not concurrent.futures.wait([gathering], pause).done:
+                now = self._look()
+                if not now.at_work <= seen_before:  # a heartbeat of a worker that goes on with its tasks
+                    heard, seen_before = time.monotonic(), now.at_work
+                elif time.monotonic() - heard > self._timeout:
+                    raise self._stuck(now)
+            return self._result(gathering, futures)
+        finally:
+            gathering.cancel()
+
+    def _result(self, gathering: concurrent.futures.Future[list[Any]], futures: list[Any]) -> list[Any]:
+        try:
+            return gathering.result()
+        except _CANCELLED as error:
+            raise self._cancelled(error) from error
+        except OSError as error:
+            if any(future.status == "error" for future in futures):
+                raise  # a task's own
+            raise self._lost() from error
+        except (ImportError, AttributeError) as error:
+            if "ratewise" not in str(error):
+                raise
+            raise RuntimeError(
+                f"A worker cannot load what it is sent ({error}): install ratewise {ratewise.__version__}, the "
+                "version of this process, on all workers."
+            ) from error
+
+    def _look(self) -> _ClusterNow:
+        async def ask() -> _ClusterNow:
+            scheduler = self._client.scheduler
+            workers = (await scheduler.identity())["workers"]
+            tasks = await scheduler.processing(workers=None)
+            running = {name for name, one in workers.items() if one["status"] == "running"}
+            at_work = {(name, workers[name]["last_seen"]) for name in running if tasks.get(name)}
+            return _ClusterNow(len(workers), sorted(workers.keys() - running), frozenset(at_work))
 
         try:
-            return int(self._client.sync(workers, callback_timeout=self._timeout))
-        except (*_CANCELLED, TimeoutError, OSError, AttributeError, RuntimeError) as error:
+            found: _ClusterNow = self._client.sync(ask, callback_timeout=self._timeout)
+        except (*_CANCELLED, OSError, AttributeError, RuntimeError) as error:
             raise self._lost() from error
+        return found
 
-    def _require_workers(self) -> None:
-        deadline = time.monotonic() + self._timeout
-        while not self._number_of_workers():
-            if time.monotonic() > deadline:
-                raise self._no_workers("The cluster has no workers")
-            time.sleep(0.1)
-
-    def _no_workers(self, what: str) -> ClusterLost:
-        address = self._address()
+    def _stuck(self, now: _ClusterNow) -> ClusterLost:
+        address, silent = self._address(), sorted(name for name, _ in now.at_work)
+        if not now.workers:
+            return ClusterLost(
+                f"The cluster has no workers, and none has come to the scheduler at {address} for "
+                f"{self._timeout:g} seconds. Start some (for instance: dask worker {address}) and fit again."
+            )
+        found = [
+            *([f"paused, for want of memory: {', '.join(now.paused[:5])}"] if now.paused else []),
+            *([f"silent: {', '.join(silent[:5])}"] if silent else []),
+        ]
         return ClusterLost(
-            f"{what}, and none has come to the scheduler at {address} for {self._timeout:g} seconds. Start some "
-            f"(for instance: dask worker {address}) and fit again."
+            f"No worker of the scheduler at {address} has worked on the fit for {self._timeout:g} seconds "
+            f"({'; '.join(found) or 'none has a task'}). Restart such workers, give them more memory or make the "
+            "partitions smaller, and fit again."
         )
 
     def _cancelled(self, error: BaseException) -> ClusterLost:
@@ -216,7 +230,10 @@ class DaskEngine(Engine):
         return str(getattr(scheduler, "address", "an unknown address"))
 
     def close(self) -> None:
-        self._workers = []  # the scheduler frees what no client asks for
+        """Release all tasks, also those that the traceback of an error still refers to."""
+        for future in (*self._round, *self._workers):
+            future.release()
+        self._round, self._workers = [], []
 
 
 def engine_for(shards: list[Any], client: Any, timeout: float) -> Engine:
@@ -233,7 +250,7 @@ def engine_for(shards: list[Any], client: Any, timeout: float) -> Engine:
 
 
 def require_dask() -> None:
-    """One sentence to whoever has not installed it."""
+    """One sentence if it is not installed."""
     try:
         for name in ("dask.array", "distributed"):
             importlib.import_module(name)
@@ -266,4 +283,4 @@ class _OwnClient(DaskEngine):
 
     def close(self) -> None:
         super().close()
-        self._client.close()
+        self._client.close(timeout=self._timeout / 4)

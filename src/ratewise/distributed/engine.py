@@ -156,7 +156,7 @@ _MERGED_AT_ONCE = 16
 
 
 def merge(answers: Sequence[A]) -> A:
-    """All answers as one. Neighbours are merged first, in a tree that depends on their number alone: so the last
+    """All answers as one. Neighbors are merged first, in a tree that depends on their number alone: so the last
     digit of a sum is the same whoever merges, and wherever.
     """
     while len(answers) > 1:
@@ -176,7 +176,7 @@ def grouped(answers: Sequence[A]) -> list[Sequence[A]]:
 
 
 @dataclass(frozen=True)
-class Together(Question["Several"]):
+class QuestionBatch(Question["AnswerBatch"]):
     """Several questions in one round."""
 
     questions: tuple[Question[Any], ...]
@@ -185,16 +185,18 @@ class Together(Question["Several"]):
     def name(self) -> str:  # type: ignore[override]
         return self.questions[0].name
 
-    def answer(self, rows: Any, shard: int) -> Several:
-        return Several(tuple(question.answer(rows, shard) for question in self.questions))
+    def answer(self, rows: Any, shard: int) -> AnswerBatch:
+        return AnswerBatch(tuple(question.answer(rows, shard) for question in self.questions))
 
 
 @dataclass(frozen=True)
-class Several(Answer):
+class AnswerBatch(Answer):
     answers: tuple[Any, ...]
 
-    def merge(self, other: Several) -> Several:
-        return Several(tuple(mine.merge(theirs) for mine, theirs in zip(self.answers, other.answers, strict=True)))
+    def merge(self, other: AnswerBatch) -> AnswerBatch:
+        return AnswerBatch(
+            tuple(mine.merge(theirs) for mine, theirs in zip(self.answers, other.answers, strict=True))
+        )
 
 
 class Engine(ABC):

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
-from ..streams import DataError, Encoder, open_stream
+from ..features.encode import Encoder
+from ..features.learn import EncoderFit
+from ..features.tables import parts_of
+from ..streams import DataError, open_stream
 from .engine import Answer, Engine, Question, Setup, Shard
 
 _PARTS = 16
 _FEWEST_ROWS = 50_000
 _MOST_VALUES = 1 << 26
-_LARGEST_VOCABULARY = 256
 
 
 class TableRows(NamedTuple):
@@ -65,36 +65,12 @@ class ParquetShard(Shard):
 class ColumnsSeen(Answer):
     """What an encoder has to know, of some of the rows."""
 
-    encoder: Encoder
-    rows: int
-    missing: dict[str, int]
+    learner: EncoderFit
 
     def merge(self, other: ColumnsSeen) -> ColumnsSeen:
-        encoder, theirs = copy.deepcopy(self.encoder), other.encoder
-        names = encoder.columns
-        mine_present = np.array([self.rows - self.missing.get(name, 0) for name in names], dtype=np.float64)
-        their_present = np.array([other.rows - other.missing.get(name, 0) for name in names], dtype=np.float64)
-        if encoder.means.size:
-            total = np.maximum(mine_present + their_present, 1.0)
-            encoder.means = (encoder.means * mine_present + theirs.means * their_present) / total
-        encoder.wide = encoder.wide or theirs.wide
-        encoder.centres = theirs.centres | encoder.centres
-        for name in encoder.categories:
-            _merge_vocabulary(encoder, theirs, name)
-        missing = {name: self.missing.get(name, 0) + other.missing.get(name, 0) for name in names}
-        kept = {name: count for name, count in missing.items() if count}
-        return ColumnsSeen(encoder, self.rows + other.rows, kept)
-
-
-def _merge_vocabulary(encoder: Encoder, other: Encoder, name: str) -> None:
-    if name in other.missing_levels and name not in encoder.missing_levels:
-        encoder.missing_levels.append(name)
-    values = {*encoder.vocabularies.get(name, ()), *other.vocabularies.get(name, ())}
-    if name in other.buckets or name in encoder.buckets or len(values) > _LARGEST_VOCABULARY:
-        encoder.buckets[name] = _LARGEST_VOCABULARY
-        encoder.vocabularies.pop(name, None)
-    else:
-        encoder.vocabularies[name] = sorted(values)
+        learner = copy.deepcopy(self.learner)
+        learner.merge(other.learner)
+        return ColumnsSeen(learner)
 
 
 @dataclass(frozen=True)
@@ -103,8 +79,10 @@ class SeeColumns(Question[ColumnsSeen]):
 
     def answer(self, rows: TableRows, shard: int) -> ColumnsSeen:
         stream = open_stream([rows.table], features=list(rows.columns))
-        survey = stream.survey()
-        return ColumnsSeen(stream.encoder, survey.rows, survey.missing)
+        learner = EncoderFit(stream.encoder)
+        for columns, size, place in parts_of(rows.table, f"Partition {shard}"):
+            learner.add(columns, size, place)
+        return ColumnsSeen(learner)
 
 
 @dataclass(frozen=True)
@@ -130,11 +108,12 @@ class Encode(Setup):
         return ReadRows(window.X, window.labels, window.weights)
 
 
-def encode(engine: Engine) -> ColumnsSeen:
+def encode(engine: Engine) -> EncoderFit:
     """Make matrices of all shards' tables, the same way."""
-    seen = engine.ask(SeeColumns())
-    engine.prepare(Encode(seen.encoder))
-    return seen
+    learner = engine.ask(SeeColumns()).learner
+    learner.finish()
+    engine.prepare(Encode(learner.encoder))
+    return learner
 
 
 def parquet_shards(

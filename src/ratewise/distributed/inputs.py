@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._foreign import plain_matrix, trusted_csr
+from .._input_checks import plain_matrix, trusted_csr
+from ..estimators._targets import checked_labels
+from ..features.tables import arrow_of_pandas
 from .engine import Shard
-from .files import parquet_shards
+from .files import TableRows, parquet_shards
 
 
 @dataclass(frozen=True)
@@ -29,14 +31,19 @@ class Input:
     target: str | None = None
 
 
-def shards_of(X: Any, y: Any, target: str | None, sample_weight: Any) -> Input:
+def shards_of(X: Any, y: Any, target: str | None, sample_weight: Any, encode: str | None = None) -> Input:
     """X and y, whatever they are, as delayed shards."""
     if isinstance(X, str | os.PathLike):
         return _of_files(X, y, target, sample_weight)
+    if is_dask_frame(X):
+        return _of_frames(X, y, target, sample_weight, encode)
+    if encode is not None:
+        raise ValueError(
+            "encode='auto' is for tables: give a dask DataFrame, or the name of a folder of Parquet files, or "
+            "leave encode out."
+        )
     if is_dask_array(X):
         return _of_arrays(X, y, sample_weight)
-    if is_dask_frame(X):
-        return _of_frames(X, y, target, sample_weight)
     if isinstance(X, list | tuple) and X and y is None and sample_weight is None:
         return _of_partitions(X)
     raise TypeError(
@@ -104,7 +111,7 @@ def blocks_like(X: Any, other: Any, name: str) -> list[Any] | None:
     return list(other.to_delayed())
 
 
-def _of_frames(X: Any, y: Any, target: str | None, sample_weight: Any) -> Input:
+def _of_frames(X: Any, y: Any, target: str | None, sample_weight: Any, encode: str | None) -> Input:
     if isinstance(y, str):
         y, target = None, y
     if (y is None) == (target is None):
@@ -116,7 +123,9 @@ def _of_frames(X: Any, y: Any, target: str | None, sample_weight: Any) -> Input:
     if isinstance(sample_weight, str):
         X, sample_weight = X.drop(columns=[sample_weight]), X[sample_weight]
     labels, weights = partitions_like(X, y, "y"), partitions_like(X, sample_weight, "sample_weight")
-    return Input(_joined(list(X.to_delayed()), labels, weights, tuple(X.columns)), target=target)
+    encoded = encode is not None or any(dtype.kind not in "biuf" for dtype in X.dtypes)
+    shard = FrameShard if encoded else ArrayShard
+    return Input(_joined(list(X.to_delayed()), labels, weights, tuple(X.columns), shard), encoded, target)
 
 
 def partitions_like(X: Any, other: Any, name: str) -> list[Any] | None:
@@ -133,11 +142,15 @@ def partitions_like(X: Any, other: Any, name: str) -> list[Any] | None:
 
 
 def _joined(
-    X: list[Any], y: list[Any] | None, weights: list[Any] | None, columns: Names | None = None
+    X: list[Any],
+    y: list[Any] | None,
+    weights: list[Any] | None,
+    columns: Names | None = None,
+    kind: type[ArrayShard] | None = None,
 ) -> list[Any]:
     from dask import delayed
 
-    shard = delayed(ArrayShard, pure=False)
+    shard = delayed(kind or ArrayShard, pure=False)
     labels = y or [None] * len(X)
     shares = weights or [None] * len(X)
     parts = zip(X, labels, shares, strict=True)
@@ -171,6 +184,13 @@ class ReadRows(NamedTuple):
     labels: NDArray[Any]
     weights: NDArray[np.float64] | None
     names: Names | None = None
+
+    def in_order(self, names: Names | None) -> ReadRows:
+        """Return the rows with named columns in this order."""
+        if names is None or self.names is None or self.names == names:
+            return self
+        place = {name: number for number, name in enumerate(self.names)}
+        return self._replace(X=self.X[:, [place[name] for name in names]].copy(order="C"), names=names)
 
     @property
     def nbytes(self) -> int:
@@ -216,6 +236,26 @@ class ArrayShard(Shard):
         if weights is not None and weights.size != X.shape[0]:
             raise ValueError(f"{X.shape[0]:,} rows in X, but {weights.size:,} sample weights.")
         return ReadRows(X, labels, weights, names)
+
+
+class FrameShard(ArrayShard):
+    """Rows of a data frame as a table, to be encoded."""
+
+    def read(self) -> Any:
+        with naming(self.name):
+            frame = in_order(self.X, self.columns or tuple(self.X.columns))
+            table = arrow_of_pandas(frame.reset_index(drop=True), self.name)
+            names = tuple(table.column_names)
+            target, weight = f"labels of {names}", f"weights of {names}"  # which no column is called
+            labels = checked_labels(self.y, table.num_rows).y if table.num_rows else np.zeros(0)
+            table = table.append_column(target, [labels])
+            if self.weights is not None:
+                table = table.append_column(weight, [np.asarray(self.weights, np.float64).reshape(-1)])
+        if table.num_rows == 0:
+            raise ValueError(
+                f"{self.name} holds no rows: drop it, or repartition the data so that every part has some."
+            )
+        return TableRows(table, names, target, None if self.weights is None else weight)
 
 
 @contextmanager
@@ -276,8 +316,8 @@ def _as_matrix(X: Any) -> Any:
         others = [str(column) for column, dtype in X.dtypes.items() if dtype.kind not in "biuf"]
         if others:
             raise ValueError(
-                f"column {others[0]!r} does not hold numbers. Encode it first, or write the table as Parquet and "
-                "fit the folder, which encodes categories."
+                f"column {others[0]!r} does not hold numbers. Encode it first, or give a dask DataFrame, whose "
+                "columns are encoded."
             )
         X = X.to_numpy(dtype=np.float32 if all(t == np.float32 for t in X.dtypes) else np.float64)
     X = np.asarray(plain_matrix(X))

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..decisions.cuts import ScoreBins
 from ..kernels import count_called, fold_of_each_row
 from ..measures import Rates
 from ..rewards import Reward
-from ..solvers.base import Learn
-from ..solvers.state import LearnerState, LinearModel
-from ..solvers.threshold import ScoreBins
+from ..solvers.learner import Learner, LearnerState
+from ..solvers.requests import Learn
+from ..solvers.state import LinearModel
 from ..training.rows import ArrayRows
 from ..training.source import learn, reward_sums
 from ..transforms import Transform
@@ -96,14 +97,15 @@ class TakeSummaries(Question[Summaries]):
 
 
 @dataclass(frozen=True)
-class LearnApart(Question[LearnerState]):
+class LocalPass(Question[LearnerState]):
     """Go on from the learner's state, each shard on its own rows, for one pass or a share of it."""
 
     fold: int
     request: Learn
+    learner: Learner
     usual_points: int
     """Of a shard that learns: the points of a request are meant for such a one."""
-    taught: frozenset[int]
+    learning_shards: frozenset[int]
     """The shards that learn."""
     seed: tuple[int, ...]
 
@@ -112,15 +114,15 @@ class LearnApart(Question[LearnerState]):
     def answer(self, rows: ReadyRows, shard: int) -> LearnerState:
         n_features = rows.rows.n_features
         mine = rows.rows.without_fold(self.fold)
-        if mine.n_points == 0 or shard not in self.taught:
+        if mine.n_points == 0 or shard not in self.learning_shards:
             return LearnerState.nothing(n_features)
         # A fresh order per round, by the shard's number: the same wherever the shard is.
         mine = mine.with_rng(np.random.default_rng([*self.seed, shard]))
-        learner = self.request.learner.copy()
+        learner = self.learner.copy()
         points = mine.n_points
         if self.request.points is not None:
             points = max(round(self.request.points * points / max(self.usual_points, 1)), 1)
-        learn(Learn(learner, self.request.settings, self.request.reward, self.request.measure), mine, points)
+        learn(learner, self.request, mine, points)
         return learner.export()
 
 
@@ -167,9 +169,7 @@ class PredictedCounts(Sums):
     counts: NDArray[np.float64]
 
     def rates(self) -> Rates:
-        positives, hits, negatives, passes = self.counts.tolist()
-        total = max(positives + negatives, 1e-300)
-        return Rates(hits / max(positives, 1e-300), passes / max(negatives, 1e-300), positives / total)
+        return Rates.of_totals(*self.counts.tolist())
 
 
 @dataclass(frozen=True)

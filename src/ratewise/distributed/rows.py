@@ -9,22 +9,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..decisions.cuts import ScoreBins, ScoreHistogram, constrained_ranks
+from ..decisions.intervals import ModelShift
 from ..measures import Measure
 from ..rewards import Reward
-from ..solvers.base import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request, Run, Scores
-from ..solvers.batch import maximize, minimise
-from ..solvers.certify import ModelShift
-from ..solvers.state import LinearModel, Summary
-from ..solvers.threshold import ScoreBins, ScoreHistogram, constrained_ranks
+from ..solvers.base import Scores
+from ..solvers.driver import Run
+from ..solvers.evaluate import evaluate
+from ..solvers.learner import Learner
+from ..solvers.maximize import maximize, minimise
+from ..solvers.requests import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request
+from ..solvers.state import LinearModel, RowTotals
 from ..training import config
-from ..training.source import R
-from .engine import Engine, Question, Together, merge
+from .engine import Engine, Question, QuestionBatch, merge
 from .questions import (
     CountPredicted,
     CountScores,
     FetchScores,
-    LearnApart,
     LimitRows,
+    LocalPass,
     Scored,
     TakeSlope,
     TakeSpread,
@@ -54,7 +57,7 @@ class ShardTrainingRows:
         self,
         source: ShardSource,
         summaries: list[Summaries],
-        taught: frozenset[int] | None,
+        learning_shards: frozenset[int] | None,
         row_limit: float | None,
     ):
         self._source, self._engine = source, source.engine
@@ -63,25 +66,26 @@ class ShardTrainingRows:
         self.leverage = self._merged.folds[0].leverage
         if row_limit is not None:
             self._engine.prepare(LimitRows(row_limit, self.leverage))
-        self._taught = taught
-        self.whole_steps = self._taught is None
-        self.common_rows = None
+        self._learning_shards = learning_shards
+        self.whole_steps = self._learning_shards is None
+        self.frequent_rows = None
+        self.points = source.statistics().points
         points = [one.folds[0].points for one in summaries]
         self._usual = sum(points)
-        if self._taught is not None:
-            self._usual = _usual([one for number, one in enumerate(points) if number in self._taught])
+        if self._learning_shards is not None:
+            self._usual = _usual([one for number, one in enumerate(points) if number in self._learning_shards])
         self.points_per_pass = max(self._usual, 1)
         self._rounds = 0
 
-    def summary(self, fold: int) -> Summary:
+    def summary(self, fold: int) -> RowTotals:
         """Of one pass of a model: over a usual shard where shards learn apart."""
         whole = self._merged.folds[fold]
-        if self._taught is None:
+        if self._learning_shards is None:
             return whole
         share = self._usual / max(whole.points, 1)
         return whole._replace(points=max(self._usual, 1), squared_rows=whole.squared_rows * share)
 
-    def train(self, runs: Sequence[tuple[int, R]]) -> list[R]:
+    def train(self, runs: Sequence[tuple[int, Run]]) -> list[Run]:
         """All runs in lockstep: what each asks next is put to the shards in one round."""
         driven = [self._drive(fold, run) for fold, run in runs]
         asked: dict[int, Question[Any]] = {}
@@ -95,7 +99,7 @@ class ShardTrainingRows:
         for number in range(len(driven)):
             advance(number, None)
         while asked:
-            answers = self._engine.ask(Together(tuple(asked.values()))).answers
+            answers = self._engine.ask(QuestionBatch(tuple(asked.values()))).answers
             for number, found in zip(list(asked), answers, strict=True):
                 advance(number, found)
         return [run for _, run in runs]
@@ -103,29 +107,25 @@ class ShardTrainingRows:
     def _drive(self, fold: int, run: Run) -> Asking:
         seen = self.summary(fold)
         while not run.finished:
-            found = yield from self._answer(fold, run.request(seen))
+            found = yield from self._answer(fold, run, run.request(seen))
             run.receive(found)
             self._report(run)
 
     def _report(self, run: Run) -> None:
         self._rounds += 1
-        rates = run.rates_met()
-        more = {} if rates is None else {"tpr": rates.tpr, "tnr": rates.tnr}
-        self._source.report({"stage": "learning", **more})
+        rates = run.progressive_rates()
+        self._source.report({"stage": "learning", "tpr": rates.tpr, "tnr": rates.tnr})
 
-    def _answer(self, fold: int, request: Request) -> Asking:
+    def _answer(self, fold: int, run: Run, request: Request) -> Asking:
         match request:
             case Learn():
-                if request.restart_mean:
-                    request.learner.restart_mean()
-                    request.learner.restart_rates()
-                if self._taught is None:
-                    self._learn_by_gradients(fold, request)
+                if self._learning_shards is None:
+                    self._learn_by_gradients(fold, request, run.to_learn())
                 else:
-                    yield from self._learn_apart(fold, request)
+                    yield from self._learn_apart(fold, request, run.to_learn())
                 return None
             case Evaluate(model):
-                return (yield from self._counted(((fold, model),), training=True))
+                return evaluate(request, (yield from self._counted(((fold, model),), training=True)))
             case CountRates(model):
                 return (yield CountPredicted(fold, model)).rates()
             case MeanRewards(model, reward):
@@ -134,18 +134,18 @@ class ShardTrainingRows:
             case Maximize(reward, class_weights):
                 return maximize(self._objective(fold, reward, class_weights, 1.0), request)
 
-    def _learn_apart(self, fold: int, request: Learn) -> Asking:
+    def _learn_apart(self, fold: int, request: Learn, learner: Learner) -> Asking:
         """Every shard learns on its own rows for a pass; the learner goes on from the mean."""
-        assert self._taught is not None
+        assert self._learning_shards is not None
         for _ in range(request.passes or 1):
             self._rounds += 1
             seed = (self._source.seed, 3, fold, self._rounds)
-            found = yield LearnApart(fold, request, self._usual, self._taught, seed)
-            request.learner.absorb(found)
+            found = yield LocalPass(fold, request, learner, self._usual, self._learning_shards, seed)
+            learner.absorb(found)
 
-    def _learn_by_gradients(self, fold: int, request: Learn) -> None:
+    def _learn_by_gradients(self, fold: int, request: Learn, learner: Learner) -> None:
         """A pass is a few steps on all rows at once; the dual pair moves after each."""
-        learner, steps, seen = request.learner, request.settings.steps, self.summary(fold)
+        steps, seen = request.settings.steps, self.summary(fold)
         p = seen.prevalence
         for _ in range(request.passes or 1):
             alpha, beta = learner.class_weights
@@ -160,14 +160,14 @@ class ShardTrainingRows:
             points = seen.points if request.points is None else min(request.points, seen.points)
             learner.move_to(model, points, predicted.counts)
             if request.measure is not None:
-                learner.class_weights = _dual_step(request, objective, learner.points_seen / seen.points)
+                learner.class_weights = _dual_step(request, learner, objective, learner.points_seen / seen.points)
 
-    def _gradient_share(self, seen: Summary) -> float:
+    def _gradient_share(self, seen: RowTotals) -> float:
         """Of the rows that gradients are taken from: a few million are as good as all, if they hold enough of
         both classes.
         """
         rarer = min(seen.positive_weight, seen.negative_weight)
-        enough = _GRADIENT_POINTS_PER_COLUMN * (self._source.counts.n_features + 1) / max(rarer, 1.0)
+        enough = _GRADIENT_POINTS_PER_COLUMN * (self._source.n_features + 1) / max(rarer, 1.0)
         return min(max(_GRADIENT_ROWS / max(seen.points, 1), enough), 1.0)
 
     def _objective(
@@ -179,14 +179,10 @@ class ShardTrainingRows:
         """Count scores in bins around their mean."""
         spread = yield TakeSpread(scored, training)
         if not math.isfinite(spread.squares):
-            return Scores(np.array([np.nan]), np.array([1.0]), self._points)
+            return Scores(np.array([np.nan]), np.array([1.0]), self.points)
         bins = ScoreBins.around(spread.mean, spread.deviation, reach)
         found = yield CountScores(scored, bins, training)
-        return Scores(*bins.as_scores(found.all_bins(bins)), self._points)
-
-    @property
-    def _points(self) -> tuple[float, float]:
-        return self._source.statistics().points
+        return Scores(*bins.as_scores(found.all_bins(bins)), self.points)
 
     def _now(self, asking: Asking) -> Any:
         """Put questions at once."""
@@ -209,7 +205,7 @@ class ShardTrainingRows:
         """Count what is called in the training rows of each fold; the variance of the difference is left out."""
         models = [one._replace(intercept=one.intercept - threshold) for one in (model, *of_folds)]
         asked = [CountPredicted(fold, one) for fold, own in enumerate(models[1:]) for one in (models[0], own)]
-        answers = self._engine.ask(Together(tuple(asked))).answers
+        answers = self._engine.ask(QuestionBatch(tuple(asked))).answers
         own, learned = (merge(answers[k::2]).rates() for k in (0, 1))
         shift = own.tpr - learned.tpr, own.tnr - learned.tnr
         return ModelShift(shift, (learned.tpr, learned.tnr), (0.0, 0.0), self.n_folds)
@@ -222,10 +218,10 @@ class ShardTrainingRows:
         scored = tuple(enumerate(models))
         spread = self._engine.ask(TakeSpread(scored, training=False))
         if not math.isfinite(spread.squares):
-            return Scores(np.array([np.nan]), np.array([1.0]), self._points)
+            return Scores(np.array([np.nan]), np.array([1.0]), self.points)
         bins = ScoreBins.around(spread.mean, spread.deviation, config.TAIL_REACH).with_an_edge_at_zero()
         everything = spread.lowest, math.nextafter(spread.highest, math.inf)
-        return Scores(*self._scores_within(scored, measure, bins, everything, np.zeros((2, 2))), self._points)
+        return Scores(*self._scores_within(scored, measure, bins, everything, np.zeros((2, 2))), self.points)
 
     def _scores_within(
         self,
@@ -244,7 +240,7 @@ class ShardTrainingRows:
         everywhere[:, [0, -1]] += beyond.T
         histogram = ScoreHistogram(bins, everywhere)
         occupied = np.flatnonzero(counts.any(axis=0))
-        near = _near_the_best(histogram, occupied, measure, self._points)
+        near = _near_the_best(histogram, occupied, measure, self.points)
         if near.size == 0:  # no cut inside is better than none
             return bins.as_scores(counts)
         if counts[:, occupied[near[0]] : occupied[near[-1]] + 1].sum() <= _FETCHED_SCORES:
@@ -278,7 +274,7 @@ def _near_the_best(
     """Return which of the occupied bins may hold the best threshold, or have it at an edge; if no rate bounds the
     measure, those around the best edge.
     """
-    if measure.monotone and not measure.constraints(0.5):
+    if measure.monotone and not measure.bounds:
         return np.flatnonzero(histogram.bins_of_the_best(measure, _TIE)[occupied])
     ranks = constrained_ranks(
         histogram.values(measure), measure, histogram.tpr, histogram.tnr, histogram.prevalence, points
@@ -287,10 +283,13 @@ def _near_the_best(
     return np.arange(max(above - 2, 0), min(above + 2, occupied.size))
 
 
-def _dual_step(request: Learn, objective: ShardReward, passes: float) -> tuple[float, float]:
+def _dual_step(request: Learn, learner: Learner, objective: ShardReward, passes: float) -> tuple[float, float]:
     """SPADE's dual step, on the mean rewards of all rows: down along them, up along the conjugate's gradient."""
-    measure, (alpha, beta) = request.measure, request.learner.class_weights
-    step = 1.0 / math.sqrt(max(passes, 1.0))
+    measure, (alpha, beta) = request.measure, learner.class_weights
+    # A pass is one step here, so the step is in units of the pair, not of the size of a row's r+ and r-.
+    steps = request.settings.steps
+    dual_step = steps.dual_step * math.sqrt(steps.per_positive + steps.per_negative)
+    step = dual_step / math.sqrt(max(passes, 1.0))
     epsilon = 0.0 if measure.lipschitz else max(passes, 1.0) ** -0.25
     up = measure.conjugate_gradient(alpha, beta)
     down = objective.mean_rewards + epsilon
@@ -300,13 +299,13 @@ def _dual_step(request: Learn, objective: ShardReward, passes: float) -> tuple[f
 
 
 class ShardReward:
-    """Minus a weighted mean of the two classes' rewards over all shards, and its gradient: to be minimised."""
+    """Minus a weighted mean of the two classes' rewards over all shards, and its gradient: to be minimized."""
 
     def __init__(
         self,
         engine: Engine,
         fold: int,
-        seen: Summary,
+        seen: RowTotals,
         reward: Reward,
         class_weights: tuple[float, float],
         share: float,

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..estimators._targets import checked_labels
-from ..solvers.state import Summary
-from ..training import config
-from ..training.source import Statistics
+from ..features.coded import CodedColumns
+from ..features.splines import Basis, BasisSettings
+from ..solvers.state import RowTotals
+from ..training import ArraySource, config
+from ..training.bases import basis_of_rows
+from ..training.source import DataShape
 from ..transforms import Standardizer, Transform, Whitener, sample_size
 from .engine import Engine, merge
 from .questions import MakeReady, TakeSummaries
@@ -26,6 +28,7 @@ from .statistics import (
     CountFolds,
     CountLabels,
     FetchRows,
+    FetchSome,
     LabelCounts,
     Sign,
     Summaries,
@@ -55,13 +58,15 @@ class ShardSource:
         seed: int,
         choose_positive: Callable[[NDArray[Any]], Any],
         *,
+        counts: LabelCounts | None = None,
         merging: str = "auto",
         report: Report = lambda report: None,
     ):
         self.engine, self.seed, self.merging, self.report = engine, seed, merging, report
         self.merging_used = merging
+        self.basis: Basis | None = None
         report({"stage": "label counts"})
-        self.counts: LabelCounts = engine.ask(CountLabels())
+        self.counts: LabelCounts = counts or engine.ask(CountLabels())
         self.classes = _two_classes(self.counts)
         positive = choose_positive(self.classes)
         self.positive = positive.item() if isinstance(positive, np.generic) else positive
@@ -74,24 +79,46 @@ class ShardSource:
     def _rows(self) -> int:
         return sum(count.rows for count in self._of_classes)
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> DataShape:
         positive, negative = self._of_classes
         effective = [count.weight**2 / max(count.squared_weight, 1e-300) for count in self._of_classes]
-        return Statistics(
+        return DataShape(
             self._rows,
             positive.rows,
             positive.weight / self._mean_weight,
             negative.weight / self._mean_weight,
             (effective[0], effective[1]),
-            self.counts.n_features,
-            self.counts.n_values,
+            self.n_features,
+            self.counts.n_values if self.basis is None else self._rows * self.basis.width,
             self.counts.sparse,
+            coded=self.basis is not None,
         )
 
-    def fits_in_memory(self) -> bool:
-        """Return whether rows are so few that one machine fits them faster."""
-        number_bytes = 8 if self.counts.sparse else 4
-        return self.counts.n_values * number_bytes <= config.IN_MEMORY_BYTES
+    def coded(self, asked: BasisSettings | Basis | None) -> ShardSource:
+        if asked is not None and not self.counts.sparse:
+            moments: Standardizer = merge(self.engine.ask_each(TakeMoments(True)))
+            self._some = self._some_rows()
+            rng = np.random.default_rng([self.seed, 3])
+            self.basis = basis_of_rows(asked, *self._some, moments, self._rows, rng)
+        return self
+
+    def sample(self) -> ArraySource:
+        X, weights = self._some_rows()
+        return ArraySource(X, weights / np.abs(weights).mean(), np.random.default_rng([self.seed, 4]))
+
+    def _some_rows(self) -> tuple[Any, NDArray[np.float32]]:
+        """Return a fair sample of each class, which weighs as much as all of it."""
+        self.report({"stage": "sample"})
+        shares = [min(config.CODED_SAMPLE_ROWS / max(count.rows, 1), 1.0) for count in self._of_classes]
+        parts = self.engine.ask(FetchSome(shares[0], shares[1], self.seed)).parts
+        rows = [part.X for part in parts]
+        X = sparse.vstack(rows, format="csr") if self.counts.sparse else np.concatenate(rows)
+        return X, np.concatenate([part.signed_weights for part in parts])
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns that models have."""
+        return self.counts.n_features if self.basis is None else self.basis.width
 
     def fetch(self) -> tuple[Any, NDArray[np.float32]]:
         """Return all rows and their signed weights."""
@@ -104,6 +131,13 @@ class ShardSource:
         self.report({"stage": "column statistics"})
         self._moments: list[Standardizer] = self.engine.ask_each(TakeMoments(standardize))
         standardizer: Standardizer = merge(self._moments)
+        if self.basis is not None:
+            X, weights = self._some
+            share = np.abs(weights, dtype=np.float64) / np.abs(weights).sum(dtype=np.float64)
+            drawn = np.random.default_rng([self.seed, 1]).choice(
+                share.size, sample_size(self.basis.width), p=share
+            )
+            return CodedColumns.whitened(self.basis, X, drawn) if whiten else CodedColumns(self.basis)
         if not whiten:
             return standardizer
         self.report({"stage": "covariance"})
@@ -119,9 +153,9 @@ class ShardSource:
         self.engine.prepare(MakeReady(transform, folds, self.seed))
         self.report({"stage": "summaries"})
         summaries = self.engine.ask_each(TakeSummaries())
-        taught = self._shards_to_teach(summaries)
-        self.merging_used = "gradients" if taught is None else "models"
-        return ShardTrainingRows(self, summaries, taught, row_limit)
+        learning_shards = self._shards_to_teach(summaries)
+        self.merging_used = "gradients" if learning_shards is None else "models"
+        return ShardTrainingRows(self, summaries, learning_shards, row_limit)
 
     def _shards_to_teach(self, summaries: list[Summaries]) -> frozenset[int] | None:
         """Return the shards that learn models of their own; None if gradients are to be merged instead."""
@@ -131,15 +165,14 @@ class ShardSource:
             return frozenset(number for number, one in enumerate(summaries) if one.folds[0].points)
         merged = merge(self._moments)
         found = [
-            shards_to_teach([one.folds[fold] for one in summaries], self._moments, merged)
+            shards_to_teach([one.folds[fold] for one in summaries], self._moments, merged, self.n_features)
             for fold in range(len(summaries[0].folds))
         ]
         return None if None in found else frozenset.intersection(*(one for one in found if one is not None))
 
 
 def _two_classes(counts: LabelCounts) -> NDArray[Any]:
-    occurring = [label for label, count in counts.labels.items() if count.weight > 0]
-    labels = checked_labels(np.array(occurring, dtype=object), len(occurring)).found.tolist()
+    labels = counts.classes.tolist()
     if len(labels) == 1:
         raise ValueError(
             f"y holds one class only ({labels[0]!r}) in all partitions: a classifier needs rows of two classes."
@@ -148,7 +181,7 @@ def _two_classes(counts: LabelCounts) -> NDArray[Any]:
         raise ValueError(
             f"Only binary classification is supported: there are {len(labels)} classes over all partitions."
         )
-    return np.array(labels)
+    return counts.classes
 
 
 def _both_classes_in_all(folds: Summaries) -> bool:
@@ -157,9 +190,10 @@ def _both_classes_in_all(folds: Summaries) -> bool:
 
 
 def shards_to_teach(
-    summaries: Sequence[Summary], moments: Sequence[Standardizer], merged: Standardizer
+    summaries: Sequence[RowTotals], moments: Sequence[Standardizer], merged: Standardizer, n_features: int
 ) -> frozenset[int] | None:
-    """Return the shards that can learn a model of their own, if their mean will be a model of all; else None.
+    """Return the shards that can learn a model of so many columns on their own, if their mean will be a model of
+    all; else None.
 
     Such a shard has plenty of both classes, in about the proportion of the whole, and columns that lie about where
     they lie in the whole. Shards that do not, but hold next to nothing, are left out.
@@ -167,7 +201,7 @@ def shards_to_teach(
     whole = summaries[0]
     for one in summaries[1:]:
         whole = whole.merge(one)
-    plenty = config.PLENTY_PER_COLUMN * (merged.mean.size + 1)
+    plenty = config.PLENTY_PER_COLUMN * (n_features + 1)
     able = [
         number
         for number, one in enumerate(summaries)
@@ -181,7 +215,7 @@ def shards_to_teach(
     return frozenset(able) if enough and negatives >= (1 - _LEFT_OUT) * whole.negative_weight else None
 
 
-def _odds(summary: Summary) -> float:
+def _odds(summary: RowTotals) -> float:
     return summary.positive_weight / max(summary.negative_weight, 1e-300)
 
 

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..estimators._rows import require_finite
 from ..estimators._targets import checked_labels
 from ..kernels import fold_of_each_row
-from ..solvers.state import Summary, class_totals
+from ..solvers.state import RowTotals, class_totals
+from ..training import config
 from ..transforms import Standardizer, standardized_products
 from .engine import Answer, Question, Setup, Sums
 from .inputs import Names, ReadRows, bytes_of, naming, require_same_names
@@ -36,6 +38,19 @@ class LabelCounts(Answer):
     n_values: int
     sparse: bool
     labels: dict[Any, LabelCount]
+
+    def fit_in_memory(self) -> bool:
+        """Return whether rows are so few that one machine fits them faster."""
+        return bool(self.n_values * (8 if self.sparse else 4) <= config.IN_MEMORY_BYTES)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels of rows with a weight, in order."""
+        occurring = [label for label, count in self.labels.items() if count.weight > 0]
+        found: NDArray[Any] = np.array(
+            checked_labels(np.array(occurring, dtype=object), len(occurring)).found.tolist()
+        )
+        return found
 
     def merge(self, other: LabelCounts) -> LabelCounts:
         with naming(f"Partition {other.shard}"):
@@ -67,10 +82,6 @@ class CountLabels(Question[LabelCounts]):
         with naming(f"Partition {shard}"):
             _check(rows)
             values = checked_labels(rows.labels, rows.labels.size).found
-        if values.size > 2:
-            raise ValueError(
-                f"Partition {shard} holds {values.size} different labels: only two classes can be told apart."
-            )
         labels = {value: _count(rows, value) for value in values.tolist()}
         X = rows.X
         n_values = int(X.nnz if sparse.issparse(X) else X.size)
@@ -91,17 +102,11 @@ def _check(rows: ReadRows) -> None:
     """Refuse what cannot be learned from."""
     if rows.weights is not None and not (np.isfinite(rows.weights).all() and (rows.weights >= 0).all()):
         raise ValueError("sample weights must be finite numbers of 0 or more.")
-    values = rows.X.data if sparse.issparse(rows.X) else rows.X
     with np.errstate(all="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return
-    bad = ~np.isfinite(values)
-    if bad.any():
-        column = int(rows.X.indices[bad][0] if sparse.issparse(rows.X) else np.flatnonzero(bad.any(axis=0))[0])
-        shown = column if rows.names is None else f"{column} ({rows.names[column]!r})"
-        raise ValueError(
-            f"X contains NaN or infinity in column {shown}. Impute it first, for instance with DataFrame.fillna."
-        )
+        statistics = Standardizer(rows.X.shape[1]).update(rows.X)
+    if not np.isfinite(statistics.squares).all():
+        require_finite(rows.X, rows.names, advice="Fill it first, for instance with DataFrame.fillna")
+    statistics.require_scalable(rows.X, rows.names)
 
 
 class SignedRows(NamedTuple):
@@ -126,9 +131,7 @@ class Sign(Setup):
     name: ClassVar[str] = "sign"
 
     def apply(self, rows: ReadRows, shard: int) -> SignedRows:
-        if self.names is not None and rows.names is not None and rows.names != self.names:
-            place = {name: number for number, name in enumerate(rows.names)}
-            rows = rows._replace(X=rows.X[:, [place[name] for name in self.names]].copy(order="C"))
+        rows = rows.in_order(self.names)
         signed = np.where(rows.labels == self.positive, np.float32(1.0), np.float32(-1.0))
         if rows.weights is None:
             return SignedRows(rows.X, signed)
@@ -154,6 +157,24 @@ class FetchRows(Question[AllRows]):
 
 
 @dataclass(frozen=True)
+class FetchSome(Question[AllRows]):
+    """A fair sample of each class, given its share."""
+
+    of_positives: float
+    of_negatives: float
+    seed: int
+
+    name: ClassVar[str] = "sample"
+
+    def answer(self, rows: SignedRows, shard: int) -> AllRows:
+        weights = rows.signed_weights
+        shares = np.where(weights > 0, self.of_positives, self.of_negatives)
+        drawn = np.flatnonzero(np.random.default_rng([self.seed, 2, shard]).random(weights.size) < shares)
+        # Rows stand for those that were not drawn.
+        return AllRows((SignedRows(rows.X[drawn], (weights / shares)[drawn].astype(np.float32)),))
+
+
+@dataclass(frozen=True)
 class TakeMoments(Question[Standardizer]):
     standardize: bool
 
@@ -173,7 +194,7 @@ class Covariance(Sums):
 
 @dataclass(frozen=True)
 class TakeCovariance(Question[Covariance]):
-    """Of a fair sample of each shard's rows, standardised."""
+    """Of a fair sample of each shard's rows, standardized."""
 
     standardizer: Standardizer
     share: float
@@ -191,7 +212,7 @@ class TakeCovariance(Question[Covariance]):
 class Summaries(Answer):
     """A summary per fold."""
 
-    folds: tuple[Summary, ...]
+    folds: tuple[RowTotals, ...]
 
     def merge(self, other: Summaries) -> Summaries:
         return Summaries(tuple(mine.merge(theirs) for mine, theirs in zip(self.folds, other.folds, strict=True)))
@@ -208,4 +229,4 @@ class CountFolds(Question[Summaries]):
     def answer(self, rows: SignedRows, shard: int) -> Summaries:
         fold_of_row = fold_of_each_row(rows.X, self.folds)
         mine = [rows.signed_weights[fold_of_row == fold] for fold in range(self.folds)]
-        return Summaries(tuple(Summary(one.size, *class_totals(one), 0.0) for one in mine))
+        return Summaries(tuple(RowTotals(one.size, *class_totals(one), 0.0) for one in mine))

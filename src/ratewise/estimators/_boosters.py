@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
+
+from ..features.kinds import CATEGORY, TEXT, kind_of
+from ..features.tables import table_schema
 
 # From so many rows on the usual 100 trees underfit: half as many again are grown, and stages say how many help.
 MANY_ROWS = 20_000
 _MORE_TREES = 1.5
+# Up to so many rows a few small trees do as well as many large ones.
+_FEW_ROWS = 8_000
+_POLARS_KINDS = {"String": TEXT, "Categorical": CATEGORY, "Enum": CATEGORY}
 
 
 class Booster:
@@ -25,13 +32,17 @@ class Booster:
     library: ClassVar[str]
     classifier: ClassVar[str]
     trees_parameter: ClassVar[str] = "n_estimators"
+    from_polars: ClassVar[tuple[str, ...]] = ()
+    """The kinds of columns without numbers that it takes from polars. From Arrow no library takes any."""
+    stops_by: ClassVar[tuple[str, ...]] = ()
+    """The settings of early stopping that need validation rows of the user's."""
 
-    def limits(self, given: dict[str, Any]) -> dict[str, float]:
+    def limits(self, given: dict[str, Any], n_classes: int = 2) -> dict[str, float]:
         """Return settings that limit the values of leaves, for where the user has set no limit.
 
         A leaf is a Newton step: gradients over curvatures, which are p(1-p) at the log odds that boosting starts
         from. A leaf with one positive in twenty rows moves them by 0.05/p, which is 30 where one row in 600 is
-        positive. The first tree overshoots, and the later trees mend that. So one tree, after its learning rate,
+        positive. The first tree overshoots, and the later trees correct it. So one tree, after its learning rate,
         moves log odds by 1 at most.
         """
         return {}
@@ -61,8 +72,11 @@ class Booster:
 
 class _LightGBM(Booster):
     library, classifier = "lightgbm", "LGBMClassifier"
+    stops_by = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
 
-    def limits(self, given: dict[str, Any]) -> dict[str, float]:
+    def limits(self, given: dict[str, Any], n_classes: int = 2) -> dict[str, float]:
+        if n_classes > 2:  # with larger steps the log loss diverged on a class of 64 rows
+            return {"max_delta_step": 1.0}
         return {"max_delta_step": 1.0 / (given.get("learning_rate") or 0.1)}
 
     def trees(self, model: Any) -> int:
@@ -74,8 +88,10 @@ class _LightGBM(Booster):
 
 class _XGBoost(Booster):
     library, classifier = "xgboost", "XGBClassifier"
+    from_polars = (CATEGORY,)
+    stops_by = ("early_stopping_rounds",)
 
-    def limits(self, given: dict[str, Any]) -> dict[str, float]:
+    def limits(self, given: dict[str, Any], n_classes: int = 2) -> dict[str, float]:
         return {"max_delta_step": 1.0 / (given.get("learning_rate") or 0.3)}
 
     def trees(self, model: Any) -> int:
@@ -96,6 +112,7 @@ class _XGBoost(Booster):
 class _CatBoost(Booster):
     library, classifier = "catboost", "CatBoostClassifier"
     trees_parameter = ""  # it grows 1000 trees, and its leaves have an L2 penalty
+    from_polars = (TEXT,)
 
     def trees(self, model: Any) -> int:
         return int(model.tree_count_)
@@ -107,8 +124,9 @@ class _CatBoost(Booster):
 class _HistGradientBoosting(Booster):
     library, classifier = "sklearn.ensemble", "HistGradientBoostingClassifier"
     trees_parameter = "max_iter"
+    from_polars = (CATEGORY,)
 
-    def limits(self, given: dict[str, Any]) -> dict[str, float]:
+    def limits(self, given: dict[str, Any], n_classes: int = 2) -> dict[str, float]:
         return {"l2_regularization": 1.0}  # it has no limit of its own
 
     def trees(self, model: Any) -> int:
@@ -137,11 +155,62 @@ def booster_of(estimator: Any) -> Booster | None:
     return None
 
 
-def prepared(estimator: Any, booster: Booster, rows: int) -> Any:
+def require_usable(estimator: Any, fit_params: Iterable[str]) -> None:
+    """Refuse, in a sentence, settings that a boosting library would end with an error of its own."""
+    booster = booster_of(estimator)
+    if booster is None:
+        return
+    given = _last_step(estimator).get_params()
+    if isinstance(given.get("cat_features"), list):
+        raise ValueError(
+            "cat_features is a list, and CatBoost copies it, so that scikit-learn cannot clone the estimator. "
+            "Give a tuple, cat_features=('city',), or name the columns in fit(..., cat_features=['city'])."
+        )
+    stopping = next((name for name in booster.stops_by if (given.get(name) or 0) > 0), None)
+    if stopping is not None and not {"eval_set", "eval_X"} & {name.rpartition("__")[2] for name in fit_params}:
+        raise ValueError(
+            f"{stopping}={given[stopping]} stops by rows that do not train, and there are none: set aside some, "
+            "and call fit(X, y, eval_set=[(X_stop, y_stop)]). LightGBM also takes "
+            f"callbacks=[lightgbm.early_stopping({given[stopping]})] there, in place of {stopping}."
+        )
+
+
+def require_columns(estimator: Any, X: Any) -> None:
+    """Refuse, in a sentence, columns of polars and Arrow that a boosting library cannot read.
+
+    LightGBM aborts Python on texts and categories, CatBoost on categories.
+    """
+    library = type(X).__module__.partition(".")[0]
+    booster = booster_of(estimator)
+    if booster is None or library not in ("polars", "pyarrow") or isinstance(estimator, Pipeline):
+        return
+    refused = {TEXT, CATEGORY}.difference(booster.from_polars if library == "polars" else ())
+    if library == "polars":  # asked for its own types, so that pyarrow is not needed
+        kinds = {name: _POLARS_KINDS.get(str(dtype.base_type()), "") for name, dtype in X.schema.items()}
+    else:
+        kinds = {name: kind_of(dtype) for name, dtype in table_schema(X[:1], "X").items()}
+    name = next((name for name, kind in kinds.items() if kind in refused), None)
+    if name is not None:
+        holds = "text" if kinds[name] == TEXT else "categories"
+        raise TypeError(
+            f"X: column {name!r} holds {holds}, which {booster.classifier} does not take from {library}. Give a "
+            f"table of pandas with the column as a category: X.to_pandas().astype({{{name!r}: 'category'}})."
+        )
+
+
+def default_boosting(rows: int) -> HistGradientBoostingClassifier:
+    """Return boosting as it suits so many rows where the user has named none; ``prepared`` adds its limits."""
+    trees, leaves = (40, 15) if rows <= _FEW_ROWS else (100, 31)
+    return HistGradientBoostingClassifier(
+        max_iter=trees, max_leaf_nodes=leaves, early_stopping=False, random_state=0
+    )
+
+
+def prepared(estimator: Any, booster: Booster, rows: int, n_classes: int = 2) -> Any:
     """Return a copy of the estimator: leaves limited if the user has set no limit, more trees if rows are many."""
     last = _last_step(estimator)
     given = last.get_params(deep=False)
-    limits = booster.limits(given).items()
+    limits = booster.limits(given, n_classes).items()
     settings: dict[str, Any] = {name: value for name, value in limits if not given.get(name)}
     if rows >= MANY_ROWS and booster.trees_parameter:
         settings[booster.trees_parameter] = math.ceil(_MORE_TREES * (given.get(booster.trees_parameter) or 100))

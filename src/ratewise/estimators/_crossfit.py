@@ -6,56 +6,53 @@ import copy
 import math
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import groupby
-from numbers import Integral
+from itertools import groupby, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import (
     GridSearchCV,
-    PredefinedSplit,
     RandomizedSearchCV,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    check_cv,
 )
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params, check_consistent_length, has_fit_parameter
+from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
+from ..decisions.certify import Decision, decide, points_of_groups, warn_of_unknown_rates
+from ..decisions.cuts import Points, effective_points
+from ..decisions.scores import Sensitive
 from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure, Rates
+from ..measures.base import gains_of_slopes
 from ..solvers import BestThreshold
 from ..solvers.base import Scores
-from ..solvers.certify import Decision, decide, points_of_groups
-from ..solvers.threshold import effective_points
-from ..training.memory import folds_of_rows
 from ._boosters import booster_of, tree_count
 from ._ensemble import (
     EnsembleMember,
     Stage,
     VoteTransform,
     choose_threshold,
+    ensemble_shift,
     noise_of,
     positive_scores,
     positive_stages,
     response_of,
+    some_of_each_class,
 )
+from ._folds import Fold
+from ._stack import AdditiveModel, AdditiveRows, Join
 
-Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
-
-_FOLDS = 5
 _STAGES = 10
 # Class weights that differ by a smaller factor give nearly the same model.
 _SAME_WEIGHTS = 1.25
 _SMALLEST_SLOPE = 1e-6
+_VOTE_DIGITS = 12
 # With more rows HistGradientBoosting finds its bins on an unweighted sample, which is quick.
 _MOST_BINNED_ROWS = 300_000
 # The arguments by which the fit of other libraries' boosting takes the model to continue from.
@@ -72,9 +69,8 @@ class CostWeights(NamedTuple):
 
     def row_ratio(self, prevalence: float) -> float:
         """Return the weight of a positive row over that of a negative row."""
-        per_positive = max(self.on_tpr, _SMALLEST_SLOPE) / prevalence
-        per_negative = max(self.on_tnr, _SMALLEST_SLOPE) / (1.0 - prevalence)
-        return per_positive / per_negative
+        on_positive, on_negative = gains_of_slopes((self.on_tpr, self.on_tnr), prevalence, _SMALLEST_SLOPE)
+        return on_positive / on_negative
 
     def tempered_ratio(self, prevalence: float) -> float:
         """Return the geometric mean of the row ratio and the square root of (1-p)/p.
@@ -88,14 +84,12 @@ class CostWeights(NamedTuple):
 
 
 def cost_weights_at(measure: Measure, rates: Rates) -> CostWeights:
-    """Return AMP's weights at the level of these rates, or the dual pair of the primal-dual scheme at them."""
-    if isinstance(measure, PseudoLinearMeasure):
-        level = float(measure.value(*rates))
-        return CostWeights(*measure.valuation_weights(level, rates.prevalence), level)
+    """Return the slopes of the measure at these rates or, where they jump, the dual pair of a primal-dual step."""
+    level = float(measure.value(*rates)) if isinstance(measure, PseudoLinearMeasure) else math.nan
     if isinstance(measure, ConcaveMeasure) and not measure.smooth:
         # The derivatives jump where the best models lie: one dual step from the middle, towards the worse rate.
-        return CostWeights(*measure.project(0.5 - rates.tpr, 0.5 - rates.tnr))
-    return CostWeights(*measure.slopes(*rates))
+        return CostWeights(*measure.project(0.5 - rates.tpr, 0.5 - rates.tnr), level)
+    return CostWeights(*measure.slopes(*rates), level)
 
 
 @dataclass(frozen=True)
@@ -109,6 +103,10 @@ class CrossFitRows:
     sample_weight: NDArray[np.float64] | None
     params: dict[str, Any]
     folds: list[Fold]
+    groups: NDArray[np.intp] | None = None
+    """Rows of one number tell the same: groups of the user, or copies of a row."""
+    sensitive: Sensitive | None = None
+    """The groups that bounds are about."""
 
     def training_weights(self, train: NDArray[np.intp], ratio: float) -> NDArray[np.float64] | None:
         """Return the weights of training rows: positives times ``ratio``, scaled to an unchanged sum."""
@@ -133,6 +131,12 @@ class CrossFit:
     """Out-of-fold scores, fold after fold."""
     best: BestThreshold
     stage: Stage
+    additives: list[AdditiveModel] | None = None
+    """The additive models of all folds, if the candidate is a stack."""
+
+    @property
+    def stacked(self) -> bool:
+        return self.additives is not None
 
     def votes(self) -> NDArray[np.float64]:
         return self.stage.transform.votes(self.scores)
@@ -148,6 +152,8 @@ class CrossFitter:
     response_method: str
     warm_start: bool | str
     n_jobs: int | None
+    additive: AdditiveRows | None = None
+    """The rows for the additive member of a stack; None without one."""
 
     @cached_property
     def validation_rows(self) -> NDArray[np.intp]:
@@ -161,6 +167,14 @@ class CrossFitter:
         weights = np.ones(validation.size) if rows.sample_weight is None else rows.sample_weight[validation]
         signed: NDArray[np.float64] = np.where(rows.y[validation] == rows.positive, weights, -weights)
         return signed
+
+    @cached_property
+    def points(self) -> Points:
+        """The effective points of both classes: a row that several folds hold out counts once, and the rows of a
+        group as much as they are worth."""
+        rows, once = np.unique(self.validation_rows, return_index=True)
+        weights, groups = self.signed_weights[once], self.rows.groups
+        return effective_points(weights) if groups is None else points_of_groups(weights, groups[rows])
 
     def reweight(self, most: int) -> list[CrossFit]:
         """Run iterations, each with the class weights that the measure asks for at the rates of the one before.
@@ -180,45 +194,90 @@ class CrossFitter:
             found += self._iteration(iteration, ratio, cost_weights, before.models)
         return found
 
+    def stack(self, candidates: list[CrossFit]) -> list[CrossFit]:
+        """Return candidates joined with an additive model per fold, by a regression of out-of-fold scores."""
+        additive = self.additive
+        if additive is None:
+            return []
+        models = Parallel(n_jobs=self.n_jobs)(delayed(additive.fit)(train) for train, _ in self.rows.folds)
+        pairs = zip(models, self.rows.folds, strict=True)
+        added = np.concatenate([additive.log_odds(model, held) for model, (_, held) in pairs])
+        found = []
+        for one in candidates[::-2][::-1]:  # every second stage, the last among them
+            join = Join.fitted(added, one.scores, self.signed_weights)
+            scores = join.scores(added, one.scores)
+            best = choose_threshold(0.0, scores, self.signed_weights, self.measure, min(self.points))
+            stage = Stage(one.stage.trees, VoteTransform("decision_function", best.threshold, 1.0), join)
+            found.append(replace(one, scores=scores, best=best, stage=stage, additives=models))
+        return found
+
     def within_noise(self, candidates: list[CrossFit]) -> list[int]:
         """Return the best candidate and those that the validation rows cannot tell from it, best first.
 
-        Values of boosting are means over neighbouring stages. Of the stages of an iteration that are within noise,
-        the first, the middle and the last are returned: their mean vote varies less than that of one stage.
+        Values of boosting are means over neighboring stages. Of the stages of an iteration that are within noise,
+        the first, the middle and the last are returned: their mean vote varies less than that of one stage. The
+        stack is taken if its best value is at least that of boosting alone.
         """
         values = np.empty(len(candidates))
         for stages in _by_iteration(candidates, range(len(candidates))):
             own = np.array([candidates[k].best.value for k in stages])
             padded = np.pad(own, 1, mode="edge")
             values[stages] = own if own.size == 1 else (padded[:-2] + own + padded[2:]) / 3.0
+        stacked = np.array([one.stacked for one in candidates])
+        if stacked.any() and not stacked.all():
+            better = values[stacked].max() >= values[~stacked].max()
+            values[stacked != better] = -np.inf
         best = int(np.argmax(values))
-        least = values[best] - noise_of(candidates[best].best, self.signed_weights, self.measure)
+        least = values[best] - noise_of(candidates[best].best, self.measure, min(self.points))
         kept = {best}
         for stages in _by_iteration(candidates, np.flatnonzero(values >= least)):
             kept |= {stages[0], stages[len(stages) // 2], stages[-1]}
         return sorted(kept, key=lambda k: -values[k])
 
-    def decide(self, kept: list[CrossFit], groups: NDArray[np.intp] | None) -> Decision:
-        """Return where the mean vote of these candidates is cut, and what is known of the rates there.
+    def decide(self, candidates: list[CrossFit], kept: list[int], members: list[EnsembleMember]) -> Decision:
+        """Return where the mean vote of the candidates kept is cut, and what is known of the rates there."""
+        rows, measure = self.rows, self.measure
+        # Sums of the same leaves in another order differ in the last digits: no threshold may lie in between.
+        votes: NDArray[np.float64] = np.mean([candidates[k].votes() for k in kept], axis=0).round(_VOTE_DIGITS)
+        sizes = tuple(held.size for _, held in rows.folds)
+        # Where every row is held out once, and learned by all other folds.
+        partition = sum(sizes) == rows.y.size and all(
+            train.size + size == rows.y.size for (train, _), size in zip(rows.folds, sizes, strict=True)
+        )
+        sensitive = rows.sensitive
+        if sensitive is not None:
+            sensitive = sensitive._replace(codes=sensitive.codes[self.validation_rows])
+        folds = sizes if partition else None
+        scores = Scores(votes, self.signed_weights, folds=folds, sensitive=sensitive)
 
-        A row that several folds hold out counts once, and the rows of a group as much as they are worth.
-        """
-        votes = np.mean([one.votes() for one in kept], axis=0)
-        chosen = choose_threshold(0.5, votes, self.signed_weights, self.measure)
-        rows, once = np.unique(self.validation_rows, return_index=True)
-        weights = self.signed_weights[once]
-        points = effective_points(weights) if groups is None else points_of_groups(weights, groups[rows])
-        return decide(Scores(votes, self.signed_weights), self.measure, chosen.threshold, points)
+        def choose(scores: Scores) -> float:
+            return choose_threshold(0.5, *scores[:2], measure, min(self.points)).threshold
+
+        shift_at = None
+        if partition:
+            some = some_of_each_class(self.signed_weights)
+            X = _safe_indexing(rows.X, self.validation_rows[some])
+            of_folds = self.members_of_folds(candidates, kept)
+            shift_at = ensemble_shift(X, scores, some, of_folds, members, rows.positive)
+        warn_of_unknown_rates(self.points)
+        return decide(
+            scores,
+            measure,
+            choose(scores),
+            self.points,
+            shift_at=shift_at,
+            choose=None if measure.bounds else choose,
+        )
 
     def members_of_folds(self, candidates: list[CrossFit], kept: list[int]) -> list[EnsembleMember]:
         """Return the models of the folds, each with the stages kept."""
-        return [
-            EnsembleMember(
-                model, tuple(candidates[k].stage for k in stages), candidates[stages[0]].ratio, len(stages)
-            )
-            for stages in _by_iteration(candidates, kept)
-            for model in candidates[stages[0]].models
-        ]
+        members = []
+        for stages in _by_iteration(candidates, kept):
+            first, own = candidates[stages[0]], tuple(candidates[k].stage for k in stages)
+            additives: Iterable[AdditiveModel | None] = first.additives or repeat(None, len(first.models))
+            for model, additive in zip(first.models, additives, strict=True):
+                members.append(EnsembleMember(model, own, _ratio_of(first), len(stages), additive))
+        return members
 
     def member_of_all_rows(self, candidates: list[CrossFit], best: int, weight: int) -> EnsembleMember:
         """Fit one model to all rows, by the iterations that lead to the best candidate."""
@@ -234,7 +293,8 @@ class CrossFitter:
         for iteration in range(first, last.iteration + 1):
             weights = rows.training_weights(everything, path[iteration].ratio)
             model = self._fit(rows.X_binned, rows.y, weights, rows.params, previous=model)
-        return EnsembleMember(model, (last.stage,), last.ratio, weight)
+        added = self.additive.fit(everything) if last.stacked and self.additive is not None else None
+        return EnsembleMember(model, (last.stage,), _ratio_of(last), weight, added)
 
     @property
     def _fit(self) -> Callable[..., Any]:
@@ -255,7 +315,7 @@ class CrossFitter:
         for k, trees in enumerate(stages):
             scores = np.concatenate([part[k] for part in parts])
             neutral = 0.5 if trees is None and response == "predict_proba" else 0.0
-            best = choose_threshold(neutral, scores, self.signed_weights, self.measure)
+            best = choose_threshold(neutral, scores, self.signed_weights, self.measure, min(self.points))
             # Log odds need no scaling; other decision functions have any scale.
             scale = 1.0 if hasattr(models[0], "predict_proba") else max(float(scores.std()), 1e-12)
             transform = VoteTransform(response if trees is None else "decision_function", best.threshold, scale)
@@ -286,10 +346,16 @@ class CrossFitter:
         )
 
 
+def _ratio_of(candidate: CrossFit) -> float:
+    """Return the ratio of class weights that scores are to be corrected for: a stack is joined without any."""
+    return 1.0 if candidate.stacked else candidate.ratio
+
+
 def _by_iteration(candidates: list[CrossFit], which: Iterable[int]) -> list[list[int]]:
-    """Return the places of these candidates, a list per iteration, in the order of their trees."""
+    """Return the places of these candidates, a list per iteration and kind, in the order of their trees."""
     ordered = sorted(int(k) for k in which)
-    return [list(group) for _, group in groupby(ordered, key=lambda k: candidates[k].iteration)]
+    kind = [(one.stacked, one.iteration) for one in candidates]
+    return [list(group) for _, group in groupby(ordered, key=lambda k: kind[k])]
 
 
 def _fit_fold(fit: Callable[..., Any], rows: CrossFitRows, fold: Fold, ratio: float, previous: Any) -> Any:
@@ -304,10 +370,11 @@ def history_table(candidates: list[CrossFit], kept: list[int], prevalence: float
     ratios = np.array([one.ratio for one in candidates])
     weight_negative = 1.0 / (prevalence * ratios + 1.0 - prevalence)
     alpha, beta, level = map(np.array, zip(*(one.cost_weights for one in candidates), strict=True))
-    staged = candidates[0].stage.trees is not None
+    staged, stacks = candidates[0].stage.trees is not None, any(one.stacked for one in candidates)
     return {
         "round": np.array([one.iteration for one in candidates]),
         **({"trees": np.array([one.stage.trees for one in candidates])} if staged else {}),
+        **({"stacked": np.array([one.stacked for one in candidates])} if stacks else {}),
         "weight_positive": ratios * weight_negative,
         "weight_negative": weight_negative,
         **({"level": level} if np.isfinite(level).any() else {"alpha": alpha, "beta": beta}),
@@ -316,73 +383,6 @@ def history_table(candidates: list[CrossFit], kept: list[int], prevalence: float
         "value": np.array([one.best.value for one in candidates]),
         "kept": np.isin(np.arange(len(candidates)), kept),
     }
-
-
-def draws_own_folds(cv: Any) -> bool:
-    """Return whether the folds are drawn here, not by a splitter of the user's."""
-    return cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool))
-
-
-def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any) -> list[Fold]:
-    """Return the training and validation rows of each fold, with both classes among the training rows.
-
-    Unless ``cv`` says otherwise, rows are shuffled, and those of one group are in one fold; without groups, equal
-    rows.
-    """
-    if groups is not None:
-        check_consistent_length(y, groups)
-    if draws_own_folds(cv):
-        splits = _own_folds(_FOLDS if cv is None else int(cv), X, y, groups)
-    else:
-        splits = check_cv(cv, y=y, classifier=True).split(X, y, groups)
-    folds = [(np.asarray(train), np.asarray(held)) for train, held in splits]
-    classes = np.unique(y)
-    for number, (train, _) in enumerate(folds, start=1):
-        missing = np.setdiff1d(classes, y[train]).tolist()
-        if missing:
-            raise ValueError(
-                f"Fold {number} of {len(folds)} leaves no row of class {missing[0]!r} to learn from. Use fewer "
-                "folds (cv=), or a splitter that stratifies."
-            )
-    if np.unique(y[np.concatenate([fold[1] for fold in folds])]).size < classes.size:
-        raise ValueError(f"cv={cv!r} holds out rows of one class only: no threshold can be drawn by them.")
-    return folds
-
-
-def _own_folds(wanted: int, X: Any, y: NDArray[Any], groups: Any) -> Any:
-    if wanted < 2:
-        raise ValueError(f"cv must be 2 folds or more, a splitter or an iterable of splits; got {wanted!r}.")
-    labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    if counts.min() < 2:
-        raise ValueError(
-            f"There is only 1 row of class {labels[counts.argmin()].tolist()!r}: some must be there to "
-            "learn from and some to hold out, so at least 2 of each class are needed."
-        )
-    wanted = min(wanted, int(counts.min()))
-    if groups is not None:
-        most = np.unique(np.asarray(groups)).size
-        return StratifiedGroupKFold(min(wanted, most), shuffle=True, random_state=0).split(X, y, groups)
-    numbers = _rows_as_numbers(X)
-    fold_of_row = None
-    if numbers is not None:
-        fold_of_row = folds_of_rows(numbers, None, codes, wanted, np.random.default_rng(0)).fold_of_row
-    if fold_of_row is None:
-        return StratifiedKFold(wanted, shuffle=True, random_state=0).split(np.zeros(y.size), y)
-    return PredefinedSplit(fold_of_row).split()
-
-
-def _rows_as_numbers(X: Any) -> Any:
-    """Return X as rows that can be hashed; None where that would be slow or is unknown."""
-    if hasattr(X, "hash_rows"):  # polars
-        return np.asarray(X.hash_rows())[:, None]
-    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:
-        import pandas
-
-        return pandas.util.hash_pandas_object(X, index=False).to_numpy()[:, None]
-    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
-        return None
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 def weight_keyword(estimator: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""What a classifier's parameters and its target ask for: the configuration of a fit, and its kind."""
+"""What a target asks for: the kind of a fit, and what comes of it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,32 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import logit
-from threadpoolctl import ThreadpoolController
 
-from ..measures import ConstraintWarning, Measure, Rates, RatesInterval, at_prevalence, get_measure
-from ..solvers import Sharpen, WeightedLogistic, get_solver
+from ..decisions.calibrate import Calibration, stacked
+from ..decisions.sensitive import checked_sensitive, require_rates
+from ..features.splines import Basis
+from ..measures import (
+    ConstraintWarning,
+    Measure,
+    Rates,
+    RatesInterval,
+    at_prevalence,
+    get_measure,
+)
 from ..solvers.base import History
-from ..solvers.calibrate import Calibration, stacked
 from ..solvers.state import LinearModel
 from ..training import ArraySource, FitConfig, FitResult, Trainer
 from ..training.memory import in_threads
+from ._positive import PositiveClass
 from ._rows import CheckedRows
+from ._settings import shared_basis
 from ._targets import (
     CheckedLabels,
     TrainingSet,
@@ -34,93 +40,24 @@ from ._targets import (
     group_numbers,
     indicator_array,
     is_indicator,
-    positive_label,
     require_both_classes,
     require_no_positive,
     share_of_positives,
     training_set,
+    where,
     with_mean_weight_one,
 )
-
-_MOST_PASSES = 100_000
-
-
-def fit_config(classifier: Any, *, online: bool = False, **more: Any) -> FitConfig:
-    """Return what a classifier's parameters ask of a fit, or raise one sentence on what is wrong with them.
-
-    ``online`` is for rows that come one batch at a time: nothing sharpens then.
-    """
-    measure = get_measure(classifier.measure)
-    named = None if classifier.solver == "auto" else get_solver(classifier.solver, measure)
-    _check(classifier)
-    sharpens = classifier.threshold == "tune" if classifier.sharpen == "auto" else bool(classifier.sharpen)
-    # Sharpening starts from logistic regression, whatever the measure.
-    suited = WeightedLogistic() if sharpens and not online else None
-    sharpen = classifier.sharpen if isinstance(classifier.sharpen, Sharpen) else Sharpen()
-    share = getattr(classifier, "validation_fraction", "auto")
-    return FitConfig(
-        measure,
-        named or suited or get_solver("auto", measure),
-        named,
-        sharpen if sharpens else None,
-        tune=classifier.threshold == "tune",
-        l2=float(classifier.alpha),
-        validation_fraction=None if share == "auto" else float(share),
-        standardize=bool(classifier.standardize),
-        **more,
-    )
-
-
-def passes_asked_for(passes: Any) -> int | None:
-    """Return the passes over the data that a user asks for; None leaves their number to the fit."""
-    if isinstance(passes, str) and passes == "auto":
-        return None
-    if not isinstance(passes, Integral) or isinstance(passes, bool) or not 0 < int(passes) <= _MOST_PASSES:
-        raise ValueError(f"passes must be 'auto' or a whole number from 1 to {_MOST_PASSES:,}; got {passes!r}.")
-    return int(passes)
-
-
-def threads_of(n_jobs: int | None) -> int:
-    return int(effective_n_jobs(n_jobs))
-
-
-def _check(classifier: Any) -> None:
-    if classifier.threshold not in ("tune", "zero"):
-        raise ValueError(f"threshold must be 'tune' or 'zero'; got {classifier.threshold!r}.")
-    if not isinstance(classifier.sharpen, (bool, Sharpen)) and classifier.sharpen != "auto":
-        raise ValueError(f"sharpen must be 'auto', True, False or a Sharpen; got {classifier.sharpen!r}.")
-    if classifier.threshold == "zero" and classifier.sharpen not in ("auto", False):
-        raise ValueError("threshold='zero' needs sharpen=False: sharpening ends with the choice of a threshold.")
-    if not isinstance(classifier.alpha, Real) or not 0 <= float(classifier.alpha) < np.inf:
-        raise ValueError(f"alpha must be a finite number of 0 or more; got {classifier.alpha!r}.")
-    encode = getattr(classifier, "encode", None)
-    if encode is not None and encode != "auto":
-        raise ValueError(f"encode must be 'auto' or None; got {encode!r}.")
-    fraction = getattr(classifier, "validation_fraction", "auto")
-    if fraction != "auto" and not (isinstance(fraction, Real) and 0 < float(fraction) <= 0.5):
-        raise ValueError(f"validation_fraction must be 'auto' or above 0 and at most 0.5; got {fraction!r}.")
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep BLAS to one thread.
-
-    A fit asks for thousands of products that take microseconds each: its threads would wait for one another for
-    most of the time. Threads asked for by ``n_jobs`` share larger pieces of work.
-    """
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limit
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    """Finding the libraries takes longer than many a fit: once will do."""
-    return ThreadpoolController()
 
 
 def first_message(names: Iterable[str], messages: Iterable[str | None]) -> str | None:
     """Return the message on the first of several classes or labels that misses a bound."""
     found = ((name, message) for name, message in zip(names, messages, strict=True) if message is not None)
     return next((f"{name}: {message}" for name, message in found), None)
+
+
+def constraints_met(measure: Measure, message: str | None) -> bool | None:
+    """Return whether the bounds of a measure are kept; None for a measure, or a function, without any."""
+    return message is None if measure.bounds or measure.group_bounds else None
 
 
 def warn_of_constraints(message: str | None, stacklevel: int) -> None:
@@ -133,6 +70,13 @@ class Coefficients(NamedTuple):
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
+
+    def coded(self, basis: Basis | None) -> Coefficients:
+        """Return models of the named columns of a basis as models of its coded columns."""
+        if basis is None:
+            return self
+        models = [basis.transform_coef(w, float(b)) for w, b in zip(*self, strict=True)]
+        return Coefficients(np.array([w for w, _ in models]), np.array([b for _, b in models]))
 
 
 class Fitted(NamedTuple):
@@ -157,9 +101,14 @@ class FitOptions(NamedTuple):
     """What a fit is given besides its configuration."""
 
     settings: FitConfig
+    measure: Any
+    """As the user named it: of two rates, or of many classes."""
     low_memory: bool
     pos_label: Any
     groups: Any
+    splits: NDArray[np.int8] | None = None
+    """What each row is to each fold, where the user gave them: see ``given_splits``."""
+    sensitive_features: Any = None
 
 
 def fit_task(
@@ -171,10 +120,12 @@ def fit_task(
     check_prevalence(target_prevalence)
     if is_indicator(y):
         _require_none(target_prevalence, "labels")
+        _require_no_groups(options, "labels")
         return MultilabelFit.of(rows, y, sample_weight, options)
     labels = checked_labels(y, rows.number)
     if labels.found.size > 2:
         _require_none(target_prevalence, f"{labels.found.size} classes")
+        _require_no_groups(options, f"{labels.found.size} classes")
         return MulticlassFit.of(rows, labels, sample_weight, options)
     target = None if target_prevalence is None else float(target_prevalence)
     return TwoClassFit.of(rows, labels, sample_weight, options, target)
@@ -196,6 +147,11 @@ def _require_none(prevalence: Any, what: str) -> None:
         )
 
 
+def _require_no_groups(options: FitOptions, what: str) -> None:
+    if options.sensitive_features is not None:
+        raise ValueError(f"sensitive_features are for two classes, and y has {what}.")
+
+
 def fit_rows(
     rows: TrainingSet,
     settings: FitConfig,
@@ -212,23 +168,36 @@ def fit_rows(
         rng,
         standardizer=rows.checked.statistics,
         groups=rows.groups,
+        splits=rows.splits,
+        sensitive=rows.sensitive,
         low_memory=low_memory,
         threads=settings.threads,
     )
     return Trainer(settings, history, before).fit(source)
 
 
-def positive_sign(classes: NDArray[Any], pos_label: Any) -> float:
-    """Scores speak for the positive class, scikit-learn's decision function for ``classes_[1]``."""
-    return 1.0 if positive_label(classes, pos_label) == classes[1] else -1.0
-
-
 def fitted_two_classes(result: FitResult, classes: NDArray[Any], pos_label: Any) -> Fitted:
     """Turn scores of the positive class into those of ``classes_[1]``."""
-    if positive_sign(classes, pos_label) < 0:
+    if PositiveClass.of(classes, pos_label).sign < 0:
         other = stacked([Calibration.of_numbers(result.calibration[0]).of_the_other_class()])
-        result = result._replace(coef=-result.coef, intercept=-result.intercept, calibration=other)
+        groups = result.groups
+        groups = None if groups is None else groups._replace(thresholds=-groups.thresholds)
+        result = result._replace(coef=-result.coef, intercept=-result.intercept, calibration=other, groups=groups)
     return Fitted(classes, result, result.message)
+
+
+def measure_at(measure: Measure, target: float | None, share: float) -> Measure:
+    """Return the measure at the share of positives it is to be good at; ``share`` is that of the rows."""
+    if target is None or math.isclose(target, share, rel_tol=1e-6):
+        return measure
+    return at_prevalence(measure, target)
+
+
+def at_target(result: FitResult, target: float, share: float) -> FitResult:
+    """Return the result as it is where the share of positives is ``target``."""
+    curve = Calibration.of_numbers(result.calibration[0])
+    calibration = stacked([curve._replace(constant=curve.constant + logit(target) - logit(share))])
+    return result._replace(rates=result.rates._replace(prevalence=target), calibration=calibration)
 
 
 @dataclass(frozen=True)
@@ -250,32 +219,38 @@ class TwoClassFit:
         options: FitOptions,
         target_prevalence: float | None,
     ) -> TwoClassFit:
-        rows = training_set(checked, labels, sample_weight, pos_label=options.pos_label, groups=options.groups)
+        sensitive = checked_sensitive(options.sensitive_features, checked.number)
+        if sensitive is not None and target_prevalence is not None:
+            raise ValueError("target_prevalence is for all rows: it cannot be given with sensitive_features.")
+        rows = training_set(
+            checked,
+            labels,
+            sample_weight,
+            pos_label=options.pos_label,
+            groups=options.groups,
+            splits=options.splits,
+            sensitive=sensitive,
+        )
+        get_measure(options.measure)  # refuses one of many classes
         rows = with_mean_weight_one(rows)
         require_both_classes(rows)
+        require_rates(options.settings.measure, rows.sensitive, rows.signed_weights)
         fit = cls(rows, options, target_prevalence)
         options.settings.solver.check(fit.learned_measure(), share_of_positives(rows))
         return fit
 
     def learned_measure(self) -> Measure:
         """Return the measure at the prevalence it is to be good at."""
-        measure, target = self.options.settings.measure, self.target_prevalence
-        if target is None or math.isclose(target, share_of_positives(self.rows), rel_tol=1e-6):
-            return measure
-        return at_prevalence(measure, target)
+        return measure_at(self.options.settings.measure, self.target_prevalence, share_of_positives(self.rows))
 
     def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Fitted:
         classes, pos_label = self.rows.classes, self.options.pos_label
-        sign = positive_sign(classes, pos_label)
+        sign = PositiveClass.of(classes, pos_label).sign
         model = None if before is None else LinearModel(sign * before.coef[0], sign * float(before.intercept[0]))
         settings = dataclasses.replace(self.options.settings, measure=self.learned_measure())
         result = fit_rows(self.rows, settings, model, rng, history, low_memory=self.options.low_memory)
         if self.target_prevalence is not None:
-            shift = logit(self.target_prevalence) - logit(share_of_positives(self.rows))
-            curve = Calibration.of_numbers(result.calibration[0])
-            calibration = stacked([curve._replace(constant=curve.constant + shift)])
-            rates = result.rates._replace(prevalence=self.target_prevalence)
-            result = result._replace(rates=rates, calibration=calibration)
+            result = at_target(result, self.target_prevalence, share_of_positives(self.rows))
         return fitted_two_classes(result, classes, pos_label)
 
 
@@ -287,20 +262,22 @@ class MultilabelFit:
     indicator: NDArray[np.bool_]
     weights: NDArray[np.float32]
     groups: NDArray[np.intp] | None
+    splits: NDArray[np.int8] | None
     options: FitOptions
 
     @classmethod
     def of(cls, checked: CheckedRows, y: Any, sample_weight: Any, options: FitOptions) -> MultilabelFit:
         require_no_positive(options.pos_label, "an indicator matrix of labels")
+        get_measure(options.measure)  # of each label; refuses one of many classes
         indicator = indicator_array(y, checked.number)
         numbers = group_numbers(options.groups, checked.number)
-        weights = np.ones(checked.number)
+        weights, splits = np.ones(checked.number), options.splits
         if sample_weight is not None:
             weights = checked_weights(sample_weight, checked.X)
             kept = weights > 0
             checked, indicator, weights = checked.where(kept), indicator[kept], weights[kept]
-            numbers = None if numbers is None else numbers[kept]
-        fit = cls(checked, indicator, weights.astype(np.float32), numbers, options)
+            numbers, splits = where(kept, numbers), where(kept, splits)
+        fit = cls(checked, indicator, weights.astype(np.float32), numbers, splits, options)
         for k in fit.varying():
             options.settings.solver.check(options.settings.measure, share_of_positives(fit.rows_of(k)))
         return fit
@@ -316,14 +293,14 @@ class MultilabelFit:
 
     def rows_of(self, k: int) -> TrainingSet:
         signed = np.where(self.indicator[:, k], self.weights, -self.weights)
-        return with_mean_weight_one(TrainingSet(self.checked, signed, np.array([0, 1]), self.groups))
+        return with_mean_weight_one(TrainingSet(self.checked, signed, np.array([0, 1]), self.groups, self.splits))
 
     def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Fitted:
         varying = self.varying()
         self._warn_of_constant_labels(varying)
         histories = [history.branch() for _ in range(self.n_models)]
         seeds = rng.spawn(self.n_models)
-        settings = self.options.settings
+        settings = self._in_one_basis()
         alone = dataclasses.replace(settings, threads=1)
 
         def learned(k: int) -> FitResult:
@@ -334,13 +311,26 @@ class MultilabelFit:
         found = dict(zip(varying, in_threads(learned, varying, settings.threads), strict=True))
         for k, one in enumerate(histories):
             history.join(one, label=float(k))
-        results = [found.get(k) or self._constant(k) for k in range(self.n_models)]
+        basis = next((one.basis for one in found.values()), None)
+        results = [found.get(k) or self._constant(k, basis) for k in range(self.n_models)]
         message = first_message((f"label {k}" for k in varying), (found[k].message for k in varying))
         return Fitted(np.arange(self.n_models), joined(results), message, multilabel=True)
 
-    def _constant(self, k: int) -> FitResult:
+    def _in_one_basis(self) -> FitConfig:
+        """Return the settings of every label, with the basis that all of them share."""
+        settings, checked = self.options.settings, self.checked
+        if settings.basis is None or not self.varying():
+            return settings
+        asked = shared_basis(settings.basis, checked.X.shape[1], "several labels")
+        rows = self.rows_of(self.varying()[0])
+        source = ArraySource(
+            rows.X, rows.signed_weights, np.random.default_rng(0), standardizer=checked.statistics
+        )
+        return dataclasses.replace(settings, basis=source.coded(asked).basis)
+
+    def _constant(self, k: int, basis: Basis | None) -> FitResult:
         """Return the model of a label that all rows have, or none."""
-        n_features = self.checked.X.shape[1]
+        n_features = self.checked.X.shape[1] if basis is None else basis.width
         always = bool(self.indicator[0, k])
         return FitResult(
             np.zeros((1, n_features)),
@@ -376,4 +366,6 @@ def joined(results: list[FitResult]) -> FitResult:
         learned[0].solver,
         [one.interval for one in results],
         stacked([Calibration.of_numbers(one.calibration[0]) for one in results]),
+        basis=learned[0].basis,
+        centre=learned[-1].centre,
     )

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..measures import Measure, Rates, measure_name
+from ._positive import PositiveClass
 
 _SIDE = 96
+_MOST_GROUPS = 6
 _ROW = '<tr><td style="text-align:left">{}</td><td style="text-align:left">{}</td></tr>'
 
 
@@ -31,9 +33,12 @@ def card_of(estimator: Any) -> str:
     if not hasattr(estimator, "rates_"):
         return ""
     measure, rates = estimator.measure_, estimator.rates_
-    facts = {"measure": html.escape(measure_name(measure))}
+    facts = {"measure": "cost" if measure is None else html.escape(measure_name(measure))}
     picture = ""
-    if isinstance(rates, Rates):
+    rule = getattr(estimator, "rule_", None)
+    if rule is not None:
+        facts |= {"value to expect": f"{rule.value_:.3f}", "classes": str(len(estimator.classes_))}
+    elif isinstance(rates, Rates):
         value = float(measure.value(*rates))
         between = getattr(estimator, "rates_interval_", None)
         facts |= {
@@ -42,10 +47,16 @@ def card_of(estimator: Any) -> str:
             "TNR": _with_ends(rates.tnr, between, "tnr"),
             "prevalence": f"{rates.prevalence:.3g}",
         }
+        groups = getattr(estimator, "groups_", None)
+        facts |= {} if groups is None else _of_groups(estimator)
         picture = _picture(measure, rates, value)
-    else:
+    elif estimator.multilabel_:
         values = [float(measure.value(*one)) for one in rates]
-        facts |= {"macro average to expect": f"{np.mean(values):.3f}", "classes": str(len(values))}
+        facts |= {"macro average to expect": f"{np.mean(values):.3f}", "labels": str(len(values))}
+    else:
+        expected = getattr(estimator, "confusion_", None)
+        facts |= {} if expected is None else {"value to expect": f"{float(measure.value(expected)):.3f}"}
+        facts["classes"] = str(len(rates))
     threshold = _threshold(estimator)
     if threshold is not None:
         facts["threshold"] = f"{threshold:.4g}"
@@ -54,17 +65,31 @@ def card_of(estimator: Any) -> str:
     return f'<div style="{style}"><table>{rows}</table>{picture}</div>'
 
 
+def _of_groups(estimator: Any) -> dict[str, str]:
+    """Return the TPR and the FPR of each group that bounds are about, of the first few."""
+    found = {}
+    for name, rates in list(estimator.rates_by_group_.items())[:_MOST_GROUPS]:
+        between = estimator.rates_interval_by_group_[name]
+        low, high = between.tnr
+        fpr = f"{1.0 - rates.tnr:.3f} ({1.0 - high:.3f} to {1.0 - low:.3f})"
+        found[f"{html.escape(str(name))}: TPR, FPR"] = f"{_with_ends(rates.tpr, between, 'tpr')}, {fpr}"
+    more = len(estimator.groups_) - len(found)
+    return found | ({"more groups": str(more)} if more else {})
+
+
 def _with_ends(rate: float, between: Any, name: str) -> str:
     ends = getattr(between, name, None)
     return f"{rate:.3f}" if ends is None else f"{rate:.3f} ({ends[0]:.3f} to {ends[1]:.3f})"
 
 
 def _threshold(estimator: Any) -> float | None:
-    """Return the threshold of the scores before the intercept, or of the vote of an ensemble."""
+    """Return the threshold of the positive class: of its scores before the intercept, or of an ensemble's vote."""
+    if getattr(estimator, "rule_", None) is not None:
+        return None
     if hasattr(estimator, "threshold_"):
         return float(estimator.threshold_)
-    intercept = np.asarray(getattr(estimator, "intercept_", ()))
-    return float(-intercept[0]) if intercept.size == 1 else None
+    one_model = np.size(getattr(estimator, "intercept_", ())) == 1
+    return PositiveClass.of_model(estimator).threshold(estimator) if one_model else None
 
 
 def _picture(measure: Measure, rates: Rates, value: float) -> str:

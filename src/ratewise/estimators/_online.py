@@ -2,74 +2,323 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+import dataclasses
+import json
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils import check_random_state
 
+from ..counts import Counts
+from ..decisions.calibrate import Calibration, stacked
+from ..decisions.certify import bound_message
+from ..decisions.cuts import effective_points, rates_at
+from ..decisions.intervals import rates_interval
+from ..features.pairs import FEW_COLUMNS
+from ..features.splines import Basis, BasisSettings
 from ..measures import Rates
 from ..solvers.base import History
-from ..solvers.calibrate import Calibration, log_odds_line, stacked
-from ..solvers.certify import bound_message, rates_interval
 from ..solvers.state import LinearModel
-from ..solvers.threshold import effective_points, rates_at
-from ..training import FitConfig, FitResult
+from ..training import ArraySource, FitConfig, FitResult, config
+from ..training.live import LiveFit
 from ..training.memory import in_threads
 from ..training.online import OnlineFit
-from ._fits import Coefficients, Fitted, first_message, fitted_two_classes, positive_sign
+from ..training.plain_data import Known, Packed, pack, unpack
+from ..training.reservoir import require_sound_rows
+from ._fits import Coefficients, Fitted, first_message, fitted_two_classes
+from ._positive import PositiveClass
 from ._rows import CheckedRows
-from ._targets import ManyClassSet, TrainingSet, checked_labels, many_class_set, require_no_positive, training_set
+from ._settings import fit_config, one_blas_thread, threads_of
+from ._targets import checked_labels, many_class_set, require_known, require_no_positive, training_set
+
+
+def first_basis(asked: Any, rows: CheckedRows) -> Basis | None:
+    """Return the basis that the first rows make for all to come; None leaves the columns as they are."""
+    if asked is None or sparse.issparse(rows.X) or isinstance(asked, Basis):
+        return asked if isinstance(asked, Basis) else None
+    if isinstance(asked, str):  # there is nothing to choose by yet
+        asked = BasisSettings()
+    if asked.pairs and rows.X.shape[1] > FEW_COLUMNS:
+        raise ValueError(
+            f"The first rows cannot tell which pairs of {rows.X.shape[1]} columns matter: use basis='splines' "
+            "with partial_fit."
+        )
+    if asked.n_knots is None:
+        asked = dataclasses.replace(asked, n_knots=config.MOST_KNOTS)
+    source = ArraySource(rows.X, np.ones(rows.number), np.random.default_rng(0), standardizer=rows.statistics)
+    return source.coded(asked).basis
+
+
+class FromStream:
+    """A fitted attribute that ``partial_fit`` changes: brought up to date when it is read, not at every call."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: Any, owner: type) -> Any:
+        if model is None:
+            return self
+        model.refresh_from_stream()
+        try:
+            return vars(model)[self._name]
+        except KeyError:
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}") from None
+
+    def __set__(self, model: Any, value: Any) -> None:
+        vars(model)[self._name] = value
+
+    def __delete__(self, model: Any) -> None:
+        del vars(model)[self._name]
+
+
+_PARAMETERS = (
+    *("measure", "solver", "pos_label", "half_life", "threshold", "sharpen", "alpha", "standardize", "encode"),
+    *("basis", "validation_fraction", "cv"),
+)
+_FIXED = _PARAMETERS[:4]
+
+
+class Asked(NamedTuple):
+    """What a classifier's parameters ask of ``partial_fit``: as the user gave them, and as settings."""
+
+    parameters: dict[str, Any]
+    settings: FitConfig
+
+    @classmethod
+    def of(cls, classifier: Any, before: Asked | None) -> Asked:
+        """Read the parameters, unless they are those of the call before: batches may be of one row."""
+        parameters = {name: getattr(classifier, name) for name in _PARAMETERS}
+        if before is not None and all(parameters[name] is before.parameters[name] for name in _PARAMETERS):
+            return before
+        return cls(parameters, fit_config(classifier, online=True))
+
+
+class Batch(NamedTuple):
+    """Checked rows of a stream, the place of each row's class (1 of two for the positive one), and its weight."""
+
+    X: Any
+    codes: NDArray[np.intp]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, checked: CheckedRows, y: Any, sample_weight: Any, classes: NDArray[Any], pos_label: Any) -> Batch:
+        """Check the labels and weights of rows; those of weight 0 are left out."""
+        if sample_weight is None and (codes := _plain_codes(y, checked.number, classes, pos_label)) is not None:
+            return cls(checked.X, codes, np.ones(codes.size))
+        labels = checked_labels(y, checked.number)
+        if sample_weight is not None and np.shape(sample_weight) == labels.y.shape and not np.any(sample_weight):
+            require_known(labels.found, classes)
+            return cls(checked.X[:0], np.zeros(0, dtype=np.intp), np.zeros(0))
+        if classes.size == 2:
+            two = training_set(checked, labels, sample_weight, pos_label=pos_label, classes=classes)
+            signed = np.asarray(two.signed_weights, dtype=np.float64)
+            return cls(two.X, (signed > 0).astype(np.intp), np.abs(signed))
+        require_no_positive(pos_label, f"{classes.size} classes")
+        many = many_class_set(checked, labels, sample_weight, classes=classes)
+        return cls(many.X, many.codes, many.weights)
+
+    @property
+    def size(self) -> int:
+        return int(self.codes.size)
+
+    def of_rows(self, rows: slice, *, copied: bool = False) -> Batch:
+        X = self.X[rows]
+        return Batch(X.copy() if copied else X, self.codes[rows], self.weights[rows])
+
+    def against_the_rest(self, code: int) -> NDArray[np.float64]:
+        """Return the weights, negative for all classes but one."""
+        return np.where(self.codes == code, self.weights, -self.weights)
+
+
+def _plain_codes(y: Any, n_rows: int, classes: NDArray[Any], pos_label: Any) -> NDArray[np.intp] | None:
+    """Return the places of labels among the classes; None if scikit-learn must check them, which takes 0.2 ms."""
+    if type(y) is not np.ndarray or y.shape != (n_rows,) or y.dtype != classes.dtype or y.dtype.kind not in "biu":
+        return None
+    codes = classes.searchsorted(y)
+    if pos_label is not None or not np.array_equal(classes.take(codes, mode="clip"), y):
+        return None
+    return codes
+
+
+class Waiting:
+    """Rows that wait for more, so that what is learned does not depend on the batches they came in."""
+
+    def __init__(self) -> None:
+        self._parts: list[Batch] = []
+        self.size = 0
+
+    def add(self, batch: Batch) -> None:
+        self._parts.append(batch)
+        self.size += batch.size
+
+    def first(self, number: int) -> Batch:
+        """Return the first rows; they stay."""
+        taken, size = [], 0
+        for part in self._parts:
+            if size == number:
+                break
+            taken.append(part.of_rows(slice(0, number - size)))
+            size += taken[-1].size
+        if len(taken) == 1:
+            return taken[0]
+        of_rows = [one.X for one in taken]
+        if any(map(sparse.issparse, of_rows)):
+            X = sparse.vstack([sparse.csr_matrix(one) for one in of_rows], format="csr")
+        else:
+            X = np.concatenate(of_rows)
+        return Batch(X, *(np.concatenate(column) for column in ([one[k] for one in taken] for k in (1, 2))))
+
+    def drop(self, number: int) -> None:
+        """Forget the first rows."""
+        self.size -= number
+        while number:
+            part = self._parts.pop(0)
+            if part.size > number:
+                self._parts.insert(0, part.of_rows(slice(number, None)))
+            number -= min(number, part.size)
+
+    def require_sound(self, n_features: int) -> None:
+        """Refuse rows, from a file, that do not fit the model."""
+        for part in self._parts:
+            require_sound_rows(part.X, n_features)
+            if not part.X.shape[0] == part.codes.size == part.weights.size:
+                raise ValueError("the rows that were kept have other numbers of labels or weights")
+        if self.size != sum(part.size for part in self._parts):
+            raise ValueError("rows that were kept are missing")
+
+    def keep(self) -> None:
+        """Copy what waits of the last batch: its array is the user's."""
+        if self._parts:
+            self._parts[-1] = self._parts[-1].of_rows(slice(None), copied=True)
 
 
 class OnlineClassifier:
     """One run for two classes; for more, one run for each against the rest, where the highest log odds win.
 
-    ``before`` are the models to begin with; ``fixed`` are the measure, the solver and the positive class as the
-    user gave them, which must stay the same.
+    Rows are learned from in blocks that end after the same rows, whatever batches they come in. ``before`` are the
+    models to begin with.
     """
 
     def __init__(
         self,
-        settings: FitConfig,
+        asked: Asked,
         n_features: int,
         classes: NDArray[Any],
         before: Coefficients | None,
         random_state: Any,
-        fixed: tuple[Any, ...],
         *,
         verbose: bool = False,
     ):
-        self._classes, self._fixed = classes, fixed
+        self.asked, self._classes = asked, classes
+        settings, pos_label = asked.settings, asked.parameters["pos_label"]
         models: list[LinearModel | None] = [None] * (1 if classes.size == 2 else classes.size)
         if before is not None:
-            sign = positive_sign(classes, fixed[-1]) if classes.size == 2 else 1.0
+            sign = PositiveClass.of(classes, pos_label).sign if classes.size == 2 else 1.0
             models = [LinearModel(sign * w, sign * float(b)) for w, b in zip(*before, strict=True)]
         seed = int(check_random_state(random_state).randint(2**31 - 1))
-        self._runs = [OnlineFit(settings, n_features, model, seed, verbose=verbose) for model in models]
+        kind = OnlineFit if settings.half_life is None else LiveFit
+        self._runs = [kind(settings, n_features, model, seed, verbose=verbose) for model in models]
+        self._positive = [1] if len(models) == 1 else list(range(len(models)))  # the class of each run
+        self._waiting = Waiting()
+        self._learned = 0
+        self._totals = np.zeros(classes.size)
+        self._predicted = RecentConfusion(classes.size)
+        self.is_read = False
+        """Whether the model of all rows so far has been read."""
 
-    def rows(self, checked: CheckedRows, y: Any, sample_weight: Any, pos_label: Any) -> list[TrainingSet]:
-        """Check a batch; return its rows for every run."""
-        labels = checked_labels(y, checked.number)
-        if self._classes.size == 2:
-            return [training_set(checked, labels, sample_weight, pos_label=pos_label, classes=self._classes)]
-        require_no_positive(pos_label, f"{self._classes.size} classes")
-        rows: ManyClassSet = many_class_set(checked, labels, sample_weight, classes=self._classes)
-        return [rows.against_the_rest(k) for k in range(len(self._runs))]
+    def to_plain(self) -> dict[str, Any]:
+        """Return the state as a text and arrays, from which no code runs."""
+        packed = pack(self, _known(self.settings))
+        return {"tree": json.dumps(packed.tree), "arrays": packed.arrays}
 
-    def check(self, rows: list[TrainingSet], settings: FitConfig, fixed: tuple[Any, ...]) -> None:
+    @staticmethod
+    def from_plain(plain: dict[str, Any], classifier: Any) -> OnlineClassifier:
+        """Return the state that :meth:`to_plain` made, of this classifier; a ValueError if it is of another."""
+        asked = Asked.of(classifier, None)
+        found = unpack(Packed(json.loads(plain["tree"]), list(plain["arrays"])), _known(asked.settings))
+        if type(found) is not OnlineClassifier or any(
+            found.asked.parameters[name] != asked.parameters[name] for name in _FIXED
+        ):
+            raise ValueError("the state is of a classifier with other parameters")
+        basis = classifier.basis_
+        n_features = classifier.coef_.shape[1] if basis is None else basis.width
+        if not np.array_equal(found._classes, classifier.classes_) or len(found._runs) != len(classifier.coef_):
+            raise ValueError("the state is of a classifier of other classes")
+        found._waiting.require_sound(n_features)
+        for run in found._runs:
+            run.require_sound(n_features)
+        found.asked = asked
+        return found
+
+    @property
+    def settings(self) -> FitConfig:
+        return self.asked.settings
+
+    def check(self, batch: Batch, asked: Asked) -> None:
         """Refuse what the fit so far cannot go on with, before anything is changed."""
-        for run, mine in zip(self._runs, rows, strict=True):
-            settings.solver.check(settings.measure, run.prevalence_with(mine.X, mine.signed_weights))
-        if fixed != self._fixed:
-            raise ValueError(
-                "measure, solver and pos_label cannot change between calls of partial_fit: they were "
-                f"{self._fixed} and are {fixed} now. Begin anew with a clone of the classifier."
-            )
+        given = self._waiting.size + batch.size
+        anew = asked is not self.asked or not self._learned + self._waiting.size
+        if anew or given >= self._block_rows():
+            totals = self._totals + np.bincount(batch.codes, batch.weights, minlength=self._classes.size)
+            floor = 0.5 / (self._learned + given + 1)
+            for positive in self._positive:
+                share = min(max(float(totals[positive] / max(totals.sum(), 1e-300)), floor), 1.0 - floor)
+                asked.settings.solver.check(asked.settings.measure, share)
+        for name in _FIXED if anew else ():
+            was, now = self.asked.parameters[name], asked.parameters[name]
+            if was is not now and was != now:
+                raise ValueError(
+                    f"{name} cannot change between calls of partial_fit: it was {was!r} and is {now!r} now. Begin "
+                    "anew with a clone of the classifier."
+                )
 
-    def learn(self, rows: list[TrainingSet], threads: int) -> None:
-        jobs = list(zip(self._runs, rows, strict=True))
-        in_threads(lambda job: job[0].learn(job[1].X, job[1].signed_weights), jobs, threads)
+    def learn(self, batch: Batch, n_jobs: int | None) -> None:
+        if not batch.size:
+            return
+        np.add.at(self._totals, batch.codes, batch.weights)
+        self._waiting.add(batch)
+        self.is_read = False
+        while self._waiting.size >= (number := self._block_rows()):
+            self._learn(self._waiting.first(number), threads_of(n_jobs))
+            self._waiting.drop(number)
+        self._waiting.keep()
+
+    def _block_rows(self) -> int:
+        most = config.ONLINE_BLOCK if self.settings.half_life is None else config.LIVE_BLOCK
+        return min(max(self._learned // config.LATEST_SHARE, config.FIRST_BLOCK), most)
+
+    def _learn(self, block: Batch, threads: int) -> None:
+        if len(self._runs) > 1 and self.settings.half_life is not None:
+            self._predicted.add(block, self._models() if self._learned else None)
+        jobs = list(zip(self._runs, self._positive, strict=True))
+        with one_blas_thread():
+            in_threads(lambda job: job[0].learn(block.X, block.against_the_rest(job[1])), jobs, threads)
+        self._learned += block.size
+
+    def read(self, basis: Basis | None) -> tuple[Fitted, History]:
+        """Return the model of the rows so far, of the named columns of a basis if there is one."""
+        now = self._up_to_date()
+        with one_blas_thread():
+            fitted = now.fitted()
+        self.is_read = True
+        return fitted._replace(result=fitted.result.told_in(basis)), now.history
+
+    def _up_to_date(self) -> OnlineClassifier:
+        """Return this, or while rows are few a copy that has also learned from most of those that wait.
+
+        Which of them depends on the number of rows alone.
+        """
+        given = self._learned + self._waiting.size
+        due = given - given % max(1, given // config.LATEST_SHARE)
+        if due <= self._learned:
+            return self
+        ahead = copy.deepcopy(self)
+        ahead.history.silence()
+        ahead._learn(self._waiting.first(due - self._learned), 1)
+        return ahead
 
     @property
     def history(self) -> History:
@@ -80,36 +329,79 @@ class OnlineClassifier:
             together.join(run.history, **{"class": float(k)})
         return together
 
-    def fitted(self, settings: FitConfig) -> Fitted:
+    def fitted(self) -> Fitted:
         if len(self._runs) == 1:
-            result = self._runs[0].result()
-            return fitted_two_classes(result, self._classes, self._fixed[-1])
-        models = [_log_odds(run) if settings.tune else run.model() for run in self._runs]
-        coef = np.array([one.weights for one in models])
-        intercept = np.array([one.intercept for one in models])
-        rates, points = [], []
-        for k, run in enumerate(self._runs):
-            sample, signed_weights = run.reservoir.sample()
-            rates.append(_rates_of(k, np.asarray(sample @ coef.T) + intercept, signed_weights))
-            points.append(effective_points(signed_weights))
+            return fitted_two_classes(self._runs[0].result(), self._classes, self.asked.parameters["pos_label"])
+        settings, models = self.settings, self._models()
+        coef, intercept = models
+        if settings.half_life is None:
+            seen = [_rates_of(run, k, coef, intercept) for k, run in enumerate(self._runs)]
+            chosen_by = coef.shape[1] + 1
+        else:
+            seen, chosen_by = self._predicted.rates(), 0
         names = (f"class {label!r}" for label in self._classes.tolist())
-        measure, scale = settings.measure, self._runs[0].standardizer.scale
-        seen = list(zip(rates, points, strict=True))
+        measure = settings.measure
         message = first_message(names, (bound_message(measure, one, mine) for one, mine in seen))
-        intervals = [rates_interval(one, measure, mine, coef.shape[1] + 1) for one, mine in seen]
-        as_they_are = stacked([Calibration(1.0, 0.0)] * len(models))
-        result = FitResult(coef, intercept, scale, rates, (), settings.solver, intervals, as_they_are)
+        intervals = [rates_interval(one, measure, mine, chosen_by) for one, mine in seen]
+        as_they_are = stacked([Calibration(1.0, 0.0)] * len(self._runs))
+        centre, scale = self._runs[0].scaling()
+        result = FitResult(
+            coef,
+            intercept,
+            scale,
+            [one for one, _ in seen],
+            (),
+            settings.solver,
+            intervals,
+            as_they_are,
+            centre=centre,
+        )
         return Fitted(self._classes, result.checked(), message)
 
+    def _models(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the coefficients and intercepts of all classes."""
+        models = [run.log_odds_model() if self.settings.tune else run.model() for run in self._runs]
+        return np.array([one.weights for one in models]), np.array([one.intercept for one in models])
 
-def _log_odds(run: OnlineFit) -> LinearModel:
-    """Return the model of one class as it stands, its scores as log odds, drawn on a sample of the rows."""
-    model = run.model()
+
+def _known(settings: FitConfig) -> Known:
+    return Known(settings, (OnlineClassifier, Asked, Batch, Waiting, RecentConfusion))
+
+
+class RecentConfusion:
+    """What was predicted for recent rows of many classes, before they were learned from."""
+
+    def __init__(self, n_classes: int):
+        self._counts = Counts(np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes)))
+
+    def add(self, block: Batch, models: tuple[NDArray[np.float64], NDArray[np.float64]] | None) -> None:
+        """Count the rows of a block; without a model nothing was predicted for them."""
+        if models is None:
+            return
+        coef, intercept = models
+        predicted = (np.asarray(block.X @ coef.T) + intercept).argmax(axis=1)
+        weights = block.weights * 0.5 ** (np.arange(block.size)[::-1] / config.CHOICE_ROWS)
+        fresh = Counts.of_labels(block.codes, predicted, weights, n_classes=intercept.size)
+        self._counts = self._counts.decay(0.5 ** (block.size / config.CHOICE_ROWS)).merge(fresh)
+
+    def rates(self) -> list[tuple[Rates, tuple[float, float]]]:
+        """Return the rates of each class against the rest, and how many rows of equal weight tell as much."""
+        each = (
+            self._counts.one_vs_rest()
+            if self._counts.weights.any()
+            else Rates(*np.zeros((3, len(self._counts.weights))))
+        )
+        points = self._counts.effective_points()
+        return [
+            (Rates(*map(float, one)), (float(points[k]), float(points.sum() - points[k])))
+            for k, one in enumerate(zip(*each, strict=True))
+        ]
+
+
+def _rates_of(
+    run: Any, k: int, coef: NDArray[np.float64], intercept: NDArray[np.float64]
+) -> tuple[Rates, tuple[float, float]]:
+    """Return the rates of one class, where the highest score wins, on a sample of all rows; and its points."""
     sample, signed_weights = run.reservoir.sample()
-    slope, constant = log_odds_line(np.asarray(sample @ model.weights) + model.intercept, signed_weights)
-    return LinearModel(slope * model.weights, slope * model.intercept + constant)
-
-
-def _rates_of(k: int, scores: NDArray[np.float64], signed_weights: NDArray[Any]) -> Rates:
-    """Return the rates of one class, where the highest score wins."""
-    return rates_at((scores.argmax(axis=1) == k).astype(np.float64), signed_weights, 0.5)
+    wins = (np.asarray(sample @ coef.T) + intercept).argmax(axis=1) == k
+    return rates_at(wins.astype(np.float64), signed_weights, 0.5), effective_points(signed_weights)

@@ -9,21 +9,22 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from ..measures import Measure
-from ..solvers.calibrate import Calibration
-from ..solvers.multiclass import ClassRates
-from ._rows import scores_of_rows
-from ._targets import checked_labels, checked_weights, indicator_array, positive_label
+from ..decisions.calibrate import Calibration
+from ..measures import ConfusionMeasure, Measure
+from ._explain import Explanation, Terms
+from ._rows import linear_scores, scores_in_basis, scores_of_rows, validate_rows
+from ._sensitive import GroupedPrediction
+from ._targets import checked_labels, checked_weights, indicator_array, labels_to_score, positive_label
 
 
-class LinearPrediction:
+class LinearPrediction(GroupedPrediction):
     """Scores, classes and the measure of them, for models of two classes, of many, or of many labels."""
 
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
     classes_: NDArray[Any]
     multilabel_: bool
-    measure_: Measure
+    measure_: Any
     calibration_: NDArray[np.float64]
     pos_label: Any
 
@@ -33,23 +34,37 @@ class LinearPrediction:
         coef, intercept = self.coef_.T, self.intercept_
         if coef.shape[1] == 1:
             coef, intercept = coef[:, 0], intercept[0]
-        return scores_of_rows(self, X, lambda rows: np.asarray(rows @ coef) + intercept)  # type: ignore[arg-type]
+        basis = getattr(self, "basis_", None)
+        if basis is not None:
+            return scores_in_basis(self, X, lambda rows: basis.scores(rows, coef, intercept))  # type: ignore[arg-type]
+        return scores_of_rows(self, X, lambda rows: linear_scores(rows, coef, intercept))  # type: ignore[arg-type]
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row, or a column of 0 and 1 for each label."""
-        scores = self.decision_function(X)
+    def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
+        """The class of each row, or a column of 0 and 1 for each label.
+
+        ``sensitive_features``, the group of each row, is needed where groups have thresholds of their own.
+        """
+        scores = self._above_threshold(X, sensitive_features)
         if self.multilabel_:
             return (scores > 0).astype(np.int64)
-        best = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.intp)
-        predicted: NDArray[Any] = self.classes_[best]
-        return predicted
+        if scores.ndim == 2:
+            predicted: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
+            return predicted
+        return np.where(scores > 0, self.classes_[1:], self.classes_[:1])
+
+    def _above_threshold(self, X: Any, sensitive_features: Any) -> NDArray[np.float64]:
+        """Return the decision function, less the threshold of each row's group where groups have their own."""
+        scores = self.decision_function(X)
+        if not hasattr(self, "group_thresholds_"):
+            return scores
+        return scores - self._row_thresholds(sensitive_features, scores.shape[0])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class in each row; of each label, where a row may have several.
 
         Calibrated on the scores that chose the threshold, out-of-fold where there were folds, by a curve that
         rises with the score. ``predict`` is the measure's decision, not the likelier class: where F1 or G-mean
-        gain more by a hit than they lose by a false alarm, a row is called positive at a probability below one
+        gain more by a hit than they lose by a false alarm, a row is predicted positive at a probability below one
         half (``decision_threshold_``).
         """
         scores = self.decision_function(X)
@@ -59,6 +74,28 @@ class LinearPrediction:
             return np.column_stack([1.0 - second, second])
         shares: NDArray[np.float64] = expit(odds) if self.multilabel_ else softmax(odds, axis=1)
         return shares
+
+    def explain(self, X: Any) -> Explanation:
+        """Return what each column of X, and each pair of columns, adds to the scores of the positive class.
+
+        The contributions of a row sum to its score. They are counted from the mean of each column, so that a row
+        of means has none. All that becomes of a column (its curve, its categories, the parts of a date) counts as
+        one. Rows whose score is above 0 are predicted positive.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from ratewise import MeasureClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> classifier = MeasureClassifier("f1", basis="splines", random_state=0).fit(X, y)
+        >>> found = classifier.explain(X[:5])
+        >>> bool(np.allclose(found.scores, classifier.decision_function(X[:5])))
+        True
+        >>> len(found.largest(row=0, number=3))
+        3
+        """
+        check_is_fitted(self)
+        return Terms.of(self).explanation(validate_rows(self, X, reset=False))  # type: ignore[arg-type]
 
     @property
     def decision_threshold_(self) -> Any:
@@ -78,25 +115,25 @@ class LinearPrediction:
             return np.asarray(curves[0].log_odds(scores))
         return np.stack([one.log_odds(scores[..., k]) for k, one in enumerate(curves)], axis=-1)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The measure itself, of the predictions for X against y; the macro average of many classes or labels."""
-        predicted = self.predict(X)
+    def score(self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None) -> float:
+        """The measure itself, of the predictions for X against y; of many labels the macro average."""
+        predicted = self.predict(X) if sensitive_features is None else self.predict(X, sensitive_features)
         if self.multilabel_:
             return macro_of_labels(self.measure_, y, predicted, sample_weight)
         if self.classes_.size > 2:
-            return macro_of_classes(self.measure_, y, predicted, sample_weight)
-        y, _ = checked_labels(y, predicted.shape[0])
+            return score_of_classes(self.measure_, self.classes_, y, predicted, sample_weight)
+        y = labels_to_score(y, predicted.shape[0], self.classes_)
         positive = positive_label(self.classes_, self.pos_label)
-        return self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive)
+        return float(self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive))
 
 
-def macro_of_classes(measure: Measure, y: Any, predicted: NDArray[Any], sample_weight: Any) -> float:
-    """Over all classes that occur or are predicted, as scikit-learn's macro averages are."""
-    y, _ = checked_labels(y, predicted.shape[0])
-    weights = np.ones(y.size) if sample_weight is None else checked_weights(sample_weight, y)
-    together, codes = np.unique(np.concatenate([y, predicted]), return_inverse=True)
-    rates = ClassRates.of_predictions(codes[: y.size], codes[y.size :], weights, together.size)
-    return float(np.mean(measure.value(*rates)))
+def score_of_classes(
+    measure: ConfusionMeasure, classes: NDArray[Any], y: Any, predicted: NDArray[Any], sample_weight: Any
+) -> float:
+    """Return a measure of many classes, in the order of the model's, and of any others that occur."""
+    y, found = checked_labels(y, predicted.shape[0])
+    weights = None if sample_weight is None else checked_weights(sample_weight, y)
+    return float(measure.score(y, predicted, sample_weight=weights, labels=np.union1d(classes, found)))
 
 
 def macro_of_labels(measure: Measure, y: Any, predicted: NDArray[Any], sample_weight: Any) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +14,16 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._foreign import canonical_csr, plain_matrix, warn_of_far_columns
-from ..streams.encode import Encoder, learn_encoder
-from ..streams.formats.batches import is_table
+from .._input_checks import canonical_csr, plain_matrix, warn_of_far_columns
+from ..features.encode import Encoder
+from ..features.learn import learn_encoder
+from ..features.tables import is_table, parts_of, refuse_dicts
+from ..features.transformer import with_means
 from ..training.source import occupied_columns
 from ..transforms import Standardizer
+
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_WIDENED_BYTES = 1 << 18  # of float32 rows that become float64 at a time: they stay in the cache
 
 
 class Columns(NamedTuple):
@@ -37,6 +42,8 @@ class Columns(NamedTuple):
         """
         if getattr(estimator, "encode", None) is not None:
             matrix, columns = cls._encoded(X, estimator)
+        elif getattr(estimator, "columns", None) is not None:
+            raise ValueError("columns= says what the columns of a table are: it needs encode='auto'.")
         else:
             probe = copy.copy(estimator)
             matrix = _as_rows(probe, X, reset=True)
@@ -45,9 +52,14 @@ class Columns(NamedTuple):
         # One reading of the rows tells their statistics, and whether there is a NaN among them.
         with np.errstate(all="ignore"):
             statistics = Standardizer(kept.shape[1]).update(kept)
+        scaled = kept
         if not np.isfinite(statistics.squares).all():
-            _require_finite(matrix, columns.names, estimator)
-            _refuse_huge(matrix, columns.names)
+            allow_nan = getattr(estimator, "basis", None) is not None and not sparse.issparse(kept)
+            require_finite(matrix, columns.names, estimator, allow_nan=allow_nan)
+            if allow_nan:  # a basis makes missing values a level of their own
+                scaled = with_means(kept)
+                statistics = Standardizer(kept.shape[1]).update(scaled)
+        statistics.require_scalable(scaled, columns.names, occupied)
         if sparse.issparse(matrix):
             warn_of_far_columns(matrix)
         return CheckedRows(kept, statistics, occupied), columns
@@ -60,10 +72,11 @@ class Columns(NamedTuple):
     @classmethod
     def _encoded(cls, X: Any, estimator: BaseEstimator) -> tuple[Any, Columns]:
         if is_table(X):
-            encoder = learn_encoder(X, "X")
+            parts = list(parts_of(X, "X"))
+            encoder = learn_encoder(parts, getattr(estimator, "columns", None))
             named = all(isinstance(name, str) for name in _column_names(X))
             names = np.array(encoder.columns, dtype=object) if named else None
-            return encoder.transform(X, "X"), cls(encoder.n_columns, names, encoder)
+            return encoder.matrix(parts), cls(encoder.n_columns, names, encoder)
         probe = copy.copy(estimator)
         matrix = _as_rows(probe, _with_nan(X), reset=True)
         if sparse.issparse(matrix):
@@ -104,7 +117,7 @@ class CheckedRows(NamedTuple):
         return CheckedRows(self.X[kept], None, self.occupied)
 
     def standardizer(self, *, active: bool = True) -> Standardizer:
-        """Return the standardisation of these rows; none if it is not active."""
+        """Return the standardization of these rows; none if it is not active."""
         if active and self.statistics is not None:
             return self.statistics
         return Standardizer(self.X.shape[1], active=active).update(self.X)
@@ -116,7 +129,8 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     A table becomes a matrix by the encoder of the model, if it has one and the table is not encoded already.
     """
     X = _encoded_rows(estimator, X, reset=reset)
-    _require_finite(X, getattr(estimator, "feature_names_in_", None), estimator)
+    allow_nan = getattr(estimator, "basis_", None) is not None and not sparse.issparse(X)
+    require_finite(X, getattr(estimator, "feature_names_in_", None), estimator, allow_nan=allow_nan)
     return X
 
 
@@ -128,8 +142,8 @@ def _encoded_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: b
     if encoder is not None and getattr(estimator, "encode", None) is not None:
         if X.shape[1] != encoder.n_features:
             raise ValueError(
-                f"The model was fitted on a table, of which {', '.join(map(repr, encoder.categories[:5]))} became "
-                f"several columns each: give a table, with the columns {', '.join(encoder.columns[:5])} ..."
+                f"The model was fitted on a table, of which {', '.join(map(repr, encoder.several[:5]))} became "
+                f"other columns: give a table, with the columns {', '.join(encoder.used[:5])} ..."
             )
         X = X if sparse.issparse(X) else _filled(X, encoder)
     return X
@@ -145,20 +159,44 @@ def scores_of_rows(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDAr
         scores = score(X)
         is_finite = bool(np.isfinite(scores.sum()))
     if not is_finite:
-        _require_finite(X, getattr(estimator, "feature_names_in_", None), estimator)
+        require_finite(X, getattr(estimator, "feature_names_in_", None), estimator)
     return scores
+
+
+def linear_scores(rows: Any, coef: NDArray[np.float64], intercept: Any) -> NDArray[np.float64]:
+    """Return ``rows @ coef + intercept`` in float64; no copy of all rows is made where they are float32."""
+    if rows.dtype == np.float64 or sparse.issparse(rows):
+        product: NDArray[np.float64] = np.asarray(rows @ coef) + intercept
+        return product
+    n_rows, width = rows.shape
+    scores = np.empty((n_rows, *coef.shape[1:]))
+    at_once = max(_WIDENED_BYTES // (8 * width) & -8, 8)
+    widened = np.empty((min(at_once, n_rows), width))
+    for start in range(0, n_rows, at_once):
+        part = rows[start : start + at_once]
+        np.copyto(widened[: part.shape[0]], part)
+        np.matmul(widened[: part.shape[0]], coef, out=scores[start : start + at_once])
+    scores += intercept
+    return scores
+
+
+def scores_in_basis(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    """Return what ``score`` returns for X as by :func:`validate_rows`, where NaN stands for a missing value."""
+    X = validate_rows(estimator, X, reset=False)
+    return score(X.toarray() if sparse.issparse(X) else X)
 
 
 def _is_encoded(X: Any, encoder: Encoder) -> bool:
     """Return whether a table holds the columns that an encoder gives, not those it takes."""
-    return bool(encoder.kinds) and _column_names(X) == list(encoder.feature_names)
+    return bool(encoder.several) and _column_names(X) == list(encoder.feature_names)
 
 
 def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool = True) -> Any:
+    refuse_dicts(X)
     if type(X) is not np.ndarray:  # scikit-learn checks those
         X = plain_matrix(X)
     if not reset and _is_ready(X, estimator):
-        return canonical_csr(X) if canonical else X
+        return canonical_csr(X) if canonical and sparse.issparse(X) else X
     try:
         checked = validate_data(
             estimator,
@@ -181,11 +219,14 @@ def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool =
 
 
 def _is_ready(X: Any, estimator: Any) -> bool:
-    """Return whether scikit-learn would find nothing to say about sparse rows, nor to change: it takes 0.1 ms."""
+    """Return whether scikit-learn would find nothing to say about rows, nor to change: it takes 0.1 ms."""
+    if type(X) is np.ndarray:
+        in_order = X.ndim == 2 and X.flags.c_contiguous
+    else:
+        in_order = sparse.issparse(X) and X.format == "csr"
     return (
-        sparse.issparse(X)
-        and X.format == "csr"
-        and X.dtype in (np.float64, np.float32)
+        in_order
+        and X.dtype in _FLOATS
         and X.shape == (max(X.shape[0], 1), estimator.n_features_in_)
         and not hasattr(estimator, "feature_names_in_")
     )
@@ -201,7 +242,7 @@ def _not_numbers(X: Any) -> str | None:
         if not _is_numeric(column):
             shown = next((repr(value) for value in column.tolist() if value is not None), "nothing")
             return (
-                f"X: column {name!r} holds {shown[:40]}, which is no number. Make numbers of it, for instance "
+                f"X: column {name!r} holds {shown[:40]}, which is not a number. Make numbers of it, for instance "
                 "with sklearn.preprocessing.OneHotEncoder, or leave it out."
             )
     return None
@@ -229,34 +270,33 @@ def _with_nan(X: Any) -> Any:
 def _filled(X: NDArray[Any], encoder: Encoder) -> NDArray[Any]:
     """Put the mean of a column where a number is missing."""
     missing = np.isnan(X)
-    return np.where(missing, encoder.means, X).astype(X.dtype, copy=False) if missing.any() else X
+    return np.where(missing, encoder.fills(), X).astype(X.dtype, copy=False) if missing.any() else X
 
 
-def _refuse_huge(X: Any, names: NDArray[Any] | None) -> None:
-    values = X.data if sparse.issparse(X) else X
-    largest = int(np.argmax(np.abs(values)))
-    column = int(X.indices[largest]) if sparse.issparse(X) else largest % X.shape[1]
-    shown = f"{column} ({names[column]!r})" if names is not None and len(names) == X.shape[1] else str(column)
-    raise ValueError(
-        f"X contains {values.reshape(-1)[largest]:.3g} in column {shown}, whose square is beyond all numbers. "
-        "Bring the column to another scale."
-    )
+_IMPUTE = "Impute it first, for instance with sklearn.impute.SimpleImputer in a pipeline"
 
 
-def _require_finite(X: Any, names: NDArray[Any] | None, estimator: Any = None) -> None:
+def require_finite(
+    X: Any,
+    names: Sequence[Any] | NDArray[Any] | None,
+    estimator: Any = None,
+    advice: str = _IMPUTE,
+    *,
+    allow_nan: bool = False,
+) -> None:
+    """Refuse NaN and infinity, with the names of their columns and what to do about them."""
     values = X.data if sparse.issparse(X) else X
     with np.errstate(all="ignore"):
         if np.isfinite(values.sum()):
             return
-    bad = ~np.isfinite(values)
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():
         return  # a sum beyond the largest number of the rows' width
     columns = np.unique(X.indices[bad]) if sparse.issparse(X) else np.flatnonzero(bad.any(axis=0))
-    kind = "NaN" if np.isnan(values).any() else "infinity"
+    kind = "NaN" if np.isnan(values[bad]).any() else "infinity"
     shown = [f"{column} ({names[column]!r})" if names is not None else str(column) for column in columns[:5]]
     more = f" and {columns.size - 5} more" if columns.size > 5 else ""
     plural = "s" if columns.size > 1 else ""
-    advice = "Impute it first, for instance with sklearn.impute.SimpleImputer in a pipeline"
     if kind == "NaN" and hasattr(estimator, "encode"):
         advice += ", or let MeasureClassifier(encode='auto') put the mean of the column there"
     raise ValueError(f"X contains {kind} in column{plural} {', '.join(shown)}{more}. {advice}.")

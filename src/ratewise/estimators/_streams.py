@@ -2,35 +2,97 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Iterable, Iterator
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from ..decisions.sensitive import checked_sensitive, require_rates
+from ..features.dates import times_of
+from ..measures import get_measure
 from ..solvers.base import History, Solver
-from ..streams import DataError, Stream, Survey, Window
-from ..training import ArraySource, FitConfig, FitResult, Trainer
+from ..solvers.state import class_totals
+from ..streams import DataError, FileSurvey, Stream, Window
+from ..streams.kept import KEPT_SHARE, free_memory
+from ..training import ArraySource, FitConfig, FitResult, Trainer, config
 from ..training.checkpoint import Checkpoint, facts_of_files
-from ..training.files import StreamLabels, WindowSource, rows_in_memory
+from ..training.class_windows import ClassWindows
+from ..training.files import ClassLabels, StreamLabels, WindowSource, require_weights
+from ..training.files_in_memory import rows_in_memory
+from ..training.multiclass import learn_classes
 from ..training.plain_data import digest
 from ..training.source import Progress, occupied_columns
-from ._fits import fit_config, fitted_two_classes, one_blas_thread, passes_asked_for, warn_of_constraints
-from ._targets import positive_label
+from ._fits import Fitted, at_target, check_prevalence, fitted_two_classes, measure_at, warn_of_constraints
+from ._folds import draws_own_folds, splits_by_time
+from ._multiclass import MulticlassFit, fitted_many, of_many_classes, require_all_classes
+from ._settings import fit_config, one_blas_thread, passes_asked_for, shared_basis
+from ._targets import group_numbers, positive_label, require_no_positive, warn_of_rare_labels
 
-STREAM_ATTRIBUTES = ("encoder_", "target_", "survey_")
+STREAM_ATTRIBUTES = ("encoder_", "target_", "survey_", "n_samples_fit_", "sensitive_column_")
+
+
+class StreamFolds(NamedTuple):
+    """What a fit of a stream is asked for besides its configuration: where it is to be good, folds and groups."""
+
+    target_prevalence: float | None = None
+    groups: str | None = None
+    time: str | None = None
+    sensitive: str | None = None
+    """The column of the groups that bounds are about."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that tell the folds and the groups."""
+        given = (self.groups, self.time, self.sensitive)
+        return list(dict.fromkeys(name for name in given if name is not None))
+
+    def check(self, stream: Stream, *, in_windows: bool) -> None:
+        check_prevalence(self.target_prevalence)
+        if self.groups is not None and self.time is not None:
+            raise ValueError("groups= and time= both say which rows validate: give one of them.")
+        if any(one is not None for one in self) and not stream.repeatable:
+            raise ValueError(
+                "A stream that can be read once only is learned from as it comes, without folds: leave out "
+                "groups=, time=, sensitive_features= and target_prevalence=, or give the rows as files."
+            )
+        if self.sensitive is not None and self.target_prevalence is not None:
+            raise ValueError("target_prevalence is for all rows: it cannot be given with sensitive_features.")
+        for column in self.columns:
+            if column not in stream.kept:
+                raise ValueError(f"The stream does not keep {column!r}: open_stream(..., keep=[{column!r}]).")
+        if in_windows and self.columns:
+            raise ValueError(
+                "groups=, time= and sensitive_features= read all rows into memory, where there is no checkpoint "
+                "to keep."
+            )
+
+    def rows(self, kept: dict[str, list[Any]], n_rows: int) -> dict[str, Any]:
+        """Return folds and groups as ``ArraySource`` takes them, by the values of the columns."""
+        found: dict[str, Any] = {}
+        if self.time is not None:
+            found["splits"] = splits_by_time(times_of(kept[self.time], self.time), self.time)
+        if self.groups is not None:
+            found["groups"] = group_numbers(np.array([str(value) for value in kept[self.groups]]), n_rows)
+        if self.sensitive is not None:
+            found["sensitive"] = checked_sensitive(kept[self.sensitive], n_rows)
+        return found
 
 
 class StreamFitting:
     """``fit_stream``, for a classifier that can store a result and learn in pieces."""
 
+    measure: Any
     random_state: Any
     pos_label: Any
     verbose: int
     n_features_in_: int
+    sensitive_column_: str
     history_: dict[str, Any]
     _store: Any
     _online: Any
@@ -43,6 +105,11 @@ class StreamFitting:
         checkpoint: Any = None,
         checkpoint_every: int | None = None,
         progress: Progress | None = None,
+        target_prevalence: float | None = None,
+        groups: str | None = None,
+        time: str | None = None,
+        sensitive_features: str | None = None,
+        max_memory: int | str = "auto",
     ) -> Self:
         """Learn from a stream of rows that need not fit in memory; see :func:`ratewise.open_stream`.
 
@@ -64,8 +131,31 @@ class StreamFitting:
         progress : function, optional
             Called after every window with a dict of stage, done_rows, total_rows and, while learning, tpr, tnr and
             value; after every training run, without rates, where rows are fitted in memory.
+        target_prevalence : float, optional
+            As for ``fit``.
+        groups : str, optional
+            A column that the stream keeps (``open_stream(keep=...)``): rows with the same value are never parted
+            between the inner folds. All rows are read into memory.
+        time : str, optional
+            A column that the stream keeps, of times or numbers: the later half of the rows validates, in five
+            steps, each by models of the rows before it. All rows are read into memory.
+        sensitive_features : str, optional
+            A column that the stream keeps: the groups that bounds of the measure are about, as for ``fit``. The
+            model does not learn from it. All rows are read into memory. For two classes.
+        max_memory : int or "auto"
+            Bytes of memory in which rows of files may be kept once they are decoded, so that files are read once;
+            "auto" is a quarter of the memory that is free, by the limits of the container. 0 keeps none. The model
+            is the same, bit for bit.
         """
-        return self._fit_stream(stream, passes, checkpoint, checkpoint_every, progress, checkpoint is not None)
+        asked = StreamFolds(target_prevalence, groups, time, sensitive_features)
+        in_windows = checkpoint is not None
+        try:
+            return self._fit_stream(
+                stream, passes, checkpoint, checkpoint_every, progress, in_windows, asked, max_memory
+            )
+        finally:
+            if isinstance(stream, Stream):
+                stream.release()
 
     def _fit_stream(
         self,
@@ -75,36 +165,66 @@ class StreamFitting:
         checkpoint_every: int | None,
         progress: Progress | None,
         in_windows: bool,
+        asked: StreamFolds | None = None,
+        max_memory: int | str = "auto",
     ) -> Self:
         """Do the same; ``in_windows`` reads even few rows window by window, so that there is work to keep."""
-        settings = fit_config(self, passes=passes_asked_for(passes))
+        asked = asked or StreamFolds()
+        settings = fit_config(self, sensitive=asked.sensitive is not None, passes=passes_asked_for(passes))
+        if not draws_own_folds(getattr(self, "cv", None)):
+            raise ValueError(
+                "A stream has folds of its own: set cv to a number or None, or read the rows and use fit."
+            )
         _check_stream_arguments(stream, checkpoint_every)
+        asked.check(stream, in_windows=in_windows)
+        stream.want(getattr(self, "columns", None))
         if not stream.repeatable:
             _require_once_enough(settings.solver, checkpoint)
             return self._fit_stream_once(stream, progress)
-        survey = stream.survey(progress)
+        survey = stream.survey(progress, memory_for_rows(max_memory))
+        if len(survey.label_counts) > 2:
+            if asked != StreamFolds():
+                raise ValueError(
+                    "groups=, time=, sensitive_features= and target_prevalence= are for two classes, and "
+                    f"{stream.target!r} has {len(survey.label_counts)}. Read the rows, and use fit with groups= "
+                    "or cv=."
+                )
+            self._fit_many_classes(stream, survey, settings, checkpoint, checkpoint_every, progress, in_windows)
+            return self
+        get_measure(self.measure)  # refuses one of many classes
         labels = stream_labels(survey, self.pos_label)
         settings.solver.check(settings.measure, survey.label_counts[labels.positive] / survey.rows)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         history = History(verbose=bool(self.verbose))
-        trainer = Trainer(settings, history)
+        share = survey.label_counts[labels.positive] / survey.rows
+        learned = dataclasses.replace(
+            settings, measure=measure_at(settings.measure, asked.target_prevalence, share)
+        )
+        trainer = Trainer(learned, history)
         with one_blas_thread():
-            in_memory = None if in_windows else rows_in_memory(stream, survey, labels, progress)
+            in_memory = (
+                None if in_windows else rows_in_memory(stream, survey, labels, progress, keep=asked.columns)
+            )
             if in_memory is not None:
                 (X, occupied), signed_weights = occupied_columns(in_memory[0]), in_memory[1]
+                require_weights(class_totals(signed_weights))
                 weights = signed_weights / np.abs(signed_weights).mean()
                 rng = np.random.default_rng(seed)
-                result = trainer.fit(ArraySource(X, weights, rng, progress=progress))
+                rows = asked.rows(in_memory[2], weights.size)
+                require_rates(settings.measure, rows.get("sensitive"), weights)
+                result = trainer.fit(ArraySource(X, weights, rng, progress=progress, **rows))
                 result = result.widened(occupied, stream.encoder.n_features)
             else:
-                kept = checkpoint and stream_checkpoint(checkpoint, stream, survey, labels, settings, seed)
+                stream.keep_encoded(labels.classes)
+                kept = checkpoint and stream_checkpoint(checkpoint, stream, survey, labels, learned, seed)
                 source = WindowSource(
                     stream,
                     survey,
                     labels,
-                    settings.measure,
+                    learned.measure,
                     seed,
                     standardize=settings.standardize,
+                    sample_rows=math.inf if settings.basis is None else config.CODED_SAMPLE_ROWS,
                     checkpoint=kept,
                     checkpoint_rows=checkpoint_every,
                     progress=progress,
@@ -115,28 +235,84 @@ class StreamFitting:
                     if kept:
                         kept.discard()
                     raise
+        if asked.target_prevalence is not None:
+            result = at_target(result, asked.target_prevalence, result.rates.prevalence)
         self._store_stream(stream, survey, labels, settings, result, history)
+        if asked.sensitive is not None:
+            self.sensitive_column_ = asked.sensitive
         return self
+
+    def _fit_many_classes(
+        self,
+        stream: Stream,
+        survey: FileSurvey,
+        settings: FitConfig,
+        checkpoint: Any,
+        checkpoint_every: int | None,
+        progress: Progress | None,
+        in_windows: bool,
+    ) -> None:
+        """Learn more than two classes; rows of which a sample would be all are fitted in memory."""
+        require_no_positive(self.pos_label, f"{len(survey.label_counts)} classes")
+        warn_of_rare_labels(survey.label_counts)
+        labels = ClassLabels(np.array(sorted(survey.label_counts)))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        history = History(verbose=bool(self.verbose))
+        settings = of_many_classes(settings, self.measure)
+        if settings.basis is not None:
+            shared_basis(settings.basis, stream.encoder.n_features, f"{labels.classes.size} classes")
+        with one_blas_thread():
+            in_memory = None if in_windows else rows_in_memory(stream, survey, labels, progress)
+            if in_memory is not None:
+                (X, occupied), targets = occupied_columns(in_memory[0]), in_memory[1]
+                task = MulticlassFit.of_targets(X, targets, labels.classes, settings)
+                fitted = task.learn(None, np.random.default_rng(seed), history)
+                fitted = fitted._replace(result=fitted.result.widened(occupied, stream.encoder.n_features))
+            else:
+                stream.keep_encoded(labels.classes)
+                kept = checkpoint and stream_checkpoint(checkpoint, stream, survey, None, settings, seed)
+                source = WindowSource(
+                    stream,
+                    survey,
+                    labels,
+                    settings.measure,
+                    seed,
+                    checkpoint=kept,
+                    checkpoint_rows=checkpoint_every,
+                    progress=progress,
+                )
+                rows = ClassWindows(source, labels.classes.size, settings)
+                require_all_classes(labels.classes, rows.facts.totals, settings)
+                selected = learn_classes(rows, settings, None, source.rng(5), history)
+                fitted = fitted_many(selected, rows.transform, labels.classes, rows.facts.counts, settings)
+        self._keep_stream(stream, survey, settings, fitted, history)
 
     def _store_stream(
         self,
         stream: Stream,
-        survey: Survey,
+        survey: FileSurvey,
         labels: StreamLabels,
         settings: FitConfig,
         result: FitResult,
         history: History,
     ) -> None:
+        self._keep_stream(
+            stream, survey, settings, fitted_two_classes(result, labels.classes, self.pos_label), history
+        )
+
+    def _keep_stream(
+        self, stream: Stream, survey: FileSurvey, settings: FitConfig, fitted: Fitted, history: History
+    ) -> None:
         self.n_features_in_ = stream.encoder.n_features
         self.history_ = history.table()
         self._online = None
-        fitted = fitted_two_classes(result, labels.classes, self.pos_label)
         self._store(fitted, settings)
         remember_stream(self, stream, survey)
-        warn_of_constraints(fitted.message, stacklevel=3)
+        warn_of_constraints(fitted.message, stacklevel=4)
 
     def _fit_stream_once(self, stream: Stream, progress: Progress | None) -> Self:
-        fitted, rows = clone(self).set_params(encode=None), 0  # windows are encoded already
+        encoded = {"encode": None, "columns": None, "cv": None, "half_life": None}  # windows are encoded already
+        fitted, rows = clone(self).set_params(**encoded), 0
         for classes, window in windows_with_both_classes(stream.windows()):
             fitted.partial_fit(window.X, window.labels, classes=classes, sample_weight=window.weights)
             rows += window.X.shape[0]
@@ -144,13 +320,23 @@ class StreamFitting:
                 rates = fitted.rates_
                 report = {"tpr": rates.tpr, "tnr": rates.tnr, "value": float(fitted.measure_.value(*rates))}
                 progress({"stage": "learning", "done_rows": rows, "total_rows": stream.n_rows} | report)
+        fitted.refresh_from_stream()
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
         self.__dict__.update({name: value for name, value in vars(fitted).items() if name not in parameters})
         remember_stream(self, stream, None)
         return self
 
 
-def stream_labels(survey: Survey, pos_label: Any) -> StreamLabels:
+def memory_for_rows(asked: int | str) -> int:
+    """Return in how many bytes of memory rows may be kept."""
+    if asked == "auto":
+        return int(KEPT_SHARE * free_memory())
+    if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 0:
+        raise ValueError(f"max_memory must be 'auto' or a number of bytes, 0 or more; got {asked!r}.")
+    return int(asked)
+
+
+def stream_labels(survey: FileSurvey, pos_label: Any) -> StreamLabels:
     if len(survey.label_counts) != 2:
         raise DataError("There are no labels to learn from: name their column with target=.")
     classes = np.array(sorted(survey.label_counts))
@@ -158,14 +344,14 @@ def stream_labels(survey: Survey, pos_label: Any) -> StreamLabels:
 
 
 def stream_checkpoint(
-    path: Any, stream: Stream, survey: Survey, labels: StreamLabels, settings: FitConfig, seed: int
+    path: Any, stream: Stream, survey: FileSurvey, labels: StreamLabels | None, settings: FitConfig, seed: int
 ) -> Checkpoint:
     """Return the checkpoint of this fit; that of another one is refused, and that of changed rows not used."""
-    asked = vars(settings) | {"seed": seed, "positive class": labels.positive, "files": stream.files}
+    asked = vars(settings) | {"seed": seed, "positive class": labels and labels.positive, "files": stream.files}
     asked |= {"target": stream.target, "weight": stream.weight}
     asked["window_rows"] = getattr(stream, "window_rows", None)  # windows are counted, to be skipped
     found = {"number of rows": survey.rows, "labels": survey.label_counts, "columns": stream.feature_names}
-    found["statistics"] = digest([vars(stream.encoder), survey.missing, survey.hashed])
+    found["statistics"] = digest([stream.encoder.facts(), survey.missing])
     if not stream.files:
         found["first window"] = digest(list(next(iter(stream.windows()))[:3]))
     return Checkpoint(path, asked, found | dict(facts_of_files(stream.files)), settings)
@@ -185,8 +371,8 @@ def windows_with_both_classes(windows: Iterable[Window]) -> Iterator[tuple[NDArr
         found = np.unique(np.concatenate([one.labels for one in waiting if one.labels is not None]))
         if found.size > 2:
             raise DataError(
-                f"The target has {found.size} classes or more; from a stream two are learned. Make it two-valued, "
-                "or read the rows into memory: fit takes any number of classes."
+                f"The target has {found.size} classes or more; from a stream that can be read only once two are "
+                "learned. Name all classes to partial_fit, or give the rows as files or as a list of batches."
             )
         if found.size > 1:
             classes = found
@@ -197,7 +383,7 @@ def windows_with_both_classes(windows: Iterable[Window]) -> Iterator[tuple[NDArr
         raise DataError("There are rows of one class only, or none at all: a classifier needs rows of both.")
 
 
-def remember_stream(classifier: Any, stream: Stream, survey: Survey | None) -> None:
+def remember_stream(classifier: Any, stream: Stream, survey: FileSurvey | None) -> None:
     """Keep what a model needs to read other files as it read these."""
     for name in STREAM_ATTRIBUTES:
         classifier.__dict__.pop(name, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +16,13 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from ..decisions.scores import Sensitive
+from ..measures import UnknownRateWarning
 from ..solvers.state import class_totals
+from ..streams.rare_labels import mistyped_as
 from ._rows import CheckedRows
+
+_FEW_ROWS, _FEW_SHARE, _FEW_SHOWN = 10, 0.01, 3  # a label of fewer rows than both may be a mistake
 
 _LIGHTEST, _HEAVIEST = 1e-30, 1e30  # weights whose squares float32 can hold, or nearly so
 
@@ -46,6 +53,20 @@ def two_class_targets(y: Any, n_rows: int, sample_weight: Any) -> TwoClassTarget
     return TwoClassTargets(y, classes, weights)
 
 
+def is_multiclass(y: Any) -> bool:
+    """Return whether labels are of more than two classes; what they should be is checked later."""
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1 or (y.dtype.kind in "biuf" and _has_two_whole_values(y)):
+        return False
+    try:
+        plain = np.asarray(y.tolist()) if y.dtype == object else y
+        return bool(type_of_target(plain) == "multiclass")
+    except (TypeError, ValueError):
+        return False
+
+
 class CheckedLabels(NamedTuple):
     """Checked labels of the rows, and those that occur."""
 
@@ -68,6 +89,21 @@ def checked_labels(y: Any, n_rows: int) -> CheckedLabels:
         return CheckedLabels(y, np.array([y.min(), y.max()]))
     check_classification_targets(y)
     return CheckedLabels(y, np.unique(y))
+
+
+def labels_to_score(y: Any, n_rows: int, classes: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels of rows that a model of these classes is scored by."""
+    checked = checked_labels(y, n_rows)
+    require_known_labels(checked.found, classes)
+    return checked.y
+
+
+def require_known_labels(found: NDArray[Any], classes: NDArray[Any]) -> None:
+    """Refuse labels that a model does not know: a text is not the number that it spells."""
+    known = classes.tolist()
+    for label in found.tolist():
+        if label not in known:
+            raise ValueError(f"y holds the label {label!r}, which is not among the classes {known} of the model.")
 
 
 def _as_array(y: Any) -> Any:
@@ -106,6 +142,8 @@ def _equals_itself(value: Any) -> bool:
 
 def _has_two_whole_values(y: NDArray[Any]) -> bool:
     """Without sorting, which for a million labels would take as long as learning from them."""
+    if y.size == 0:
+        return False
     low, high = y.min(), y.max()
     if low == high or (y.dtype.kind == "f" and (low % 1 or high % 1)):
         return False
@@ -150,7 +188,7 @@ def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
 
 
 def positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
-    """The class called positive: the second unless the user says otherwise."""
+    """The positive class: the second unless the user says otherwise."""
     if pos_label is None:
         return classes[1]
     if pos_label not in classes:
@@ -215,6 +253,20 @@ def require_no_positive(pos_label: Any, what: str) -> None:
         )
 
 
+def warn_of_rare_labels(counts: Mapping[Any, int]) -> None:
+    """Warn of labels that very few rows of a file have: a mistyped label is a class like any other."""
+    rows = sum(counts.values())
+    few = [label for label, count in counts.items() if count < min(_FEW_ROWS, _FEW_SHARE * rows)]
+    said = [
+        f"label {label!r} has {counts[label]} rows of {rows:,}: {mistyped_as(label, counts)}"
+        for label in few[:_FEW_SHOWN]
+    ]
+    if len(few) > _FEW_SHOWN:
+        said.append(f"{len(few) - _FEW_SHOWN:,} more of the {len(counts):,} labels have as few.")
+    if said:
+        warnings.warn("; ".join(said), UnknownRateWarning, stacklevel=4)
+
+
 class TrainingSet(NamedTuple):
     """Rows of two classes."""
 
@@ -224,6 +276,10 @@ class TrainingSet(NamedTuple):
     classes: NDArray[Any]
     groups: NDArray[np.intp] | None = None
     """Rows of one number stay together in the inner folds."""
+    splits: NDArray[np.int8] | None = None
+    """What each row is to each fold, where the user gave them."""
+    sensitive: Sensitive | None = None
+    """The groups that bounds are about."""
 
     @property
     def X(self) -> Any:
@@ -239,6 +295,7 @@ class ManyClassSet(NamedTuple):
     weights: NDArray[np.float64]
     classes: NDArray[Any]
     groups: NDArray[np.intp] | None = None
+    splits: NDArray[np.int8] | None = None
 
     @property
     def X(self) -> Any:
@@ -247,7 +304,7 @@ class ManyClassSet(NamedTuple):
     def against_the_rest(self, code: int) -> TrainingSet:
         """One class as the positive one; ``classes`` are those of its own problem."""
         signed = np.where(self.codes == code, self.weights, -self.weights)
-        return TrainingSet(self.checked, signed, np.array([False, True]), self.groups)
+        return TrainingSet(self.checked, signed, np.array([False, True]), self.groups, self.splits)
 
 
 def training_set(
@@ -258,6 +315,8 @@ def training_set(
     pos_label: Any,
     classes: NDArray[Any] | None = None,
     groups: Any = None,
+    splits: NDArray[np.int8] | None = None,
+    sensitive: Sensitive | None = None,
 ) -> TrainingSet:
     """Labels and weights checked against checked rows; rows of weight 0 are left out.
 
@@ -273,14 +332,15 @@ def training_set(
     numbers = group_numbers(groups, checked.number)
     if sample_weight is None:
         signs = (y == positive) * np.int8(2) - np.int8(1)  # ten times as fast as np.where
-        return TrainingSet(checked, signs, classes, numbers)
+        return TrainingSet(checked, signs, classes, numbers, splits, sensitive)
     weights = checked_weights(sample_weight, checked.X)
     signed = np.where(y == positive, weights, -weights)
     if not np.all(weights):
         kept = weights > 0
         checked, signed = checked.where(kept), signed[kept]
-        numbers = None if numbers is None else numbers[kept]
-    return TrainingSet(checked, signed, classes, numbers)
+        numbers, splits = where(kept, numbers), where(kept, splits)
+        sensitive = None if sensitive is None else sensitive._replace(codes=sensitive.codes[kept])
+    return TrainingSet(checked, signed, classes, numbers, splits, sensitive)
 
 
 def many_class_set(
@@ -290,6 +350,7 @@ def many_class_set(
     *,
     classes: NDArray[Any] | None = None,
     groups: Any = None,
+    splits: NDArray[np.int8] | None = None,
 ) -> ManyClassSet:
     """The same for any number of classes."""
     y, found = labels
@@ -301,13 +362,18 @@ def many_class_set(
     codes = np.searchsorted(classes, y)
     numbers = group_numbers(groups, checked.number)
     if sample_weight is None:
-        return ManyClassSet(checked, codes, np.ones(codes.size), classes, numbers)
+        return ManyClassSet(checked, codes, np.ones(codes.size), classes, numbers, splits)
     weights = checked_weights(sample_weight, checked.X)
     if not np.all(weights):
         kept = weights > 0
         checked, codes, weights = checked.where(kept), codes[kept], weights[kept]
-        numbers = None if numbers is None else numbers[kept]
-    return ManyClassSet(checked, codes, weights, classes, numbers)
+        numbers, splits = where(kept, numbers), where(kept, splits)
+    return ManyClassSet(checked, codes, weights, classes, numbers, splits)
+
+
+def where(kept: NDArray[np.bool_], values: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Return the values of the rows that are kept, if there are any values."""
+    return None if values is None else values[kept]
 
 
 def group_numbers(groups: Any, n_rows: int) -> NDArray[np.intp] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,31 +13,27 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from ..measures import Measure, get_measure
+from ..features.splines import Basis
+from ..measures import ConfusionMeasure, Measure, confusion_measure, get_measure, one_vs_rest_measure
 from ..solvers import Solver, get_solver
 from ..solvers.base import History
 from ..training import FitConfig
-from ._fits import (
-    Coefficients,
-    FitOptions,
-    Fitted,
-    fit_config,
-    fit_task,
-    one_blas_thread,
-    threads_of,
-    warn_of_constraints,
-)
+from ._fits import Coefficients, FitOptions, Fitted, constraints_met, fit_task, warn_of_constraints
+from ._folds import given_splits
 from ._notebook import NotebookCard
-from ._online import OnlineClassifier
+from ._online import Asked, Batch, FromStream, OnlineClassifier, first_basis
 from ._prediction import LinearPrediction
 from ._rows import CheckedRows, Columns, validate_rows
+from ._settings import fit_config, one_blas_thread, threads_of
 from ._streams import STREAM_ATTRIBUTES, StreamFitting
 from ._targets import announced_classes, is_indicator, require_same_classes
 
 
 def _solver_streams(classifier: MeasureClassifier) -> bool:
+    if classifier.solver == "auto":
+        return True
     try:
-        solver = get_solver(classifier.solver, get_measure(classifier.measure))
+        solver = get_solver(classifier.solver, one_vs_rest_measure(classifier.measure))
     except ValueError:
         return True  # the call itself says what is wrong
     if not solver.streaming:
@@ -49,13 +47,15 @@ def _solver_streams(classifier: MeasureClassifier) -> bool:
 class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, ClassifierMixin, BaseEstimator):
     """A linear classifier trained for the measure you report.
 
-    Of two classes, of more (then for the macro average of the measure, each class against the rest, the highest
-    score wins), or of several labels that a row may have (an indicator matrix; one model per label).
+    Of two classes, of more (the highest score wins), or of several labels that a row may have (an indicator
+    matrix; one model per label).
 
     Parameters
     ----------
-    measure : str or Measure, default="f1"
-        What to maximise: a name from :func:`ratewise.measures.measure_names` or a measure of your own.
+    measure : str, Measure, ConfusionMeasure or function, default="f1"
+        What to maximize: a name from :func:`ratewise.measures.measure_names` or a measure of your own. Of more
+        than two classes it is what the field reports under that name: "f1" is macro F1, "gmean" the geometric mean
+        of the recalls (:func:`~ratewise.measures.confusion_measure`).
     solver : {"auto", "spade", "stamp", "amp"} or solver object, default="auto"
         "auto" takes SPADE for concave measures and STAMP for pseudo-linear ones; with sharpening it starts from
         logistic regression, whose class weights suit the measure.
@@ -68,13 +68,19 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     threshold : {"tune", "zero"}, default="tune"
         "tune" moves the intercept to the best threshold; "zero" leaves the model where the solver put it.
     alpha : float, default=0.0
-        L2 strength, on standardised columns, in each step of the solver and of sharpening. With the default,
+        L2 strength, on standardized columns, in each step of the solver and of sharpening. With the default,
         validation rows choose the number of passes, which does the same work, and on small data among penalized
         models too.
     validation_fraction : float or "auto", default="auto"
         With sharpening: the share of rows that validate each fold, between 0 and 1/2. "auto" takes 1/5 on small
         data and 1/2 on large; there, if the rarer class has 50 points or more per column, all rows both train and
         choose.
+    cv : int, splitter or iterable, default=None
+        With sharpening: the folds whose validation rows choose between the stages and set the threshold. None
+        leaves them to the number of rows, an int sets how many they are. A splitter, such as scikit-learn's
+        ``TimeSeriesSplit`` or ``GroupKFold``, or an iterable of pairs (train, validation) holds for ``fit`` only.
+        Each row validates at most one fold. The model itself is learned from all rows; ``rates_`` are
+        those of the folds' models.
     standardize : bool, default=True
         Bring columns to one scale before learning (and, with sharpening on many dense rows, whiten them);
         ``coef_`` and ``intercept_`` are of your columns all the same.
@@ -84,14 +90,31 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         Decides the order of the points. The same int gives the same model, bit for bit.
     warm_start : bool, default=False
         Begin from the coefficients of the fit before.
-    encode : {"auto"} or None, default=None
+    encode : "auto" or None, default=None
         "auto" takes tables of pandas, polars and Arrow as they are, in ``fit``, ``partial_fit``, ``predict``,
-        ``decision_function`` and ``score``: text and categories are one-hot encoded (hashed beyond 256 values),
-        booleans become 0 and 1, dates and times seconds, and the mean of the column stands in for a missing
-        number, as in files. ``partial_fit`` learns the encoding from its first rows. None takes numbers only.
+        ``decision_function`` and ``score``, by the rules that files are read by: numbers, booleans, categories,
+        dates, texts and gaps are told apart by their values. ``print(encoder_)`` shows what each column was taken
+        for. ``partial_fit`` learns the encoding from its first rows. None takes numbers only.
+    columns : dict, optional
+        With ``encode="auto"`` and in ``fit_stream``: what columns are, where the rules would take them for
+        something else, by name. "number", "boolean", "category", "date", "text" or "ignore"; "elapsed" for a date
+        without its parts, "day first" or "month first" for dates such as 3/4/2024, "decimal point" or "decimal
+        comma" for numbers such as $1,234.50.
+    basis : {None, "splines", "pairs", "auto"} or SplineBasis, default=None
+        What the model is linear in. None: your columns. "splines": a curve per column, piecewise linear. "pairs":
+        curves and products of two columns, all of them up to 25 columns, else those that tell something. "auto":
+        the simplest of the three whose out-of-fold value is within half a standard error of the best. A
+        :class:`~ratewise.features.SplineBasis` sets the details; a fitted one is taken as it is. Missing values
+        (NaN) are then a level of their own. Sparse rows are left as they are.
     low_memory : bool, default=False
         Learn from the rows where they lie, instead of from one float32 copy in random order: a fit takes a few
         times as long, and next to no memory above the data.
+    half_life : {"auto"}, float or None, default="auto"
+        How soon ``partial_fit`` forgets. "auto": learners that forget at different speeds run side by side, and
+        the one whose predictions were best of late predicts (``stages_`` names it). A number: one learner, for
+        which a row counts half after so many further rows. None: nothing is forgotten. "auto" is None where a
+        solver, or ``threshold="zero"``, is named, and for measures with bounds. On rows that do not drift "auto"
+        can cost a little (F1 -0.017 on covtype, +0.010 on ijcnn1). ``fit`` and ``fit_stream`` never forget.
     n_jobs : int or None, default=None
         Folds, starts, classes or labels learned side by side, in threads; -1 for as many as there are cores. It
         pays on data small enough for folds, and with many classes; the outcome does not depend on it.
@@ -101,13 +124,20 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     Attributes
     ----------
     coef_ : array of shape (1, n_features), or (n_classes, n_features)
-        ``get_feature_names_out`` says what each coefficient is of.
+        ``get_feature_names_out`` says what each coefficient is of. With a basis there are more columns: "age" is
+        the slope left of the first knot, "age > 30" the change of the slope at 30, and "age * income" of the
+        product of both in deviations from their means.
     intercept_ : array of shape (1,), or (n_classes,)
     classes_ : array of the classes, or the numbers of the labels
     multilabel_ : bool
         Whether the fit was to an indicator matrix.
     feature_spread_ : array of shape (n_features,)
         What each column was divided by: a coefficient times it tells how much the column moves scores.
+    feature_mean_ : array of shape (n_features_in_,) or None
+        What was subtracted from each column: ``explain`` starts there. None, or 0, for sparse rows. With
+        ``encode="auto"`` there are as many as encoded columns.
+    n_samples_fit_ : int
+        Rows given to ``fit``. ``fit_stream`` keeps ``survey_`` instead.
     rates_ : Rates
         (tpr, tnr, prevalence): with sharpening, of out-of-fold scores where there are folds, moved by what the
         model differs from those of the folds; otherwise of the training rows. With more than two classes or with
@@ -115,28 +145,38 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     rates_interval_ : RatesInterval
         (tpr, tnr, value, confidence): between what the rates and the measure lie on new rows, with 95% or the
         confidence of the measure's bounds. With more than two classes or with labels, a list of them.
-    constraints_met_ : bool
-        Whether the measure's bounds, if it has any, hold on new rows with the confidence it states. ``fit`` warns
-        with numbers where that cannot be promised (:class:`~ratewise.ConstraintWarning`). After ``partial_fit``
-        it is no promise, because the rows it goes by were learned from.
+    confusion_ : array of shape (n_classes, n_classes) or None
+        With more than two classes: the weight of the rows of each class predicted as each class, out-of-fold where
+        there are folds, [true, predicted]. ``measure_.value(confusion_)`` is the value to expect.
+    constraints_met_ : bool or None
+        Whether the measure's bounds hold on new rows with the confidence it states; None without bounds. ``fit``
+        warns with numbers where that cannot be promised (:class:`~ratewise.ConstraintWarning`). After
+        ``partial_fit`` it is an estimate, because it uses rows that were learned from.
     calibration_ : array of shape (n_models, 2 + 2 * n_knots)
         The curve from scores to log odds behind ``predict_proba``, one per row of ``coef_``
-        (:class:`~ratewise.solvers.calibrate.Calibration`): slope, log odds at the cut, and up to 15 knots, each
+        (:class:`~ratewise.decisions.calibrate.Calibration`): slope, log odds at the cut, and up to 15 knots, each
         with the gain of the slope there.
     decision_threshold_ : float, or an array with one per label
         The probability at which ``predict`` changes its mind; not for more than two classes.
+    basis_ : Basis or None
+        What the model is linear in, None for your columns: knots, pairs and moments as plain arrays.
     stages_ : tuple of str
-        With sharpening: the stages whose mean the model is.
+        With sharpening: the stages whose mean the model is. After ``partial_fit``: the learner that predicts now.
     n_features_in_ : int
     feature_names_in_ : array of str, of a table
         Its columns as they were given; of a model from files, the columns they were encoded into.
     encoder_ : Encoder
         How tables and files become numbers: with ``encode="auto"``, and of a model from files.
+    groups_, group_thresholds_ : arrays
+        With bounds on groups: the groups of ``sensitive_features``, and what ``predict`` compares the scores of
+        each with in place of 0.
+    rates_by_group_, rates_interval_by_group_ : dict
+        With ``sensitive_features``: Rates and RatesInterval of each group.
     history_ : dict of arrays
         One row per checkpoint: pass, points, seconds, tpr, tnr, value, and the dual pair or the challenge level;
         with sharpening also the run, one for each fold and start. With many classes the rates are their means,
-        and the value the macro average, of validation rows; without sharpening a column names the class.
-    measure_ : Measure
+        and the value the measure, of validation rows; without sharpening a column names the class.
+    measure_ : Measure, or ConfusionMeasure with more than two classes
         What the name stood for.
     solver_ : Solver
         What made the model: the start of the best stage with sharpening, the solver itself without. With many
@@ -152,24 +192,32 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     True
     """
 
+    coef_, intercept_, stages_, solver_ = FromStream(), FromStream(), FromStream(), FromStream()
+    feature_spread_, feature_mean_, calibration_ = FromStream(), FromStream(), FromStream()
+    rates_, rates_interval_, constraints_met_, history_ = FromStream(), FromStream(), FromStream(), FromStream()
+
     # Group splitters ask for groups by default, and so does what hands groups to them.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __init__(
         self,
-        measure: str | Measure = "f1",
+        measure: str | Measure | ConfusionMeasure = "f1",
         *,
         solver: str | Solver = "auto",
         sharpen: str | bool = "auto",
         threshold: str = "tune",
         alpha: float = 0.0,
         validation_fraction: float | str = "auto",
+        cv: Any = None,
         standardize: bool = True,
         pos_label: Any = None,
         random_state: Any = None,
         warm_start: bool = False,
         encode: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        basis: Any = None,
         low_memory: bool = False,
+        half_life: str | float | None = "auto",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -179,12 +227,16 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         self.threshold = threshold
         self.alpha = alpha
         self.validation_fraction = validation_fraction
+        self.cv = cv
         self.standardize = standardize
         self.pos_label = pos_label
         self.random_state = random_state
         self.warm_start = warm_start
         self.encode = encode
+        self.columns = columns
+        self.basis = basis
         self.low_memory = low_memory
+        self.half_life = half_life
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -196,6 +248,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         *,
         target_prevalence: float | None = None,
         groups: Any = None,
+        sensitive_features: Any = None,
     ) -> Self:
         """Learn from rows X and labels y.
 
@@ -208,15 +261,24 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
             Rows count so many times.
         target_prevalence : float, optional
             The share of positives where the model is to be used, if it is another than here: the measure is
-            maximised as it will be there. For two classes.
+            maximized as it will be there. For two classes.
         groups : array of shape (n_rows,), optional
-            Rows of one group are never parted between the inner folds.
+            Rows of one group are never parted between the inner folds. A splitter in ``cv`` is given them.
+        sensitive_features : array of shape (n_rows,), optional
+            The group of each row (sex, region, ...) that bounds of the measure are about, such as
+            ``Constrained("f1", tpr_gap=0.05)``. The model does not learn from it. For two classes.
         """
-        settings = fit_config(self, threads=threads_of(self.n_jobs))
+        settings = fit_config(self, threads=threads_of(self.n_jobs), sensitive=sensitive_features is not None)
+        if self.warm_start and settings.basis is not None and hasattr(self, "coef_"):
+            settings = dataclasses.replace(settings, basis=getattr(self, "basis_", None))
         checked, columns = Columns.of(X, self, occupied_only=not self.warm_start)
-        options = FitOptions(settings, bool(self.low_memory), self.pos_label, groups)
+        splits = given_splits(self.cv, y, groups)
+        options = FitOptions(
+            settings, self.measure, bool(self.low_memory), self.pos_label, groups, splits, sensitive_features
+        )
         task = fit_task(checked, y, sample_weight, options, target_prevalence)
-        before = self._models_before(checked.X.shape[1], task.n_models) if self.warm_start else None
+        width = settings.basis.width if isinstance(settings.basis, Basis) else checked.X.shape[1]
+        before = self._models_before(width, task.n_models) if self.warm_start else None
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         history = History(verbose=bool(self.verbose))
         with one_blas_thread():
@@ -228,16 +290,23 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         columns.store_on(self)
         if columns.encoder is not None:
             self.target_ = y.name if isinstance(getattr(y, "name", None), str) else None
-        self.history_ = history.table()
+        self.n_samples_fit_ = checked.number
         self._online = None
+        self.history_ = history.table()
         self._store(fitted, settings)
         warn_of_constraints(fitted.message, stacklevel=2)
         return self
 
     @available_if(_solver_streams)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from some more rows, seen once; the first call must name all ``classes``."""
-        settings = fit_config(self, online=True)
+        """Learn from some more rows, seen once; the first call must name all ``classes``.
+
+        What is learned does not depend on the batches that rows come in, and old rows are forgotten as
+        ``half_life`` says. Attributes are brought up to date when they are read. The knots of a basis come from
+        the first rows; "auto" takes "splines".
+        """
+        online = getattr(self, "_online", None)
+        asked = Asked.of(self, None if online is None else online.asked)
         if is_indicator(y) or getattr(self, "multilabel_", False):
             raise ValueError("partial_fit learns classes, not an indicator matrix of labels: fit does.")
         first = not hasattr(self, "classes_")
@@ -245,45 +314,70 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
             checked, columns = Columns.of(X, self)
             known = announced_classes(classes)
         else:
-            checked = CheckedRows(validate_rows(self, X, reset=False), None)
-            encoder = getattr(self, "encoder_", None)
-            columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None), encoder)
+            if np.shape(X) == (0, self.n_features_in_) and np.size(y) == 0:
+                return self
+            checked, columns = CheckedRows(validate_rows(self, X, reset=False), None), None
             known = self.classes_
             require_same_classes(classes, known)
-        fixed = (self.measure, self.solver, self.pos_label)
-        online = getattr(self, "_online", None)
+        if known.size == 2:
+            get_measure(self.measure)  # refuses one of many classes
+        basis = first_basis(asked.settings.basis, checked) if first else getattr(self, "basis_", None)
+        if basis is not None:
+            checked = CheckedRows(basis.code(checked.X), None)
+        batch = Batch.of(checked, y, sample_weight, known, self.pos_label)
+        if first and not batch.size:
+            raise ValueError("sample_weight is 0 everywhere: there is nothing to learn from.")
         if online is None:
             n_features = int(checked.X.shape[1])
             before = self._models_before(n_features, 1 if known.size == 2 else known.size)
+            before = None if before is None else before.coded(basis)
             online = OnlineClassifier(
-                settings, n_features, known, before, self.random_state, fixed, verbose=bool(self.verbose)
+                asked, n_features, known, before, self.random_state, verbose=bool(self.verbose)
             )
-        rows = online.rows(checked, y, sample_weight, self.pos_label)
-        online.check(rows, settings, fixed)
+        online.check(batch, asked)
 
         self._online = None  # if learning fails, the next call goes on from the model as it is now
-        with one_blas_thread():
-            online.learn(rows, threads_of(self.n_jobs))
-            fitted = online.fitted(settings)
-        columns.store_on(self)
+        online.learn(batch, self.n_jobs)
+        if columns is not None:
+            self._store_read(online, basis)
+            columns.store_on(self)
         self._online = online
-        self.history_ = online.history.table()
-        self._store(fitted, settings)
+        self.__dict__.pop("n_samples_fit_", None)  # of a fit, not of rows that came in parts
         return self
 
+    def refresh_from_stream(self) -> None:
+        """Bring the fitted attributes up to date with the rows of ``partial_fit``; reading one does it too."""
+        online = vars(self).get("_online")
+        if online is None or online.is_read:
+            return
+        self._online = None
+        self._store_read(online, vars(self)["basis_"])
+        self._online = online
+
+    def _store_read(self, online: OnlineClassifier, basis: Basis | None) -> None:
+        fitted, history = online.read(basis)
+        self.history_ = history.table()
+        self._store(fitted, online.settings)
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return what each coefficient is of: a column, or a value of one, such as ``colour=red``."""
+        """Return what each coefficient is of: a column, a value of one (``color=red``), or a part of a basis.
+
+        Those are "age is missing", "age > 30" and "age * income".
+        """
         check_is_fitted(self, "coef_")
-        encoder = getattr(self, "encoder_", None)
+        encoder, basis = getattr(self, "encoder_", None), getattr(self, "basis_", None)
         if encoder is not None:
-            return np.array(encoder.feature_names, dtype=object)
-        return np.asarray(_check_feature_names_in(self, input_features))
+            names = np.array(encoder.feature_names, dtype=object)
+        else:
+            names = np.asarray(_check_feature_names_in(self, input_features))
+        return names if basis is None else np.array(basis.names(names), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         tags.classifier_tags.multi_label = True
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.basis is not None
         return tags
 
     def _models_before(self, n_features: int, n_models: int) -> Coefficients | None:
@@ -303,10 +397,13 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
 
     def _store(self, fitted: Fitted, settings: FitConfig) -> None:
         result = fitted.result
-        self.measure_, self.solver_ = settings.measure, result.solver
         self.classes_, self.multilabel_ = fitted.classes, fitted.multilabel
-        self.coef_, self.intercept_ = result.coef, result.intercept
-        self.feature_spread_ = result.scale
+        many = fitted.classes.size > 2 and not fitted.multilabel
+        self.measure_ = confusion_measure(self.measure) if many else settings.measure
+        self.solver_, self.confusion_ = result.solver, result.table
+        self.coef_, self.intercept_, self.basis_ = result.coef, result.intercept, result.basis
+        self.feature_spread_, self.feature_mean_ = result.scale, result.centre
         self.rates_, self.rates_interval_, self.stages_ = result.rates, result.interval, result.stages
         self.calibration_ = result.calibration
-        self.constraints_met_ = fitted.message is None
+        self.constraints_met_ = constraints_met(settings.measure, fitted.message)
+        self._store_groups(result.groups, settings.measure)

@@ -13,45 +13,61 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from .._input_checks import require_table
+from ..decisions.certify import relative_groups
+from ..decisions.scores import Sensitive
+from ..decisions.sensitive import checked_sensitive, require_rates, require_sensitive
 from ..measures import Measure, at_prevalence, get_measure
-from ._boosters import MANY_ROWS, booster_of, prepared
+from ._boosters import MANY_ROWS, Booster, booster_of, default_boosting, prepared, require_columns, require_usable
 from ._crossfit import (
     CrossFit,
     CrossFitRows,
     CrossFitter,
     bin_columns,
-    draws_own_folds,
     history_table,
-    make_folds,
     resampling_step,
     weight_keyword,
 )
 from ._ensemble import EnsembleMember, weighted_mean
-from ._fits import check_prevalence, warn_of_constraints
+from ._fits import check_prevalence, constraints_met, warn_of_constraints
+from ._folds import draws_own_folds, make_folds
+from ._maximizer_classes import class_cross_fit, mean_probabilities
 from ._notebook import NotebookCard
 from ._row_order import warn_of_ordered_rows
-from ._targets import TwoClassTargets, group_numbers, positive_label, two_class_targets
+from ._sensitive import GroupedPrediction
+from ._stack import AdditiveRows
+from ._targets import TwoClassTargets, is_multiclass, labels_to_score, positive_label, two_class_targets
+from .decision_rule import DecisionRule
 
+_DEFAULT_FOLDS = 3  # of boosting without settings of the user's: more folds take longer and do no better
 _RESPONSES = ("auto", "decision_function", "predict_proba")
 
 
 def _base_estimator_has_probabilities(maximizer: MeasureMaximizer) -> bool:
     models = getattr(maximizer, "estimators_", None)
-    base = models[0] if models else maximizer.estimator
+    base = models[0] if models else maximizer._base()
     getattr(base, "predict_proba")  # noqa: B009 - raises the base estimator's own message if it has none
     return True
 
 
-class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train any classifier that takes sample weights for the measure you report.
 
-    Where the data are not linear, wrap it around gradient boosting (or any other classifier) in place of
-    :class:`~sklearn.model_selection.TunedThresholdClassifierCV`.
+    ``MeasureMaximizer(measure="f1")`` is gradient boosting joined with curves of the columns: the best that the
+    library can do for a measure on a table in memory.
+
+    Where the data are not linear, use it in place of
+    :class:`~sklearn.model_selection.TunedThresholdClassifierCV`, around gradient boosting of your own or any
+    other classifier.
 
     LightGBM, XGBoost, CatBoost and ``HistGradientBoosting``, alone or at the end of a pipeline, are fitted once
     per fold, with leaves that cannot overshoot where positives are rare. The out-of-fold value of the measure
     after each tenth of the trees says how many of them are used. From 20,000 rows on half as many trees again are
     grown.
+
+    Beside boosting, an additive model is fitted to the same rows: logistic regressions on the columns and on
+    curves of them. A logistic regression of the out-of-fold log odds of both makes a *stack*. It replaces boosting
+    alone where its out-of-fold value is at least as high.
 
     Other classifiers are fitted once per fold and reweighting iteration. The out-of-fold rates give the class
     weights of the next iteration: AMP's weights at the level reached for pseudo-linear measures, the dual pair for
@@ -60,27 +76,37 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
     The candidates (stages, iterations) with the best out-of-fold values are kept. Their models form an ensemble,
     and the threshold of its mean vote is the mean of those within noise of the best.
 
+    With more than two classes, or costs per row, plain and balanced models are fitted once per fold, and a
+    :class:`~ratewise.DecisionRule` for their out-of-fold probabilities decides.
+
     Parameters
     ----------
-    estimator : classifier
+    estimator : classifier, default=None
         The base estimator, with ``decision_function`` or ``predict_proba``. Its ``fit`` must take
-        ``sample_weight`` (that of the last step, if it is a pipeline), unless ``rounds=1``.
+        ``sample_weight`` (that of the last step, if it is a pipeline), unless ``rounds=1``. None for
+        ``HistGradientBoostingClassifier`` with settings that suit the number of rows: up to 8,000, 40 trees of 15
+        leaves on 3 folds, else 100 trees of 31 leaves.
     measure : str or Measure, default="f1"
-        What to maximise: a name from :func:`ratewise.measures.measure_names`, a Measure, or a function of
+        What to maximize: a name from :func:`ratewise.measures.measure_names`, a Measure, or a function of
         the two rates.
     rounds : int or "auto", default="auto"
         The largest number of reweighting iterations. The first has equal class weights. Each fits one model per
         fold. "auto" is 1 for boosting, where more trees do as much as other class weights, and 2 for others.
     cv : int, splitter or iterable, default=None
-        The folds; None for 5, stratified and shuffled. A number of folds keeps the rows of a group together if
-        ``groups`` are given to ``fit``, and else equal rows. For rows in the order of time,
-        :class:`~sklearn.model_selection.TimeSeriesSplit` tells the rates of later rows; a warning says so where
-        the labels or a column drift along the rows.
+        The folds; None for 5, or 3 without an estimator, stratified and shuffled. A number of folds keeps the rows
+        of a group together if ``groups`` are given to ``fit``, and else copies of a row. For rows in the order of
+        time, :class:`~sklearn.model_selection.TimeSeriesSplit` tells the rates of later rows; a warning says so
+        where the labels or a column drift along the rows.
     ensemble : bool, default=True
         Average the votes of the models of all folds (and of all iterations kept). This is better than one model
         fitted again to all rows and takes no longer to fit, but there are up to ``rounds`` models per fold to keep
         and to evaluate. With fewer than 20,000 rows one model of all rows joins them, unless it is boosting. False
         keeps only that one, with the class weights of the best iteration and the trees of the best stage.
+    stack : "auto" or bool, default="auto"
+        Whether boosting is joined with an additive model of each fold. "auto" does so where the out-of-fold value
+        is at least as high, and leaves it out where X cannot be turned into columns of finite numbers (tables are,
+        as by ``MeasureClassifier(encode="auto")``), or has more than 1,000 dense ones. True does so always, or
+        says why it cannot.
     warm_start : "auto" or bool, default="auto"
         Whether an iteration continues from the models of the iteration before. "auto" does so for linear models
         and neural networks, where it saves time, and for ``HistGradientBoosting`` if early stopping had not yet
@@ -103,18 +129,30 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
     threshold_ : float
         Of the mean vote: 1/2 or near it, since every member's vote is 1/2 at its iteration's own threshold.
     rates_ : Rates
-        (tpr, tnr, prevalence) of out-of-fold predictions.
+        (tpr, tnr, prevalence) of out-of-fold predictions, moved by what averaging changes.
     rates_interval_ : RatesInterval
         (tpr, tnr, value, confidence): between what the rates and the measure lie on new rows.
-    constraints_met_ : bool
+    constraints_met_ : bool or None
         Whether the bounds of the measure hold on new rows with its confidence; a warning says where they do not.
+        None where it has no bounds.
+    groups_, group_thresholds_ : arrays
+        With bounds on groups: the groups of ``sensitive_features``, and what ``predict`` compares the votes of
+        each with, less ``threshold_``.
+    rates_by_group_, rates_interval_by_group_ : dict
+        With ``sensitive_features``: Rates and RatesInterval of each group.
+    stacked_ : bool
+        Whether the members are stacks of boosting and an additive model.
     feature_importances_ : array
-        The mean of the members' importances, where they have them.
+        The mean of the members' importances, where they have them; of a stack, those of boosting.
+    rule_ : DecisionRule or None
+        With more than two classes, or costs per row: what turns the mean probabilities into decisions.
     history_ : dict of arrays
-        One row per candidate: round, trees (of boosting), weight_positive and weight_negative (of a row), level or
-        the dual pair (alpha, beta) that these come from, out-of-fold tpr, tnr and value, and whether it was kept.
-    classes_ : array of shape (2,)
-    measure_ : the Measure that ``measure`` names
+        One row per candidate: with ``rule_`` its class weights ("plain", "balanced", "both"), value and whether it
+        was kept; otherwise round, trees and stacked (of boosting), weight_positive and weight_negative (of a row),
+        level or the dual pair (alpha, beta) that these come from, out-of-fold tpr, tnr and value, and whether it
+        was kept.
+    classes_ : array of shape (n_classes,)
+    measure_ : the measure that ``measure`` names
     n_features_in_, feature_names_in_ : as the estimator has them
 
     Examples
@@ -123,23 +161,30 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
     >>> from sklearn.ensemble import HistGradientBoostingClassifier
     >>> from ratewise import MeasureMaximizer
     >>> X, y = load_digits(return_X_y=True)
-    >>> boosting = HistGradientBoostingClassifier(max_iter=10, random_state=0)
-    >>> maximizer = MeasureMaximizer(boosting, measure="gmean", cv=3).fit(X[:1200], y[:1200] == 8)
+    >>> maximizer = MeasureMaximizer(measure="gmean").fit(X[:1200], y[:1200] == 8)
     >>> maximizer.score(X[1200:], y[1200:] == 8) > 0.85
     True
+    >>> boosting = HistGradientBoostingClassifier(max_iter=10, random_state=0)
+    >>> maximizer = MeasureMaximizer(boosting, measure="gmean", stack=False, cv=3).fit(X[:1200], y[:1200] == 8)
+    >>> maximizer.stacked_
+    False
     """
+
+    rule_: DecisionRule | None = None
+    _members: list[Any]
 
     # Group splitters request groups by default, and so does an estimator that passes groups to them.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Any = None,
         measure: str | Measure = "f1",
         *,
         rounds: int | str = "auto",
         cv: Any = None,
         ensemble: bool = True,
+        stack: bool | str = "auto",
         warm_start: bool | str = "auto",
         response_method: str = "auto",
         pos_label: Any = None,
@@ -150,6 +195,7 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         self.rounds = rounds
         self.cv = cv
         self.ensemble = ensemble
+        self.stack = stack
         self.warm_start = warm_start
         self.response_method = response_method
         self.pos_label = pos_label
@@ -162,57 +208,139 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
         sample_weight: Any = None,
         groups: Any = None,
         target_prevalence: float | None = None,
+        sensitive_features: Any = None,
+        costs: Any = None,
         **params: Any,
     ) -> Self:
         """Fit to rows X and labels y.
 
-        Rows count ``sample_weight`` times. The folds keep rows of one group together. The measure is maximised at
+        Rows count ``sample_weight`` times. The folds keep rows of one group together. The measure is maximized at
         ``target_prevalence``, the share of positives to expect where the model will be used, if it is given.
+        ``sensitive_features`` is the group of each row (sex, region, ...) that bounds such as
+        ``Constrained("f1", tpr_gap=0.05)`` are about; the estimator does not learn from it.
+        ``costs``, with ``measure="cost"``, are those of :meth:`ratewise.DecisionRule.fit`.
         ``params`` go to the estimator's ``fit``; those as long as y are cut to its rows.
         """
-        reported = self._checked_parameters(sample_weight)
+        self._check_parameters(sample_weight)
+        if costs is not None or is_multiclass(y):
+            if sensitive_features is not None:
+                raise ValueError("sensitive_features are for two classes, without costs; leave them out.")
+            return self._fit_classes(X, y, sample_weight, groups, target_prevalence, costs, params)
+        reported = get_measure(self.measure)
         check_prevalence(target_prevalence)
+        require_sensitive(reported, sensitive_features is not None)
+        if sensitive_features is not None and target_prevalence is not None:
+            raise ValueError("target_prevalence is for all rows: it cannot be given with sensitive_features.")
         measure = reported if target_prevalence is None else at_prevalence(reported, float(target_prevalence))
+        self._require_table(X)
+        require_usable(self._base(), params)
         (X,) = indexable(X)
         targets = two_class_targets(y, _num_samples(X), sample_weight)
-        numbers = group_numbers(groups, targets.y.size)
-        fitter = self._cross_fitter(X, targets, groups, measure, params)
+        sensitive = checked_sensitive(sensitive_features, _num_samples(X))
+        fitter = self._cross_fitter(X, targets, groups, measure, params, sensitive)
+        require_rates(measure, sensitive, np.where(targets.y == fitter.rows.positive, 1.0, -1.0))
         candidates = fitter.reweight(self._rounds())
+        stacks = fitter.stack(candidates)
+        candidates = stacks if self.stack is True else candidates + stacks
         kept = fitter.within_noise(candidates)[: None if self.ensemble else 1]
         members = self._members_of(fitter, candidates, kept)
-        decision = fitter.decide([candidates[k] for k in kept], numbers)
+        decision = fitter.decide(candidates, kept, members)
         self._store(members)
+        self.rule_ = None
+        self.stacked_ = candidates[kept[0]].stacked
         self.measure_, self.classes_ = reported, targets.classes
         self.threshold_, self.rates_, self.rates_interval_ = decision.threshold, decision.rates, decision.interval
         self.history_ = history_table(candidates, kept, decision.rates.prevalence)
         if target_prevalence is not None:
             self.rates_ = self.rates_._replace(prevalence=float(target_prevalence))
-        self.constraints_met_ = decision.message is None
+        self.constraints_met_ = constraints_met(reported, decision.message)
+        self._store_groups(relative_groups(decision), reported)
         warn_of_constraints(decision.message, stacklevel=2)
         if draws_own_folds(self.cv):
             warn_of_ordered_rows(X, targets.y, positive_label(targets.classes, self.pos_label), stacklevel=2)
         return self
 
+    def _fit_classes(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        target_prevalence: float | None,
+        costs: Any,
+        params: dict[str, Any],
+    ) -> Self:
+        """Fit models of the folds and a decision rule for their probabilities: many classes, or costs per row."""
+        if target_prevalence is not None:
+            raise ValueError("target_prevalence is for two classes and a measure; leave it out.")
+        if self.stack is True:
+            raise ValueError("stack=True is for two classes, without costs; leave it at 'auto'.")
+        self._require_table(X)
+        require_usable(self._base(), params)
+        (X,) = indexable(X)
+        rule = DecisionRule(self.measure, pos_label=self.pos_label)
+        base = self._base(_num_samples(X))
+        rows = class_cross_fit(base, rule, X, y, sample_weight, groups, costs, params, self._cv(), self.n_jobs)
+        found = rows.fit(balanced=self.rounds != 1, ensemble=self.ensemble)
+        self._store(found.members)
+        self._store_groups(None, found.rule.measure_)
+        self.stacked_ = False
+        self.rule_, self.history_, self.classes_ = found.rule, found.history, rows.classes
+        for name in ("measure_", "threshold_", "rates_", "rates_interval_", "constraints_met_"):
+            setattr(self, name, getattr(found.rule, name))
+        if draws_own_folds(self.cv):
+            warn_of_ordered_rows(X, rows.y, rows.classes[-1], stacklevel=3)
+        return self
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the mean vote less the threshold, between -1 and 1: above 0 for ``classes_[1]``."""
+        """Return the mean vote less the threshold, between -1 and 1: above 0 for ``classes_[1]``.
+
+        With more than two classes, what it gains to predict each.
+        """
         check_is_fitted(self)
+        self._require_table(X)
+        if self.rule_ is not None:
+            return self.rule_.decision_function(mean_probabilities(self._members, X))
         positive = positive_label(self.classes_, self.pos_label)
         votes = [member.votes(X, positive) for member in self._members]
         above = weighted_mean(votes, self._members) - self.threshold_
         return above if positive == self.classes_[1] else -above
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row."""
-        above = self.decision_function(X)
+    def predict(self, X: Any, sensitive_features: Any = None, *, costs: Any = None) -> NDArray[Any]:
+        """Return the class of each row.
+
+        ``sensitive_features``, the group of each row, is needed where groups have thresholds of their own;
+        ``costs`` are those of these rows, where ``fit`` had some.
+        """
+        check_is_fitted(self)
+        self._require_table(X)
+        if self.rule_ is not None:
+            found: NDArray[Any] = self.rule_.predict(mean_probabilities(self._members, X), costs=costs)
+            return found
+        if costs is not None:
+            raise ValueError("The model was fitted without costs: leave costs= out.")
+        above = self._above_threshold(X, sensitive_features)
         # A vote at the threshold itself is not above it, whichever class is the positive one.
-        second = above > 0 if positive_label(self.classes_, self.pos_label) == self.classes_[1] else above >= 0
+        second = above > 0 if self._sign > 0 else above >= 0
         predicted: NDArray[Any] = self.classes_[second.astype(np.intp)]
         return predicted
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if positive_label(self.classes_, self.pos_label) == self.classes_[1] else -1.0
+
+    def _above_threshold(self, X: Any, sensitive_features: Any) -> NDArray[np.float64]:
+        """Return the decision function, less the threshold of each row's group where groups have their own."""
+        above = self.decision_function(X)
+        return above - self._sign * self._row_thresholds(sensitive_features, above.shape[0])
 
     @available_if(_base_estimator_has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return mean class probabilities, corrected for the class weights; ``predict`` does not use them."""
         check_is_fitted(self)
+        self._require_table(X)
+        if self.rule_ is not None:
+            return mean_probabilities(self._members, X, corrected=True)
         positive = positive_label(self.classes_, self.pos_label)
         means = weighted_mean([member.probabilities(X, positive) for member in self._members], self._members)
         return np.column_stack([means if label == positive else 1.0 - means for label in self.classes_])
@@ -228,31 +356,72 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
             found.append(importances / max(float(importances.sum()), 1e-300))
         return weighted_mean(found, self._members)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the measure of the predictions for X against y."""
-        predicted = self.predict(X)
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, *, costs: Any = None
+    ) -> float:
+        """Return the measure of the predictions for X against y, or minus the mean of their ``costs``."""
+        check_is_fitted(self)
+        if self.rule_ is not None:
+            return float(self.rule_.score(mean_probabilities(self._members, X), y, sample_weight, costs=costs))
+        predicted = self.predict(X) if sensitive_features is None else self.predict(X, sensitive_features)
+        y = labels_to_score(y, predicted.shape[0], self.classes_)
         positive = positive_label(self.classes_, self.pos_label)
         return self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        base = get_tags(self.estimator)
-        tags.classifier_tags.multi_class = False
+        base = get_tags(self._base())
+        tags.classifier_tags.multi_class = hasattr(self._base(), "predict_proba")
         tags.input_tags.sparse = base.input_tags.sparse
         tags.input_tags.allow_nan = base.input_tags.allow_nan
         return tags
 
     def _cross_fitter(
-        self, X: Any, targets: TwoClassTargets, groups: Any, measure: Measure, params: dict[str, Any]
+        self,
+        X: Any,
+        targets: TwoClassTargets,
+        groups: Any,
+        measure: Measure,
+        params: dict[str, Any],
+        sensitive: Sensitive | None,
     ) -> CrossFitter:
         """Return what fits the base estimator to the folds; boosting with the settings that suit an ensemble."""
         positive = positive_label(targets.classes, self.pos_label)
-        folds = make_folds(self.cv, X, targets.y, groups)
-        booster = booster_of(self.estimator) if self.response_method == "auto" else None
-        estimator = self.estimator if booster is None else prepared(self.estimator, booster, targets.y.size)
-        X_binned = bin_columns(X, self.estimator) if self._rounds() > 1 else X
-        rows = CrossFitRows(X, X_binned, targets.y, positive, targets.weights, params, folds)
-        return CrossFitter(estimator, rows, measure, self.response_method, self.warm_start, self.n_jobs)
+        folds, numbers = make_folds(self._cv(), X, targets.y, groups)
+        base, booster = self._base(targets.y.size), self._booster()
+        estimator = base if booster is None else prepared(base, booster, targets.y.size)
+        X_binned = bin_columns(X, base) if self._rounds() > 1 else X
+        rows = CrossFitRows(X, X_binned, targets.y, positive, targets.weights, params, folds, numbers, sensitive)
+        additive = None if booster is None else self._additive_rows(X, targets.y == positive, targets.weights)
+        return CrossFitter(estimator, rows, measure, self.response_method, self.warm_start, self.n_jobs, additive)
+
+    def _additive_rows(
+        self, X: Any, positive: NDArray[np.bool_], sample_weight: NDArray[np.float64] | None
+    ) -> AdditiveRows | None:
+        """Return the rows for the additive member, or None if there is none: see ``stack``."""
+        if self.stack is False:
+            return None
+        try:
+            return AdditiveRows.of(X, positive, sample_weight)
+        except ValueError as error:
+            if self.stack == "auto":
+                return None
+            raise ValueError(f"stack=True is not possible: X {error}. Set stack='auto' or False.") from error
+
+    def _require_table(self, X: Any) -> None:
+        require_table(X)
+        require_columns(self._base(), X)
+
+    def _base(self, rows: int = 0) -> Any:
+        """Return the base estimator; without one, boosting as it suits so many rows."""
+        return default_boosting(rows) if self.estimator is None else self.estimator
+
+    def _cv(self) -> Any:
+        return _DEFAULT_FOLDS if self.cv is None and self.estimator is None else self.cv
+
+    def _booster(self) -> Booster | None:
+        """Return the boosting library if stages of boosting are the candidates."""
+        return booster_of(self._base()) if self.response_method == "auto" else None
 
     def _members_of(
         self, fitter: CrossFitter, candidates: list[CrossFit], kept: list[int]
@@ -267,11 +436,10 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
 
     def _rounds(self) -> int:
         if isinstance(self.rounds, str):
-            return 1 if booster_of(self.estimator) is not None else 2
+            return 1 if booster_of(self._base()) is not None else 2
         return int(self.rounds)
 
-    def _checked_parameters(self, sample_weight: Any) -> Measure:
-        measure = get_measure(self.measure)
+    def _check_parameters(self, sample_weight: Any) -> None:
         whole = isinstance(self.rounds, Integral) and not isinstance(self.rounds, bool) and self.rounds >= 1
         if self.rounds != "auto" and not whole:
             raise ValueError(f"rounds must be 'auto' or a whole number of 1 or more; got {self.rounds!r}.")
@@ -281,26 +449,31 @@ class MeasureMaximizer(NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEs
             )
         if not isinstance(self.warm_start, bool) and self.warm_start != "auto":
             raise ValueError(f"warm_start must be 'auto', True or False; got {self.warm_start!r}.")
-        if not hasattr(self.estimator, "fit"):
+        if not isinstance(self.stack, bool) and self.stack != "auto":
+            raise ValueError(f"stack must be 'auto', True or False; got {self.stack!r}.")
+        base = self._base()
+        if not hasattr(base, "fit"):
+            raise ValueError(f"estimator must be a classifier, such as LogisticRegression(); got {base!r}.")
+        if self.stack is True and self._booster() is None:
             raise ValueError(
-                f"estimator must be a classifier, such as LogisticRegression(); got {self.estimator!r}."
+                "stack=True joins boosting with an additive model: give a booster as estimator, or none, and "
+                "response_method='auto'."
             )
-        if (self._rounds() > 1 or sample_weight is not None) and weight_keyword(self.estimator) is None:
+        if (self._rounds() > 1 or sample_weight is not None) and weight_keyword(base) is None:
             way_out = "set rounds=1, which only cuts where it is best" if sample_weight is None else "give none"
             raise ValueError(
-                f"{type(self.estimator).__name__} takes no sample_weight in fit, so its rows cannot be weighed. "
+                f"{type(base).__name__} takes no sample_weight in fit, so its rows cannot be weighed. "
                 f"Choose a classifier that does, or {way_out}."
             )
-        resampling = resampling_step(self.estimator)
+        resampling = resampling_step(base)
         if resampling is not None and (self._rounds() > 1 or sample_weight is not None):
             raise ValueError(
                 f"The step {resampling!r} of the pipeline resamples rows, so that there would be more or fewer "
                 "rows than sample weights. Leave the step out: the class weights and the threshold do its work. "
                 "Or set rounds=1 and give no sample_weight: then only the threshold is chosen."
             )
-        return measure
 
-    def _store(self, members: list[EnsembleMember]) -> None:
+    def _store(self, members: list[Any]) -> None:
         self._members = members
         self.estimators_ = [member.model for member in members]
         first = self.estimators_[0]

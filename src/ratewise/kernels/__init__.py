@@ -1,6 +1,7 @@
 """The compiled loops: the only hot code.
 
-Each is imported with numba when it is first asked for: most fits are to so few rows that numpy does (see ``few``).
+Each is imported with numba when it is first asked for: most fits are to so few rows that numpy does
+(see ``numpy_fallbacks``).
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .few import (
+from .numpy_fallbacks import (
     STATE,
     Steps,
     add_column_moments,
     bin_scores,
+    code_rows,
     count_called,
     evenly_mixed_classes,
     evenly_mixed_order,
@@ -28,6 +30,9 @@ from .few import (
 
 _HOMES = {
     "FASTMATH": "rows",
+    "COLUMN_FACTS": "live",
+    "FACTS": "live",
+    "LEAST_SPREAD": "live",
     "add_rows": "_operations",
     "bin_bent_scores": "passes",
     "fold_of_each_row": "passes",
@@ -35,6 +40,9 @@ _HOMES = {
     "hash_csr_rows": "passes",
     "hash_dense_rows": "passes",
     "learn": "update",
+    "learn_classes": "softmax",
+    "learn_live_dense": "live",
+    "learn_live_sparse": "live",
     "mix_evenly": "passes",
     "model_places": "update",
     "njit": "_cache",
@@ -58,6 +66,7 @@ __all__ = [
     "Steps",
     "add_column_moments",
     "bin_scores",
+    "code_rows",
     "count_called",
     "evenly_mixed_classes",
     "evenly_mixed_order",

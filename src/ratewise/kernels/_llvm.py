@@ -8,7 +8,7 @@ changed. So the scores of four rows are taken at once, with the six products bet
 model adds all four. Loops left to the compiler end in single entries; these, stored one by one and then loaded as
 a vector, stall the processor for longer than the arithmetic takes. So the vectors are spelled out, and the last
 columns of a row, too few to fill a vector, are read as the last whole vector of the row with the columns already
-read blanked out. The model has to be laid out likewise: see :func:`~.rows.model_places`.
+read blanked out. The model has the same layout: see :func:`~.rows.model_places`.
 
 Sparse rows are learned from one at a time. A row costs its non-zeros only: no loop runs over the columns.
 
@@ -33,7 +33,7 @@ _INDEX, _LANE, _BIT = ir.IntType(64), ir.IntType(32), ir.IntType(1)
 _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 _CACHE_LINE = 64  # bytes
 _SPARSE_LANES = 4  # entries of a sparse row that are taken together
-_STANDARDIZED_LANES = 8  # columns that are standardised together
+_STANDARDIZED_LANES = 8  # columns that are standardized together
 
 
 class _Array(NamedTuple):
@@ -87,7 +87,7 @@ def _add_product(builder: Any, place: Any, a: Any, b: Any) -> None:
 
 
 class _Lanes:
-    """Some neighbouring entries of an array, in one vector; or one entry, as a number."""
+    """Some neighboring entries of an array, in one vector; or one entry, as a number."""
 
     def __init__(self, builder: Any, number: Any, count: int):
         self._builder = builder
@@ -254,7 +254,7 @@ def _emit_row_dot(builder: Any, rows: Any, i: Any, vector: _Array) -> Any:
 
     def add(k: Any, lane: int) -> None:
         number, column = row.entry(k)
-        # A plain load would be gathered with its neighbours into a vector, and gathers stall on entries that the
+        # A plain load would be gathered with its neighbors into a vector, and gathers stall on entries that the
         # row before has just stored.
         weight = builder.load_atomic(_at(builder, vector.data, column), "monotonic", vector.number_bytes)
         _add_product(builder, sums[lane], number, weight)

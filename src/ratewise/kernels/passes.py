@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ._cache import njit
 from ._operations import named_by_fingerprint, prefetch_row, standardize_row, whiten_rows
-from .few import bits_of
+from .numpy_fallbacks import bits_of
 from .rows import VECTOR_BYTES, WHITENED_TOGETHER
 
 # Rows asked for before they are needed: whitening takes longer, so that fewer do.
@@ -268,7 +268,7 @@ def _gather_entries(
 def add_column_moments(data: Any, indices: Any, nonzeros: Any, squares: Any) -> None:
     """Add the number of non-zeros and the sum of squares of each column of sparse rows to the running totals."""
     for k in range(data.size):
-        value = data[k]
+        value = np.float64(data[k])
         if value != 0:
             j = indices[k]
             nonzeros[j] += 1.0

@@ -25,7 +25,7 @@ PAIRS = [(earlier, later) for later in range(BLOCK) for earlier in range(later)]
 WHITENED_TOGETHER = 8  # rows
 
 
-def _or_sparse(sparse: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def or_sparse(sparse: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let compiled code call a function of dense rows, or this one where the rows are a tuple."""
 
     def decorate(dense: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,7 +39,7 @@ def _or_sparse(sparse: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
     return decorate
 
 
-@_or_sparse(lambda rows: False)
+@or_sparse(lambda rows: False)
 def learned_in_blocks(rows: Any) -> Any:
     """Return whether rows of this layout are learned from four at a time."""
     return True
@@ -60,7 +60,7 @@ def _sparse_dot(rows: Any, i: Any, vector: Any) -> Any:
     return np.float64(total)
 
 
-@_or_sparse(_sparse_dot)
+@or_sparse(_sparse_dot)
 def row_dot(rows: Any, i: Any, vector: Any) -> Any:
     """Return the product of row i and the vector."""
     whole, gap = _whole_and_gap(rows, vector)
@@ -81,7 +81,7 @@ def _product(a: Any, b: Any) -> Any:
 
 
 # Sparse rows are learned from one by one: this is compiled, but never run.
-@_or_sparse(lambda rows, first, vector: (0.0,) * 10)
+@or_sparse(lambda rows, first, vector: (0.0,) * 10)
 def look_ahead(rows: Any, first: Any, vector: Any) -> Any:
     """Return what learning from four rows takes: the product of each with the vector, and the six between them.
 
@@ -109,7 +109,7 @@ def _add_sparse_row(rows: Any, first: Any, factors: Any, vector: Any) -> None:
         vector[indices[k]] += factor * data[k]
 
 
-@_or_sparse(_add_sparse_row)
+@or_sparse(_add_sparse_row)
 def add_rows(rows: Any, first: Any, factors: Any, vector: Any) -> None:
     """Add to the vector the rows from ``first`` on, one for each of ``factors``, each times its factor.
 
@@ -130,13 +130,13 @@ def _squared_sparse_row(rows: Any, i: Any) -> Any:
     return _product(entries, entries)
 
 
-@_or_sparse(_squared_sparse_row)
+@or_sparse(_squared_sparse_row)
 def squared_row(rows: Any, i: Any) -> Any:
     """Return the squared length of row i."""
     return _product(rows[i], rows[i])
 
 
-@_or_sparse(lambda rows, start, stop: np.int64(rows[2][stop]) - np.int64(rows[2][start]))
+@or_sparse(lambda rows, start, stop: np.int64(rows[2][stop]) - np.int64(rows[2][start]))
 def count_values(rows: Any, start: Any, stop: Any) -> Any:
     """Return how many values the rows from ``start`` to ``stop`` are made of."""
     return rows.shape[1] * (stop - start)

@@ -164,7 +164,7 @@ def _rounded(digits: Any, exponent: int) -> Any:
     if binary <= 0:
         return 0.0, False
     if low <= one and -4 <= exponent <= 23 and mantissa & np.uint64(3) == one and mantissa << dropped == high:
-        mantissa -= one  # exactly halfway: to the even neighbour, which is the lower one
+        mantissa -= one  # exactly halfway: to the even neighbor, which is the lower one
     mantissa = (mantissa + (mantissa & one)) >> one
     if mantissa == np.uint64(1 << 53):
         mantissa = np.uint64(1 << 52)

@@ -57,14 +57,14 @@ def model_places(rows: Any, n_features: int) -> tuple[int, NDArray[np.intp]]:
 
 
 @njit(nogil=True, fastmath=FASTMATH, error_model="numpy")
-def _push(score: Any, signed_weight: Any, pulls: Any, reward: Any) -> Any:
+def _push(score: Any, signed_weight: Any, step_weights: Any, reward: Any) -> Any:
     """Return how far to move along the row of a point.
 
     Arithmetic tells the class, and a move of 0 is no special case: branches would be predicted wrong too often.
     """
     margin = math.copysign(1.0, signed_weight) * score
     slope = reward.slope(margin)
-    pull = pulls[0] * max(signed_weight, 0.0) + pulls[1] * min(signed_weight, 0.0)
+    pull = step_weights[0] * max(signed_weight, 0.0) + step_weights[1] * min(signed_weight, 0.0)
     return pull * (slope if slope > NEGLIGIBLE_SLOPE else 0.0)
 
 
@@ -120,7 +120,7 @@ def learn(
                 if not measure.lipschitz:
                     epsilon = math.sqrt(root)
             inverse_scale = 1.0 / scale
-            pulls = (step * alpha * steps.per_positive, step * beta * steps.per_negative)
+            step_weights = (step * alpha * steps.per_positive, step * beta * steps.per_negative)
             learned = 0
             for first in range(begin, begin + length, BLOCK):
                 count = min(BLOCK, begin + length - first)
@@ -131,15 +131,15 @@ def learn(
                     y0, y1 = np.float64(signed_weights[first]), np.float64(signed_weights[first + 1])
                     y2, y3 = np.float64(signed_weights[first + 2]), np.float64(signed_weights[first + 3])
                     z0 = scale * d0 + intercept
-                    push0 = _push(z0, y0, pulls, reward)
+                    push0 = _push(z0, y0, step_weights, reward)
                     z1 = scale * d1 + intercept + push0 * (p01 + gain)
-                    push1 = _push(z1, y1, pulls, reward)
+                    push1 = _push(z1, y1, step_weights, reward)
                     z2 = scale * d2 + intercept + push0 * (p02 + gain) + push1 * (p12 + gain)
-                    push2 = _push(z2, y2, pulls, reward)
+                    push2 = _push(z2, y2, step_weights, reward)
                     z3 = (
                         scale * d3 + intercept + push0 * (p03 + gain) + push1 * (p13 + gain) + push2 * (p23 + gain)
                     )
-                    push3 = _push(z3, y3, pulls, reward)
+                    push3 = _push(z3, y3, step_weights, reward)
                     place = first - begin
                     scores[place], scores[place + 1], scores[place + 2], scores[place + 3] = z0, z1, z2, z3
                     moved = abs(push0) + abs(push1) + abs(push2) + abs(push3)
@@ -152,7 +152,7 @@ def learn(
                     for i in range(first, first + count):
                         linear = scale * row_dot(rows, i, direction)
                         y = np.float64(signed_weights[i])
-                        push = _push(linear + intercept, y, pulls, reward)
+                        push = _push(linear + intercept, y, step_weights, reward)
                         scores[i - begin] = linear + intercept
                         learned += push != 0.0
                         if add_always or push != 0.0:

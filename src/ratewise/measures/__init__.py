@@ -1,4 +1,4 @@
-"""What to maximise: measures as functions of (TPR, TNR, prevalence), and their names.
+"""What to maximize: measures as functions of (TPR, TNR, prevalence), and their names.
 
 To add a measure: a frozen dataclass, in a file of its own or that of its family, and a line in the registry below.
 Tests, tables and scorers read the registry.
@@ -11,7 +11,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ._rates import Constraint, ConstraintWarning, Rates, RatesInterval, rates_from_labels
+from ..counts import Rates
+from ._rates import (
+    Bound,
+    Constraint,
+    ConstraintWarning,
+    Gap,
+    RatesInterval,
+    UnknownRateWarning,
+    rates_from_labels,
+)
 from .base import (
     ConcaveMeasure,
     Measure,
@@ -22,17 +31,30 @@ from .base import (
     at_prevalence,
 )
 from .bounds import (
-    Constrained,
     PenalisedTPR,
     PrecisionAtRecall,
+    RecallAtAlertRate,
     RecallAtPrecision,
     RecallAtPrecisionAndPrevalence,
     TPRAtFPR,
     TPRAtTNR,
 )
+from .confusion import (
+    Accuracy,
+    ClassCorrelation,
+    ClassCosts,
+    ConfusionMeasure,
+    FunctionOfCounts,
+    MacroAverage,
+    MicroFBeta,
+    MicroJaccard,
+    WeightedKappa,
+)
+from .constrained import Constrained
 from .means import BalancedAccuracy, GMean, HMean, MinRate, QMean, WeightedMin
-from .others import FowlkesMallows, FunctionMeasure, MatthewsCorrelation
+from .others import FowlkesMallows, FunctionMeasure, MatthewsCorrelation, takes_one_argument
 from .ratios import CohenKappa, CostMatrix, FBeta, GowerLegendre, Jaccard, NetBenefit, PseudoLinear, Tversky
+from .recalls import GMeanOfRecalls, HMeanOfRecalls, MeanRecall, QMeanOfRecalls, WorstRecall
 
 _REGISTRY: dict[str, Measure] = {
     "min": MinRate(),
@@ -57,6 +79,24 @@ _REGISTRY: dict[str, Measure] = {
     "tpr-at-fpr-0.01": TPRAtFPR(0.01),
     "recall-at-precision-0.9": RecallAtPrecision(0.9),
     "precision-at-recall-0.8": PrecisionAtRecall(0.8),
+    "recall-at-alert-rate-0.02": RecallAtAlertRate(0.02),
+}
+
+# What the field reports of more than two classes; other measures are averaged over the classes.
+_CONFUSION_REGISTRY: dict[str, ConfusionMeasure] = {
+    "min": WorstRecall(),
+    "worst-recall": WorstRecall(),
+    "gmean": GMeanOfRecalls(),
+    "hmean": HMeanOfRecalls(),
+    "qmean": QMeanOfRecalls(),
+    "balanced-accuracy": MeanRecall(),
+    "accuracy": Accuracy(),
+    "mcc": ClassCorrelation(),
+    "kappa": WeightedKappa(),
+    "linear-kappa": WeightedKappa("linear"),
+    "quadratic-kappa": WeightedKappa("quadratic"),
+    "micro-f1": MicroFBeta(),
+    "micro-jaccard": MicroJaccard(),
 }
 
 # Names that end in a number of the user's: "f3", "recall-at-precision-0.95".
@@ -66,7 +106,13 @@ _FAMILIES: dict[str, Callable[[float], Measure]] = {
     "tpr-at-fpr": TPRAtFPR,
     "recall-at-precision": RecallAtPrecision,
     "precision-at-recall": PrecisionAtRecall,
+    "recall-at-alert-rate": RecallAtAlertRate,
 }
+# Bounds between groups at the end of a name: "f1-at-tpr-gap-0.05"; with "-at-fpr-gap-0.05" too, equalized odds.
+_GAPS = ("tpr_gap", "fpr_gap", "alert_rate_gap")
+_GAP = re.compile(
+    r"[\s_-]*at[\s_-]*(tpr|fpr|alert[\s_-]*rate)[\s_-]*gap[\s_-]*(\d+\.?\d*|\.\d+)(?=[\s_-]*at|\s*$)"
+)
 _LARGEST_BETA = 10.0  # in a name: "f11" is a slip of the finger
 _NUMBERED = re.compile(r"(?P<stem>.*?)[\s_-]*(?P<number>(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)")
 
@@ -77,11 +123,14 @@ def _plain(name: str) -> str:
 
 
 _PLAIN_NAMES = {_plain(name): name for name in _REGISTRY}
+_PLAIN_CONFUSION = {_plain(name): measure for name, measure in _CONFUSION_REGISTRY.items()}
 _PLAIN_FAMILIES = {_plain(name): kind for name, kind in _FAMILIES.items()}
 
 
-def measure_names() -> list[str]:
+def measure_names(*, many_classes: bool = False) -> list[str]:
     """Return the names of the registry; :func:`get_measure` takes other numbers in them too.
+
+    ``many_classes`` returns those of more than two classes, for :func:`confusion_measure`.
 
     Examples
     --------
@@ -89,14 +138,16 @@ def measure_names() -> list[str]:
     >>> measure_names()[:4]
     ['min', 'hmean', 'qmean', 'gmean']
     """
-    return list(_REGISTRY)
+    return list(_CONFUSION_REGISTRY | _REGISTRY) if many_classes else list(_REGISTRY)
 
 
-def get_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
+def get_measure(measure: str | Measure | ConfusionMeasure | Callable[..., Any]) -> Measure:
     """Return a measure by its name; a measure is returned as it is, a function is wrapped in one.
 
     Case, spaces, underscores and hyphens do not matter, and names that end in a number take any: "f3", "f0.25",
-    "recall-at-precision-0.95", "precision-at-recall-0.5", "tpr-at-fpr-0.001", "tpr-at-tnr-0.5".
+    "recall-at-precision-0.95", "precision-at-recall-0.5", "tpr-at-fpr-0.001", "tpr-at-tnr-0.5",
+    "recall-at-alert-rate-0.01". Bounds between groups may follow any name: "f1-at-tpr-gap-0.05",
+    "gmean-at-tpr-gap-0.1-at-fpr-gap-0.1", "f1-at-alert-rate-gap-0.05" (:class:`Constrained`).
 
     Examples
     --------
@@ -110,6 +161,8 @@ def get_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
         return measure
     if isinstance(measure, str):
         return _named(measure)
+    if isinstance(measure, ConfusionMeasure):
+        raise ValueError(f"{measure.label} is a measure of more than two classes; of two: {', '.join(_REGISTRY)}.")
     if isinstance(measure, type) and issubclass(measure, Measure):
         raise ValueError(f"measure={measure.__name__} is a class; write {measure.__name__}(...) for one of it.")
     if callable(measure) and not isinstance(measure, type):
@@ -120,7 +173,64 @@ def get_measure(measure: str | Measure | Callable[..., Any]) -> Measure:
     )
 
 
-def measure_name(measure: Measure) -> str:
+def confusion_measure(measure: str | Measure | ConfusionMeasure | Callable[..., Any]) -> ConfusionMeasure:
+    """Return a measure of any number of classes, by the name under which the field reports it.
+
+    "f1" is the macro average, "gmean" the geometric mean of the recalls, "min" the worst of them, "mcc", "kappa",
+    "accuracy" and "balanced-accuracy" are scikit-learn's; and "linear-kappa", "quadratic-kappa", "micro-f1",
+    "micro-jaccard". Other measures of two rates are averaged over the classes, each against the rest. A function
+    of one argument takes C[true, predicted].
+
+    Examples
+    --------
+    >>> from ratewise.measures import confusion_measure
+    >>> confusion_measure("f1"), confusion_measure("min")
+    (MacroAverage(measure=FBeta(beta=1.0)), WorstRecall())
+    """
+    if isinstance(measure, ConfusionMeasure):
+        return measure
+    if isinstance(measure, str):
+        known = _PLAIN_CONFUSION.get(_plain(measure))
+        if known is not None:
+            return known
+        kind, _, of_two = measure.strip().lower().partition("-")
+        if kind == "macro" and of_two:
+            return MacroAverage(_named(of_two))
+        if kind == "micro" and of_two:
+            found = _named(of_two)
+            if isinstance(found, FBeta):
+                return MicroFBeta(found.beta)
+    if callable(measure) and not isinstance(measure, Measure) and takes_one_argument(measure):
+        return FunctionOfCounts(measure)
+    two_rates = get_measure(measure)
+    return _CONFUSION_REGISTRY.get(measure_name(two_rates), MacroAverage(two_rates))
+
+
+def one_vs_rest_measure(measure: str | Measure | ConfusionMeasure | Callable[..., Any]) -> Measure:
+    """Return the measure of two rates by which one class is told from the rest.
+
+    It is the measure itself, or that of the same name for two classes; balanced accuracy where there is none.
+
+    Examples
+    --------
+    >>> from ratewise.measures import one_vs_rest_measure
+    >>> one_vs_rest_measure("f1"), one_vs_rest_measure("worst-recall")
+    (FBeta(beta=1.0), MinRate())
+    """
+    if isinstance(measure, str) and _is_of_many_classes(measure):
+        measure = confusion_measure(measure)
+    elif callable(measure) and not isinstance(measure, Measure) and takes_one_argument(measure):
+        return BalancedAccuracy()
+    if not isinstance(measure, ConfusionMeasure):
+        return get_measure(measure)
+    if isinstance(measure, MacroAverage):
+        return measure.measure
+    names = (name for name, known in _CONFUSION_REGISTRY.items() if known == measure and name in _REGISTRY)
+    name = next(names, None)
+    return BalancedAccuracy() if name is None else _REGISTRY[name]
+
+
+def measure_name(measure: Measure | ConfusionMeasure) -> str:
     """Return a name by which :func:`get_measure` returns this measure; its label if there is none.
 
     Examples
@@ -129,18 +239,55 @@ def measure_name(measure: Measure) -> str:
     >>> measure_name(RecallAtPrecision(0.75))
     'recall-at-precision-0.75'
     """
+    if isinstance(measure, ConfusionMeasure):
+        if isinstance(measure, MacroAverage):
+            return f"macro-{measure_name(measure.measure)}"
+        return next((name for name, known in _CONFUSION_REGISTRY.items() if known == measure), measure.label)
     numbered = (
         f"{stem}{'' if kind is FBeta else '-'}{next(iter(vars(measure).values())):g}"
         for stem, kind in _FAMILIES.items()
         if type(measure) is kind
     )
-    return next((name for name in (*_REGISTRY, *numbered) if _named(name) == measure), measure.label)
+    known = (*_REGISTRY, *numbered, *_name_with_gaps(measure))
+    return next((name for name in known if _named(name) == measure), measure.label)
+
+
+def _name_with_gaps(measure: Measure) -> list[str]:
+    """Return the name of a measure with bounds between groups, if its own measure has a name."""
+    if not isinstance(measure, Constrained):
+        return []
+    inner, given = measure_name(measure.measure), {name: getattr(measure, name) for name in _GAPS}
+    gaps = [f"-at-{name.replace('_', '-')}-{level:g}" for name, level in given.items() if level is not None]
+    return [] if inner == measure.measure.label or not gaps else ["".join([inner, *gaps])]
+
+
+def _is_of_many_classes(name: str) -> bool:
+    """Return whether a name is only of measures of more than two classes."""
+    plain = _plain(name)
+    return plain not in _PLAIN_NAMES and (plain in _PLAIN_CONFUSION or plain.startswith(("macro", "micro")))
+
+
+def _with_gaps(name: str, inner: str, found: list[tuple[str, ...]]) -> Constrained:
+    levels: dict[str, Any] = {f"{re.sub('[ _-]+', '_', kind)}_gap": float(level) for kind, level in found}
+    levels = {key.replace("alertrate", "alert_rate"): level for key, level in levels.items()}
+    if len(levels) < len(found):
+        raise ValueError(f"There is no measure {name!r}: it bounds the same difference twice.")
+    try:
+        return Constrained(_named(inner), **levels)
+    except ValueError as error:
+        raise ValueError(f"There is no measure {name!r}. {error}") from None
+
+
+_RANKING_NAMES = {"rocauc", "auc", "auroc", "averageprecision", "ap", "prauc", "auprc", "aucpr"}
 
 
 def _named(name: str) -> Measure:
     known = _PLAIN_NAMES.get(_plain(name))
     if known is not None:
         return _REGISTRY[known]
+    gaps = list(_GAP.finditer(name.lower()))
+    if gaps and gaps[0].start() > 0 and not _GAP.sub("", name.lower())[gaps[0].start() :].strip():
+        return _with_gaps(name, name[: gaps[0].start()], [one.groups() for one in gaps])
     numbered = _NUMBERED.fullmatch(name.strip().lower())
     number = float(numbered["number"]) if numbered else 0.0
     family = _PLAIN_FAMILIES.get(_plain(numbered["stem"])) if numbered else None
@@ -149,6 +296,14 @@ def _named(name: str) -> Measure:
             return family(number)
         except ValueError as error:
             raise ValueError(f"There is no measure {name!r}. {error}") from None
+    if _is_of_many_classes(name):
+        raise ValueError(f"{name!r} is a measure of more than two classes; of two: {', '.join(_REGISTRY)}.")
+    if _plain(name) in _RANKING_NAMES:
+        raise ValueError(
+            f"{name!r} is about the order of all rows, and a measure here is about a decision at one threshold: "
+            "take 'balanced-accuracy' or 'gmean', or 'tpr-at-fpr-0.01' or 'recall-at-precision-0.9' for the part "
+            "of the order that matters."
+        )
     near = difflib.get_close_matches(name.lower(), _REGISTRY, n=3, cutoff=0.3)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     numbers = f"Other numbers than these may follow {', '.join(map(repr, _FAMILIES))}."
@@ -156,9 +311,14 @@ def _named(name: str) -> Measure:
 
 
 __all__ = [
+    "Accuracy",
     "BalancedAccuracy",
+    "Bound",
+    "ClassCorrelation",
+    "ClassCosts",
     "CohenKappa",
     "ConcaveMeasure",
+    "ConfusionMeasure",
     "Constrained",
     "Constraint",
     "ConstraintWarning",
@@ -166,13 +326,21 @@ __all__ = [
     "FBeta",
     "FowlkesMallows",
     "FunctionMeasure",
+    "FunctionOfCounts",
     "GMean",
+    "GMeanOfRecalls",
+    "Gap",
     "GowerLegendre",
     "HMean",
+    "HMeanOfRecalls",
     "Jaccard",
+    "MacroAverage",
     "MatthewsCorrelation",
+    "MeanRecall",
     "Measure",
     "MeasureAtPrevalence",
+    "MicroFBeta",
+    "MicroJaccard",
     "MinRate",
     "NetBenefit",
     "PenalisedTPR",
@@ -182,17 +350,24 @@ __all__ = [
     "PseudoLinearCoefficients",
     "PseudoLinearMeasure",
     "QMean",
+    "QMeanOfRecalls",
     "Rates",
     "RatesInterval",
+    "RecallAtAlertRate",
     "RecallAtPrecision",
     "RecallAtPrecisionAndPrevalence",
     "TPRAtFPR",
     "TPRAtTNR",
     "Tversky",
+    "UnknownRateWarning",
+    "WeightedKappa",
     "WeightedMin",
+    "WorstRecall",
     "at_prevalence",
+    "confusion_measure",
     "get_measure",
     "measure_name",
     "measure_names",
+    "one_vs_rest_measure",
     "rates_from_labels",
 ]

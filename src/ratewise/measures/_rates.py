@@ -1,34 +1,15 @@
-"""The two rates every measure is made of, and bounds that are linear in them."""
+"""Bounds that are linear in the two rates, and the rates of labels."""
 
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-
-class Rates(NamedTuple):
-    """True positive rate, true negative rate, and the share of positives among the rows they were counted on.
-
-    Examples
-    --------
-    >>> from ratewise.measures import rates_from_labels
-    >>> rates_from_labels([0, 0, 1, 1], [0, 1, 1, 1])
-    Rates(tpr=1.0, tnr=0.5, prevalence=0.5)
-    """
-
-    tpr: float
-    tnr: float
-    prevalence: float
-
-    @property
-    def precision(self) -> Any:
-        """The share of positives among the rows predicted positive; 0 where there are none."""
-        hits = np.asarray(self.prevalence) * self.tpr
-        predicted = hits + (1.0 - np.asarray(self.prevalence)) * (1.0 - np.asarray(self.tnr))
-        return np.where(predicted > 0, hits / np.where(predicted > 0, predicted, 1.0), 0.0)[()]
+from ..counts import Counts, Rates
 
 
 class Constraint(NamedTuple):
@@ -36,8 +17,7 @@ class Constraint(NamedTuple):
 
     ``label`` says it in words. ``confidence`` is the probability with which it is to hold on new rows; where it is
     None, ``margin`` is the number of standard errors by which it must hold on the rows that choose a threshold.
-    The bounds below are scaled alike, so that one penalty suits all: missing a bound altogether costs about one
-    TPR.
+    :class:`Bound` makes them, scaled so that one penalty suits all: missing a bound altogether costs about 1.
 
     Examples
     --------
@@ -55,16 +35,187 @@ class Constraint(NamedTuple):
     on_tnr: float
     margin: float
     confidence: float | None = None
+    kind: str = ""
+    """Which rate is bounded ("TPR", "TNR", "FPR", "precision", ...); nothing for a line of another kind."""
 
     def excess(self, tpr: Any, tnr: Any) -> Any:
         """Return how far the bound is kept: 0 where it just holds, negative where it does not."""
         return self.constant + self.on_tpr * np.asarray(tpr) + self.on_tnr * np.asarray(tnr)
 
 
+Cells = tuple[int | None, int | None]
+"""Cells of the table of counts, as (true class, predicted class); None stands for every class."""
+
+ALERTS = "share of rows predicted positive"
+_KINDS: dict[tuple[Cells, Cells], str] = {
+    ((1, 1), (1, None)): "TPR",
+    ((0, 0), (0, None)): "TNR",
+    ((0, 1), (0, None)): "FPR",
+    ((1, 1), (None, 1)): "precision",
+    ((None, 1), (None, None)): ALERTS,
+}
+
+
+class Bound(NamedTuple):
+    """A bound on the share of rows in some cells among the rows in others: at least ``level``, or at most.
+
+    Cells are (true class, predicted class), and None is every class. So the recall of class k is (k, k) of
+    (k, None), its precision (k, k) of (None, k), and the share of rows predicted as k (None, k) of (None, None).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.measures import Bound
+    >>> few_alerts = Bound((None, 1), (None, None), 0.02, at_least=False)
+    >>> few_alerts.label
+    'a share of rows predicted positive of at most 0.02'
+    >>> few_alerts.kept(np.array([[970, 10], [10, 10]]))
+    True
+    """
+
+    numerator: Cells
+    denominator: Cells
+    level: float
+    at_least: bool = True
+    margin: float = 0.5
+    """Standard errors by which it must hold on the rows that choose a threshold, where there is no confidence."""
+    confidence: float | None = None
+    """The probability with which it is to hold on new rows."""
+    group: int | None = None
+    """The group of rows that it is about; None for all rows."""
+    prevalence: float | None = None
+    """The share of positives at which it is to hold; None for that of the rows."""
+
+    @property
+    def kind(self) -> str:
+        """Which rate of two classes is bounded; nothing for another."""
+        return _KINDS.get((self.numerator, self.denominator), "")
+
+    @property
+    def label(self) -> str:
+        kind = self.kind or f"share {self.numerator} of {self.denominator}"
+        article = "an" if kind == "FPR" else "a"
+        return f"{article} {kind} of at {'least' if self.at_least else 'most'} {self.level:g}"
+
+    def share(self, table: Any) -> Any:
+        """Return the share in C[..., true, predicted] that is bounded; 0 of no rows."""
+        table = table if self.group is None else table[..., self.group, :, :]
+        part, whole = (_weight(table, cells) for cells in (self.numerator, self.denominator))
+        return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)[()]
+
+    def kept(self, table: Any) -> Any:
+        """Return whether the bound holds in C[..., true, predicted]."""
+        share = self.share(table)
+        return np.asarray(share >= self.level if self.at_least else share <= self.level).tolist()
+
+    def at(self, prevalence: Any) -> Constraint:
+        """Return the bound as a line in the two rates, scaled so that missing it altogether costs about 1.
+
+        An upper bound, and the lowest TPR, are taken as parts of their level; other lower bounds as parts of the
+        errors that they allow.
+        """
+        p = prevalence if self.prevalence is None else self.prevalence
+        return _remembered_line(self, p) if isinstance(p, float) else self._line(p)
+
+    def _line(self, p: Any) -> Constraint:
+        of_one_class = self.denominator[0] is not None and self.denominator[0] == self.numerator[0]
+        shares = (1.0, 1.0) if of_one_class else (1.0 - p, p)
+        sign = 1.0 if self.at_least else -1.0
+        constant, slopes = 0.0, []
+        for true, share in enumerate(shares):
+            right, wrong = (
+                tuple(_within((true, predicted), cells) for cells in (self.numerator, self.denominator))
+                for predicted in (true, 1 - true)
+            )
+            constant = constant + sign * share * (wrong[0] - self.level * wrong[1])
+            slopes.append(sign * share * ((right[0] - wrong[0]) - self.level * (right[1] - wrong[1])))
+        scale: Any = self.level if not self.at_least or self.denominator[0] == 1 else 1.0 - self.level
+        if self.at_least and self.denominator[0] is None:
+            scale = scale * np.maximum(p, 1e-12)
+        on_tnr, on_tpr = (slope / scale for slope in slopes)
+        return Constraint(self.label, constant / scale, on_tpr, on_tnr, self.margin, self.confidence, self.kind)
+
+
+class Gap(NamedTuple):
+    """A bound on how far a share of rows may differ between any two groups: at most ``level``.
+
+    Cells are those of a :class:`Bound`. Of the TPR it is equal opportunity, of the TPR and the FPR equalized odds,
+    of the share of rows predicted positive demographic parity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ratewise.measures import Gap
+    >>> opportunity = Gap((1, 1), (1, None), 0.05)
+    >>> opportunity.label
+    'a difference in TPR between groups of at most 0.05'
+    >>> round(opportunity.difference(np.array([[[90, 10], [2, 8]], [[70, 30], [3, 7]]])), 3)
+    0.1
+    """
+
+    numerator: Cells
+    denominator: Cells
+    level: float
+    margin: float = 0.5
+    confidence: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """Which rate of two classes is compared; nothing for another."""
+        return _KINDS.get((self.numerator, self.denominator), "")
+
+    @property
+    def label(self) -> str:
+        kind = self.kind or f"share {self.numerator} of {self.denominator}"
+        return f"a difference in {kind} between groups of at most {self.level:g}"
+
+    def difference(self, table: Any) -> float:
+        """Return the largest difference between two groups in C[group, true, predicted]."""
+        shares = Bound(self.numerator, self.denominator, self.level).share(table)
+        return float(np.max(shares) - np.min(shares))
+
+
+@lru_cache(maxsize=256)
+def _remembered_line(bound: Bound, prevalence: float) -> Constraint:
+    """Return the line at one prevalence: fits ask for it again and again."""
+    return bound._line(prevalence)
+
+
+def _within(cell: tuple[int, int], cells: Cells) -> float:
+    return float(all(mine in (one, None) for one, mine in zip(cell, cells, strict=True)))
+
+
+def _weight(table: Any, cells: Cells) -> Any:
+    true, predicted = cells
+    rows = table.sum(axis=-2) if true is None else table[..., true, :]
+    return rows.sum(axis=-1) if predicted is None else rows[..., predicted]
+
+
+def tpr_at_least(level: float, margin: float, confidence: float | None) -> Bound:
+    return Bound((1, 1), (1, None), level, margin=margin, confidence=confidence)
+
+
+def tnr_at_least(level: float, margin: float, confidence: float | None) -> Bound:
+    return Bound((0, 0), (0, None), level, margin=margin, confidence=confidence)
+
+
+def fpr_at_most(level: float, margin: float, confidence: float | None) -> Bound:
+    return Bound((0, 1), (0, None), level, at_least=False, margin=margin, confidence=confidence)
+
+
+def precision_at_least(level: float, margin: float, confidence: float | None) -> Bound:
+    return Bound((1, 1), (None, 1), level, margin=margin, confidence=confidence)
+
+
+def alert_rate_at_most(level: float, margin: float, confidence: float | None) -> Bound:
+    return Bound((None, 1), (None, None), level, at_least=False, margin=margin, confidence=confidence)
+
+
 class RatesInterval(NamedTuple):
     """The (low, high) between which a model's rates on new rows lie, each with this confidence.
 
-    ``value`` is that of the measure. Rows are taken to be drawn alike and, but for groups, independently.
+    ``value`` is that of the measure. Rows are assumed to be drawn from one
+    distribution and, except for groups, independently.
 
     Examples
     --------
@@ -91,21 +242,16 @@ class ConstraintWarning(UserWarning):
     """
 
 
-def tpr_at_least(tpr: float, margin: float, confidence: float | None) -> Constraint:
-    """Return TPR / bound - 1 >= 0."""
-    return Constraint(f"a TPR of at least {tpr:g}", -1.0, 1.0 / tpr, 0.0, margin, confidence)
+class UnknownRateWarning(UserWarning):
+    """There are too few rows of a class to say anything of its rate on new rows.
 
-
-def tnr_at_least(tnr: float, margin: float, confidence: float | None) -> Constraint:
-    """Return 1 - FPR / (1 - bound) >= 0."""
-    allowed = 1.0 - tnr
-    return Constraint(f"a TNR of at least {tnr:g}", -tnr / allowed, 0.0, 1.0 / allowed, margin, confidence)
-
-
-def precision_at_least(precision: float, prevalence: Any, margin: float, confidence: float | None) -> Constraint:
-    """Return TPR - price FPR >= 0, which is p TPR (1 - bound) >= bound (1 - p) FPR solved for the TPR."""
-    price = precision * (1.0 - prevalence) / ((1.0 - precision) * np.maximum(prevalence, 1e-12))
-    return Constraint(f"a precision of at least {precision:g}", -price, 1.0, price, margin, confidence)
+    Examples
+    --------
+    >>> import warnings
+    >>> from ratewise import UnknownRateWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", UnknownRateWarning)  # a single row of a class is an error here
+    """
 
 
 def rates_from_labels(
@@ -132,16 +278,17 @@ def rates_from_labels(
         raise ValueError(f"sample_weight has shape {weight.shape}, but there are {true.size} labels.")
     if not (weight >= 0.0).all() or np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight must hold numbers of 0 or more, and none may be missing.")
-    is_positive = true == _positive_label(true, predicted, pos_label)
-    is_correct = true == predicted
-    weight_positive = float(weight[is_positive].sum())
-    weight_negative = float(weight[~is_positive].sum())
-    total = weight_positive + weight_negative
+    positive = _positive_label(true, predicted, pos_label)
+    counts = Counts.of_labels(true == positive, predicted == positive, weight)
+    total = float(counts.weights.sum())
     if not 0.0 < total < np.inf:
         raise ValueError(f"sample_weight sums to {total:g}: there is nothing to score.")
-    tpr = _share(float(weight[is_positive & is_correct].sum()), weight_positive, "positive")
-    tnr = _share(float(weight[~is_positive & is_correct].sum()), weight_negative, "negative")
-    return Rates(tpr, tnr, weight_positive / total)
+    for name, of_class in zip(("negative", "positive"), counts.weights.sum(axis=1), strict=True):
+        if of_class == 0:
+            warnings.warn(
+                f"There is no {name} label in y_true: its rate is taken as 0.", RuntimeWarning, stacklevel=3
+            )
+    return counts.rates
 
 
 def _positive_label(true: np.ndarray, predicted: np.ndarray, pos_label: Any) -> Any:
@@ -161,10 +308,3 @@ def _positive_label(true: np.ndarray, predicted: np.ndarray, pos_label: Any) -> 
     if labels.size == 1 and only in (0, -1):
         return 1  # every row is, and is predicted, negative
     return only
-
-
-def _share(part: float, whole: float, name: str) -> float:
-    if whole > 0:
-        return part / whole
-    warnings.warn(f"There is no {name} label in y_true: its rate is taken as 0.", RuntimeWarning, stacklevel=4)
-    return 0.0

@@ -1,4 +1,4 @@
-"""What every measure can do, and the two families the paper's algorithms maximise."""
+"""What every measure can do, and the two families the paper's algorithms maximize."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._rates import Constraint, rates_from_labels
+from ..counts import Rates
+from ._rates import Bound, Constraint, Gap, rates_from_labels
 
 
 class PseudoLinearCoefficients(NamedTuple):
@@ -68,9 +69,27 @@ class Measure(ABC):
         by_tnr = self.value(tpr, high_n, prevalence) - self.value(tpr, low_n, prevalence)
         return float(by_tpr) / (high_p - low_p), float(by_tnr) / (high_n - low_n)
 
-    def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
-        """Return the bounds a threshold must keep before the value counts, at this prevalence; none by default."""
+    def gains(self, rates: Rates, least: float = -math.inf) -> tuple[float, float]:
+        """Return what one more row of each class, predicted right, is worth: of the positives and the negatives.
+
+        The derivative of the measure by the counts of all rows, which weigh 1 together: the one linearization.
+        Slopes below ``least`` count as that much.
+        """
+        return gains_of_slopes(self.slopes(*rates), rates.prevalence, least)
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The bounds that a threshold must keep before the value counts; none by default."""
         return ()
+
+    @property
+    def group_bounds(self) -> tuple[Bound | Gap, ...]:
+        """The bounds that must hold in every group, and those on differences between groups; none by default."""
+        return ()
+
+    def constraints(self, prevalence: Any) -> tuple[Constraint, ...]:
+        """Return the bounds as lines in the two rates at this prevalence."""
+        return tuple(bound.at(prevalence) for bound in self.bounds)
 
     def scale(self, prevalence: float) -> tuple[float, float]:
         """Return the values of a useless and of a perfect model: the scale on which differences are judged."""
@@ -99,7 +118,7 @@ class Measure(ABC):
         sample_weight : array, optional
             Counts every row this many times.
         pos_label : label, optional
-            The class called positive; the last in sorted order unless given, as in scikit-learn.
+            The positive class; the last in sorted order unless given, as in scikit-learn.
         """
         rates = rates_from_labels(y_true, y_pred, sample_weight=sample_weight, pos_label=pos_label)
         return float(self.value(*rates))
@@ -115,7 +134,7 @@ class Measure(ABC):
 
 
 class ConcaveMeasure(Measure):
-    """A concave function Psi(TPR, TNR): what :class:`~ratewise.solvers.Spade` maximises.
+    """A concave function Psi(TPR, TNR): what :class:`~ratewise.solvers.Spade` maximizes.
 
     SPADE replaces Psi by its tangent planes ``alpha P + beta N - Psi*(alpha, beta)`` and learns the dual pair
     (alpha, beta) along with the model. ``project``, ``conjugate_gradient`` and what they call run inside the
@@ -160,7 +179,7 @@ class ConcaveMeasure(Measure):
 
 
 class PseudoLinearMeasure(Measure):
-    """A ratio of affine functions of the rates: what Stamp and Amp maximise.
+    """A ratio of affine functions of the rates: what Stamp and Amp maximize.
 
     A subclass writes ``coefficients``; the rest follows from it. The paper divides by b0 and calls the
     quotients c, alpha, beta, gamma, delta.
@@ -240,7 +259,7 @@ class PseudoLinearMeasure(Measure):
         return (upper - lower) / (upper + 1.0)
 
     def check_against(self, prevalence: float, largest_reward: float = 1.0) -> None:
-        """Refuse a measure that cannot be maximised on data with this share of positives.
+        """Refuse a measure that cannot be maximized on data with this share of positives.
 
         Raises
         ------
@@ -312,8 +331,9 @@ class MeasureAtPrevalence(Measure):
     def slopes(self, tpr: float, tnr: float, prevalence: float | None = None) -> tuple[float, float]:
         return self.measure.slopes(tpr, tnr, self.prevalence)
 
-    def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
-        return self.measure.constraints(self.prevalence)
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        return tuple(bound._replace(prevalence=self.prevalence) for bound in self.measure.bounds)
 
     def scale(self, prevalence: float) -> tuple[float, float]:
         return self.measure.scale(self.prevalence)
@@ -337,22 +357,29 @@ class PseudoLinearAtPrevalence(MeasureAtPrevalence, PseudoLinearMeasure):
         return self.measure.coefficients(self.prevalence)
 
 
-def require_positive(measure: Measure, *names: str) -> None:
+def gains_of_slopes(
+    slopes: tuple[float, float], prevalence: float, least: float = -math.inf
+) -> tuple[float, float]:
+    """Return what a row of each class gains where the measure has these slopes in TPR and TNR, or ``least``."""
+    return max(slopes[0], least) / prevalence, max(slopes[1], least) / (1.0 - prevalence)
+
+
+def require_positive(measure: Any, *names: str) -> None:
     """Refuse parameters of a measure that are not finite numbers above 0."""
     _require(measure, names, "a finite number above 0", lambda value: 0 < value < math.inf)
 
 
-def require_not_negative(measure: Measure, *names: str) -> None:
+def require_not_negative(measure: Any, *names: str) -> None:
     """Refuse parameters of a measure that are not finite numbers of 0 or more."""
     _require(measure, names, "a finite number of 0 or more", lambda value: 0 <= value < math.inf)
 
 
-def require_share(measure: Measure, *names: str) -> None:
+def require_share(measure: Any, *names: str) -> None:
     """Refuse parameters of a measure that are not strictly between 0 and 1."""
     _require(measure, names, "a number above 0 and below 1", lambda value: 0 < value < 1)
 
 
-def _require(measure: Measure, names: tuple[str, ...], what: str, holds: Callable[[Any], bool]) -> None:
+def _require(measure: Any, names: tuple[str, ...], what: str, holds: Callable[[Any], bool]) -> None:
     for name in names:
         value = getattr(measure, name)
         if not isinstance(value, Real) or isinstance(value, bool) or not holds(value):

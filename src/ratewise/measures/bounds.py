@@ -8,11 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ._rates import Constraint, Rates, precision_at_least, tnr_at_least, tpr_at_least
+from ..counts import Rates
+from ._rates import (
+    Bound,
+    alert_rate_at_most,
+    precision_at_least,
+    tnr_at_least,
+    tpr_at_least,
+)
 from .base import ConcaveMeasure, Measure, require_not_negative, require_positive, require_share
 
 
-def _confidence() -> Any:
+def confidence_field() -> Any:
     """Return the field of a confidence, which may be None: compiled code, which has no use for it, gets none."""
     return field(default=0.9, metadata={"compiled": False})
 
@@ -107,16 +114,17 @@ class TPRAtTNR(PenalisedTPR):
     tnr: float = 0.99
     penalty: float = 2.0
     margin: float = 0.5
-    confidence: float | None = _confidence()
+    confidence: float | None = confidence_field()
 
     def __post_init__(self) -> None:
-        _check_parameters(self, "tnr")
+        check_parameters(self, "tnr")
 
     def line(self) -> tuple[float, float, float]:
         allowed = 1.0 - self.tnr
         return -self.tnr / allowed, 0.0, 1.0 / allowed
 
-    def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
         return (tnr_at_least(self.tnr, self.margin, self.confidence),)
 
 
@@ -149,16 +157,19 @@ class TPRAtFPR(PenalisedTPR):
     fpr: float = 0.01
     penalty: float = 2.0
     margin: float = 0.5
-    confidence: float | None = _confidence()
+    confidence: float | None = confidence_field()
 
     def __post_init__(self) -> None:
-        _check_parameters(self, "fpr")
+        check_parameters(self, "fpr")
 
     def line(self) -> tuple[float, float, float]:
         return 1.0 - 1.0 / self.fpr, 0.0, 1.0 / self.fpr
 
-    def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
-        return (Constraint(f"an FPR of at most {self.fpr:g}", *self.line(), self.margin, self.confidence),)
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        return (
+            Bound((0, 1), (0, None), self.fpr, at_least=False, margin=self.margin, confidence=self.confidence),
+        )
 
 
 @dataclass(frozen=True)
@@ -167,7 +178,7 @@ class RecallAtPrecision(Measure):
 
     Its value is TPR - penalty max(0, price FPR - TPR), where ``price`` is the TPR that a unit of FPR needs for the
     precision to hold: precision / (1 - precision) times (1 - p) / p. At a given prevalence it is concave, and
-    :meth:`at_prevalence` returns the measure that SPADE can maximise.
+    :meth:`at_prevalence` returns the measure that SPADE can maximize.
 
     Parameters
     ----------
@@ -193,23 +204,24 @@ class RecallAtPrecision(Measure):
     precision: float = 0.9
     penalty: float = 2.0
     margin: float = 0.5
-    confidence: float | None = _confidence()
+    confidence: float | None = confidence_field()
 
     smooth: ClassVar[bool] = False
     monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_parameters(self, "precision")
+        check_parameters(self, "precision")
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
-        bound = precision_at_least(self.precision, self.require_prevalence(prevalence), self.margin, None)
+        (bound,) = self.constraints(self.require_prevalence(prevalence))
         return (np.asarray(tpr) + self.penalty * np.minimum(bound.excess(tpr, tnr), 0.0))[()]
 
     def slopes(self, tpr: float, tnr: float, prevalence: float | None = None) -> tuple[float, float]:
         return self.at_prevalence(self.require_prevalence(prevalence)).slopes(tpr, tnr)
 
-    def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
-        return (precision_at_least(self.precision, prevalence, self.margin, self.confidence),)
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        return (precision_at_least(self.precision, self.margin, self.confidence),)
 
     def at_prevalence(self, prevalence: float) -> RecallAtPrecisionAndPrevalence:
         """Return the same measure at this prevalence, where it is concave."""
@@ -234,15 +246,18 @@ class RecallAtPrecisionAndPrevalence(PenalisedTPR):
     prevalence: float
     penalty: float = 2.0
     margin: float = 0.5
-    confidence: float | None = _confidence()
+    confidence: float | None = confidence_field()
 
     def line(self) -> tuple[float, float, float]:
         positives = max(self.prevalence, 1e-12)
         price = self.precision * (1.0 - self.prevalence) / ((1.0 - self.precision) * positives)
         return -price, 1.0, price
 
-    def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
-        return (precision_at_least(self.precision, self.prevalence, self.margin, self.confidence),)
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        return (
+            precision_at_least(self.precision, self.margin, self.confidence)._replace(prevalence=self.prevalence),
+        )
 
 
 @dataclass(frozen=True)
@@ -250,7 +265,7 @@ class PrecisionAtRecall(Measure):
     """The largest precision at which at least this share of the positives is found.
 
     Its value is the precision - penalty max(0, 1 - TPR / recall); the precision is 0 where no row is predicted
-    positive. Sharpening maximises it.
+    positive. Sharpening maximizes it.
 
     Parameters
     ----------
@@ -275,113 +290,98 @@ class PrecisionAtRecall(Measure):
     recall: float = 0.8
     penalty: float = 2.0
     margin: float = 0.5
-    confidence: float | None = _confidence()
+    confidence: float | None = confidence_field()
 
     smooth: ClassVar[bool] = False
     monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_parameters(self, "recall")
+        check_parameters(self, "recall")
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
         precision = Rates(tpr, tnr, self.require_prevalence(prevalence)).precision
-        (bound,) = self.constraints(0.5)
+        (bound,) = self.constraints(prevalence)
         return (precision + self.penalty * np.minimum(bound.excess(tpr, tnr), 0.0))[()]
 
     def slopes(self, tpr: float, tnr: float, prevalence: float | None = None) -> tuple[float, float]:
         p = float(self.require_prevalence(prevalence))
-        hits, alarms = p * tpr, (1.0 - p) * (1.0 - tnr)
-        squared = max((hits + alarms) ** 2, 1e-18)
+        true_positives, false_positives = p * tpr, (1.0 - p) * (1.0 - tnr)
+        squared = max((true_positives + false_positives) ** 2, 1e-18)
         missed = self.penalty / self.recall if tpr < self.recall else 0.0
-        return p * alarms / squared + missed, (1.0 - p) * hits / squared
+        return p * false_positives / squared + missed, (1.0 - p) * true_positives / squared
 
-    def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
         return (tpr_at_least(self.recall, self.margin, self.confidence),)
 
 
 @dataclass(frozen=True)
-class Constrained(Measure):
-    """Maximise a measure among the thresholds that keep some bounds.
+class RecallAtAlertRate(Measure):
+    """The largest recall where at most this share of all rows is predicted positive: an alert budget.
+
+    Beyond the budget the value is the recall of as many alerts as it allows, drawn at random:
+    TPR min(1, alert_rate / share of rows predicted positive). Where the budget is used up, the best recall is the
+    best precision too.
 
     Parameters
     ----------
-    measure : Measure, name or function of the rates
-        What to maximise.
-    tpr, tnr, precision : float, optional
-        The lowest each may be, between 0 and 1; at least one.
-    penalty : float
-        The value falls by this much where a bound is missed altogether. Thresholds are chosen by the bounds
-        themselves, whatever the penalty.
+    alert_rate : float
+        The largest share of rows that may be predicted positive, below 1.
     margin : float
-        Used where ``confidence`` is None: standard errors by which the bounds must hold on the rows that choose
-        the threshold.
+        Used where ``confidence`` is None: standard errors by which the bound must hold on the rows that choose the
+        threshold.
     confidence : float or None
-        The probability, over the draw of the training rows, with which the fitted model keeps all bounds on new
+        The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
         rows. None promises nothing and goes by ``margin``.
 
     Examples
     --------
-    >>> from ratewise.measures import Constrained
-    >>> careful = Constrained("f1", tnr=0.95)
-    >>> bool(careful.value(0.8, 0.96, 0.5) == careful.measure.value(0.8, 0.96, 0.5))
-    True
-    >>> bool(careful.value(0.9, 0.94, 0.5) < careful.measure.value(0.9, 0.94, 0.5))
-    True
+    >>> from ratewise.measures import RecallAtAlertRate
+    >>> round(float(RecallAtAlertRate(0.02).value(0.7, 0.99, 0.01)), 3)
+    0.7
     """
 
-    measure: Measure
-    tpr: float | None = None
-    tnr: float | None = None
-    precision: float | None = None
-    penalty: float = 2.0
+    alert_rate: float = 0.02
     margin: float = 0.5
-    confidence: float | None = _confidence()
+    confidence: float | None = confidence_field()
 
     smooth: ClassVar[bool] = False
+    monotone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        from . import get_measure  # the registry imports this file
-
-        object.__setattr__(self, "measure", get_measure(self.measure))
-        given = [name for name in ("tpr", "tnr", "precision") if getattr(self, name) is not None]
-        if not given:
-            raise ValueError("Constrained: give at least one of tpr, tnr and precision a lowest value.")
-        _check_parameters(self, *given)
+        check_parameters(self, "alert_rate")
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
-        missed = sum(np.minimum(bound.excess(tpr, tnr), 0.0) for bound in self._own_constraints(prevalence))
-        return (np.asarray(self.measure.value(tpr, tnr, prevalence)) + self.penalty * missed)[()]
+        alerts = _alerts(tpr, tnr, self.require_prevalence(prevalence))
+        return (np.asarray(tpr) * np.minimum(self.alert_rate / np.maximum(alerts, 1e-300), 1.0))[()]
 
     def slopes(self, tpr: float, tnr: float, prevalence: float | None = None) -> tuple[float, float]:
-        on_tpr, on_tnr = self.measure.slopes(tpr, tnr, prevalence)
-        for bound in self._own_constraints(prevalence):
-            if bound.excess(tpr, tnr) < 0:
-                on_tpr += self.penalty * bound.on_tpr
-                on_tnr += self.penalty * bound.on_tnr
-        return on_tpr, on_tnr
+        p = float(self.require_prevalence(prevalence))
+        alerts = float(_alerts(tpr, tnr, p))
+        if alerts <= self.alert_rate:
+            return 1.0, 0.0
+        per_negative = self.alert_rate * (1.0 - p) / alerts**2
+        return per_negative * (1.0 - tnr), per_negative * tpr
 
-    def constraints(self, prevalence: float) -> tuple[Constraint, ...]:
-        return (*self.measure.constraints(prevalence), *self._own_constraints(prevalence))
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        return (alert_rate_at_most(self.alert_rate, self.margin, self.confidence),)
 
     def scale(self, prevalence: float) -> tuple[float, float]:
-        return self.measure.scale(prevalence)
-
-    def _own_constraints(self, prevalence: Any) -> tuple[Constraint, ...]:
-        bounds = [] if self.tpr is None else [tpr_at_least(self.tpr, self.margin, self.confidence)]
-        if self.tnr is not None:
-            bounds.append(tnr_at_least(self.tnr, self.margin, self.confidence))
-        if self.precision is not None:
-            bounds.append(
-                precision_at_least(
-                    self.precision, self.require_prevalence(prevalence), self.margin, self.confidence
-                )
-            )
-        return tuple(bounds)
+        return 0.0, min(self.alert_rate / prevalence, 1.0) if prevalence > 0.0 else 1.0
 
 
-def _check_parameters(measure: Measure, *bounds: str) -> None:
+def _alerts(tpr: Any, tnr: Any, prevalence: Any) -> Any:
+    """Return the share of all rows that is predicted positive."""
+    p = np.asarray(prevalence)
+    return p * np.asarray(tpr) + (1.0 - p) * (1.0 - np.asarray(tnr))
+
+
+def check_parameters(measure: Measure, *bounds: str) -> None:
+    """Refuse bounds, penalties, margins and confidences out of range."""
     require_share(measure, *bounds)
-    require_positive(measure, "penalty")
+    if hasattr(measure, "penalty"):
+        require_positive(measure, "penalty")
     require_not_negative(measure, "margin")
     if getattr(measure, "confidence") is not None:  # noqa: B009 - not every measure has one
         require_share(measure, "confidence")

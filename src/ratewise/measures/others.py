@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ class MatthewsCorrelation(Measure):
     """The correlation of truth and prediction, from -1 over 0 for guessing to 1.
 
     With q = p P + (1 - p) (1 - N), the share of rows predicted positive, it is
-    sqrt(p (1 - p)) (P + N - 1) / sqrt(q (1 - q)): neither concave nor pseudo-linear, so sharpening maximises it. 0
+    sqrt(p (1 - p)) (P + N - 1) / sqrt(q (1 - q)): neither concave nor pseudo-linear, so sharpening maximizes it. 0
     where all rows get the same prediction, as in scikit-learn.
 
     Examples
@@ -53,7 +54,7 @@ class FowlkesMallows(Measure):
     """sqrt(precision recall): the geometric mean where F1 takes the harmonic one.
 
     With q = p P + (1 - p) (1 - N), the share of rows predicted positive, it is P sqrt(p / q): neither concave nor
-    pseudo-linear, so sharpening maximises it. 0 where no row is predicted positive.
+    pseudo-linear, so sharpening maximizes it. 0 where no row is predicted positive.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class FowlkesMallows(Measure):
 
 @dataclass(frozen=True)
 class FunctionMeasure(Measure):
-    """Any function of (TPR, TNR) or of (TPR, TNR, prevalence): what sharpening can maximise.
+    """Any function of (TPR, TNR) or of (TPR, TNR, prevalence): what sharpening can maximize.
 
     The function may be neither concave nor pseudo-linear, and it is not compiled. ``MeasureClassifier`` turns a
     function given as its measure into one of these.
@@ -99,19 +100,27 @@ class FunctionMeasure(Measure):
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise ValueError(f"FunctionMeasure needs a function of (tpr, tnr); got {self.function!r}.")
-        try:
-            parameters = inspect.signature(self.function).parameters.values()
-        except (TypeError, ValueError):  # some built-in functions have no signature
-            number = 2
-        else:
-            required = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-            number = sum(one.kind in required and one.default is one.empty for one in parameters)
+        number = _required_arguments(self.function)
         if number not in (2, 3):
             raise ValueError(
                 f"A measure must be a function of (tpr, tnr) or (tpr, tnr, prevalence); {self.label} takes "
                 f"{number} arguments."
             )
         object.__setattr__(self, "takes_prevalence", number == 3)
+        self._refuse_nan()
+
+    def _refuse_nan(self) -> None:
+        """Refuse a function that is NaN inside the unit square: nothing is better or worse than NaN."""
+        for tpr, tnr in itertools.product((0.1, 0.5, 0.9), repeat=2):
+            try:
+                with np.errstate(all="ignore"):
+                    value = float(self.value(tpr, tnr, 0.3))
+            except (TypeError, ValueError, ArithmeticError):  # the fit says what is wrong with it
+                return
+            if math.isnan(value):
+                raise ValueError(
+                    f"{self.label} is NaN at TPR {tpr} and TNR {tnr}: a measure must be a number at all rates."
+                )
 
     @property
     def label(self) -> str:
@@ -126,3 +135,17 @@ class FunctionMeasure(Measure):
         except (TypeError, ValueError):  # written for numbers only, for example with min() or an if
             values = np.vectorize(self.function, otypes=[float])(*arguments)
         return np.broadcast_to(values, np.broadcast_shapes(np.shape(tpr), np.shape(tnr)))
+
+
+def takes_one_argument(function: Callable[..., Any]) -> bool:
+    """Return whether a function is of one argument: of a confusion matrix, not of two rates."""
+    return _required_arguments(function) == 1
+
+
+def _required_arguments(function: Callable[..., Any]) -> int:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return 2
+    required = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in required and one.default is one.empty for one in parameters)

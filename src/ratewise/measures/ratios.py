@@ -13,7 +13,7 @@ from .base import PseudoLinearCoefficients, PseudoLinearMeasure, require_positiv
 class FBeta(PseudoLinearMeasure):
     """(1 + beta^2) TP / ((1 + beta^2) TP + beta^2 FN + FP).
 
-    ``beta`` above 1 favours recall, below 1 precision. In the rates, with theta = (1 - p) / p:
+    ``beta`` above 1 favors recall, below 1 precision. In the rates, with theta = (1 - p) / p:
     (1 + beta^2) P / (beta^2 + theta + P - theta N).
 
     Examples
@@ -88,7 +88,7 @@ class Tversky(PseudoLinearMeasure):
     """TP / (TP + alpha FP + beta FN): ``alpha`` prices false positives, ``beta`` false negatives.
 
     At alpha = beta = 1/2 it is F1, at alpha = beta = 1 Jaccard; alpha + beta = 1 gives the F-betas. The default
-    favours recall, as is customary in medical imaging. In the rates, with theta = (1 - p) / p:
+    favors recall, as is customary in medical imaging. In the rates, with theta = (1 - p) / p:
     P / (beta + alpha theta + (1 - beta) P - alpha theta N).
 
     Examples

@@ -7,8 +7,18 @@ Every display has class methods that compute what is drawn, keeps it in attribut
 from __future__ import annotations
 
 from .compare import ComparisonDisplay
+from .confusion import ConfusionDisplay
+from .curves import ShapesDisplay, shapes
 from .history import HistoryDisplay
 from .plane import RatesPlaneDisplay
 from .threshold import ThresholdDisplay
 
-__all__ = ["ComparisonDisplay", "HistoryDisplay", "RatesPlaneDisplay", "ThresholdDisplay"]
+__all__ = [
+    "ComparisonDisplay",
+    "ConfusionDisplay",
+    "HistoryDisplay",
+    "RatesPlaneDisplay",
+    "ShapesDisplay",
+    "ThresholdDisplay",
+    "shapes",
+]

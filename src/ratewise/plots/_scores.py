@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators._targets import positive_label
+from ..decisions.labelled import LabelledScores, labelled_scores
+from ..estimators._positive import PositiveClass
 from ..measures import Measure, get_measure
-from ..solvers.certify import LabelledScores, labelled_scores
 from ._style import model_name
 
 if TYPE_CHECKING:
@@ -108,21 +108,19 @@ def scores_from_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any, po
     As in scikit-learn's displays, ``predict_proba`` is taken where there is one, ``decision_function`` otherwise;
     of a MeasureClassifier the latter, which its predictions are made by.
     """
-    classes = _two_classes(estimator)
     positive = positive_class(estimator, pos_label)
-    second = bool(positive == classes[1])
     cuts_scores = hasattr(estimator, "decision_threshold_")
     if hasattr(estimator, "predict_proba") and not cuts_scores:
-        scores, default = np.asarray(estimator.predict_proba(X))[:, int(second)], 0.5
+        scores, default = np.asarray(estimator.predict_proba(X))[:, int(positive.sign > 0)], 0.5
     elif hasattr(estimator, "decision_function"):
-        scores, default = np.asarray(estimator.decision_function(X)) * (1.0 if second else -1.0), 0.0
+        scores, default = positive.scores(estimator.decision_function(X)), 0.0
     else:
         raise ValueError(
             f"{type(estimator).__name__} has neither predict_proba nor decision_function: without scores there is "
             "no threshold to move. ComparisonDisplay needs predictions only."
         )
-    predicted = np.asarray(estimator.predict(X)) == positive
-    return ScoredRows(labelled_scores(scores, y, sample_weight, positive), predicted, default)
+    predicted = np.asarray(estimator.predict(X)) == positive.label
+    return ScoredRows(labelled_scores(scores, y, sample_weight, positive.label), predicted, default)
 
 
 def threshold_of(estimator: Any, scored: ScoredRows) -> float:
@@ -159,12 +157,12 @@ def measure_of(estimator: Any, measure: Any) -> Measure:
     return get_measure(trained_for)
 
 
-def positive_class(estimator: Any, pos_label: Any) -> Any:
+def positive_class(estimator: Any, pos_label: Any) -> PositiveClass:
     """Return the positive class: the one given, the ``pos_label`` of the model, or its second class."""
     classes = _two_classes(estimator)
     if pos_label is None:
         pos_label = getattr(inner_classifier(estimator), "pos_label", None)
-    return positive_label(classes, pos_label)
+    return PositiveClass.of(classes, pos_label)
 
 
 def inner_classifier(estimator: Any) -> Any:
@@ -172,6 +170,26 @@ def inner_classifier(estimator: Any) -> Any:
     if hasattr(estimator, "best_estimator_"):
         return inner_classifier(estimator.best_estimator_)
     return inner_classifier(estimator.steps[-1][1]) if hasattr(estimator, "steps") else estimator
+
+
+def rows_inside(estimator: Any, X: Any) -> Any:
+    """Return the rows as the last step of a pipeline gets them."""
+    if hasattr(estimator, "best_estimator_"):
+        return rows_inside(estimator.best_estimator_, X)
+    return estimator[:-1].transform(X) if hasattr(estimator, "steps") and len(estimator.steps) > 1 else X
+
+
+def names_inside(estimator: Any, classifier: Any) -> list[str] | None:
+    """Return the names of the columns that the classifier in a pipeline or a search gets, if they have any."""
+    if hasattr(estimator, "best_estimator_"):
+        return names_inside(estimator.best_estimator_, classifier)
+    names = getattr(classifier, "feature_names_in_", None)
+    if names is None and hasattr(estimator, "steps"):
+        try:
+            names = estimator[:-1].get_feature_names_out()
+        except Exception:  # a step that has no names to give
+            return None
+    return None if names is None else [str(name) for name in names]
 
 
 def _two_classes(estimator: Any) -> NDArray[Any]:

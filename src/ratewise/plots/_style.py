@@ -48,7 +48,7 @@ def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def legend_below(ax: Axes, *rows: Sequence[Line2D]) -> None:
-    """Add a legend under the axes, where it hides nothing: rows of lines, each row centred."""
+    """Add a legend under the axes, where it hides nothing: rows of lines, each row centered."""
     from matplotlib import rcParams
     from matplotlib.font_manager import FontProperties
     from matplotlib.transforms import ScaledTranslation
@@ -183,7 +183,7 @@ def _crossing(places: NDArray[np.float64], values: NDArray[np.float64], level: f
 
 
 def _without_overlap(texts: dict[float, str], least: float) -> dict[float, str]:
-    """Drop labels that would touch their neighbour."""
+    """Drop labels that would touch their neighbor."""
     kept: dict[float, str] = {}
     for place in sorted(texts, reverse=True):
         if not kept or min(kept) - place >= least:

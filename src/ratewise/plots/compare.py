@@ -79,7 +79,7 @@ class ComparisonDisplay:
         """
         _require_models(estimators, "estimators")
         measure = get_measure(measure) if measure is not None else _common_measure(estimators)
-        positives = {name: positive_class(estimator, pos_label) for name, estimator in estimators.items()}
+        positives = {name: positive_class(estimator, pos_label).label for name, estimator in estimators.items()}
         positive = next(iter(positives.values()))
         if any(other != positive for other in positives.values()):
             raise ValueError(f"The models do not agree on the positive class: {positives}. Give pos_label.")

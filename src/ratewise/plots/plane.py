@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..decisions.cuts import Cuts, best_threshold, rates_at
+from ..decisions.labelled import LabelledScores
 from ..measures import Measure, Rates, get_measure, measure_name
-from ..solvers.certify import LabelledScores
-from ..solvers.threshold import Cuts, best_threshold, rates_at
 from ._scores import ScoredRows, ScoresDisplay, inner_classifier
 from ._style import (
     BLACK,

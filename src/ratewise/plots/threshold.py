@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..decisions.cuts import BestThreshold, Cuts, best_threshold, rates_at
+from ..decisions.labelled import LabelledScores
 from ..measures import Measure, get_measure, measure_name
-from ..solvers.certify import LabelledScores
-from ..solvers.threshold import BestThreshold, Cuts, best_threshold, rates_at
 from ._scores import ScoresDisplay
 from ._style import BLUE, GREEN, ORANGE, SKY, VERMILLION, axes_for, legend_below
 
@@ -155,7 +155,7 @@ class ThresholdDisplay(ScoresDisplay):
             return np.arange(count)
         best = int(np.searchsorted(self.thresholds, self.best.threshold, side="right")) - 1
         kept = np.linspace(0, count - 1, _MOST_STEPS).astype(np.intp)
-        # The neighbours keep the best step from being drawn wider than it is.
+        # The neighbors keep the best step from being drawn wider than it is.
         return np.unique(np.concatenate([kept, np.clip([best - 1, best, best + 1], 0, count - 1)]))
 
     def _limits(self) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._card import model_card
+from ._classes import ClassReport
 from ._document import Report, report
 
-__all__ = ["Report", "model_card", "report"]
+__all__ = ["ClassReport", "Report", "model_card", "report"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 from ..measures import Measure
-from ._document import report
+from ..plots._scores import inner_classifier
+from ._document import Report
 from ._words import sentences, shown
 
 
@@ -43,7 +45,7 @@ def model_card(
     >>> from ratewise import MeasureClassifier, model_card
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> classifier = MeasureClassifier("gmean", sharpen=False, random_state=0).fit(X[:400], y[:400])
-    >>> card = model_card(classifier, X[400:], y[400:], description="Tells benign tumours.")
+    >>> card = model_card(classifier, X[400:], y[400:], description="Tells benign tumors.")
     >>> "It was trained for gmean" in card.render()
     True
     """
@@ -54,43 +56,65 @@ def model_card(
             'Model cards need skops: pip install "ratewise[persistence]"', name="skops"
         ) from error
 
-    about = report(
-        model, X, y, measure=measure, sample_weight=sample_weight, pos_label=pos_label, slices=[]
+    about = Report.from_estimators(
+        {type(inner_classifier(model)).__name__: model},
+        X,
+        y,
+        measure=measure,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        slices=[],
     ).models[0]
-    (hits, misses, alarms, quiet), _ = about.confusion()
-    positive, negative = about.rows.names
+    true_positives, false_negatives, false_positives, true_negatives = about.counts().by_name().values()
+    positive, negative = map(_escaped, about.rows.names)
     card = Card(model, template=None)
     card.add(**{"Model description": description or "[What the model is for]"})
-    card.add(**{"What to expect": " ".join(sentences(about, alone=True))})
+    card.add(**{"What to expect": _escaped(" ".join(sentences(about, alone=True)))})
     card.add_table(
         folded=False,
         **{
             "What to expect/Right and wrong": {
                 "": [f"is {positive}", f"is {negative}"],
-                f"called {positive}": [f"{hits:g}", f"{alarms:g}"],
-                f"called {negative}": [f"{misses:g}", f"{quiet:g}"],
+                f"called {positive}": [f"{true_positives:g}", f"{false_positives:g}"],
+                f"called {negative}": [f"{false_negatives:g}", f"{true_negatives:g}"],
             },
             "What to expect/Rates and measures, with 95% intervals": {
-                name: [part[place] for part in about.at().items()] if place == 0 else _column(about.at(), name)
+                name: list(map(_escaped, about.at())) if place == 0 else _column(about.at(), name)
                 for place, name in enumerate(("measure", "value", "low", "high"))
             },
         },
     )
-    card.add_hyperparams(section="Training/Parameters")
+    parameters = model.get_params(deep=True)
+    card.add_table(
+        **{
+            "Training/Parameters": {
+                "parameter": list(map(_escaped, parameters)),
+                "value": [_escaped(repr(value)) for value in parameters.values()],
+            }
+        },
+        folded=True,
+    )
     influences = about.facts.get("influences")
     if influences:
         rows = influences["rows"]
-        unit = "per standard deviation" if influences["kind"] == "coefficients" else "fall of the measure"
+        towards = f"towards {positive}, per standard deviation"
+        unit = towards if influences["kind"] == "coefficients" else "fall of the measure"
         card.add_table(
             folded=False,
             **{
                 "Training/What the scores depend on": {
-                    "column": [one["name"] for one in rows],
+                    "column": [_escaped(one["name"]) for one in rows],
                     unit: [f"{one['value']:.4g}" for one in rows],
                 }
             },
         )
     return card
+
+
+def _escaped(text: str) -> str:
+    """Return text that Markdown shows as it is: no HTML, no end of a cell, no link."""
+    plain = html.escape("".join(one if one.isprintable() else " " for one in text), quote=False)
+    return plain.translate({ord(one): f"&#{ord(one)};" for one in "|`*[]\\~"})
 
 
 def _column(found: dict[str, Any], end: str) -> list[str]:

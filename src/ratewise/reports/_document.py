@@ -5,37 +5,39 @@ from __future__ import annotations
 import html
 import json
 import math
-import os
-import re
 from collections.abc import Mapping
-from importlib.resources import files
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import __version__
-from .._atomic import write_bytes
-from ..estimators._targets import positive_label
-from ..measures import Measure, get_measure
-from ..measures.counts import values_of
+from ..decisions.cuts import best_threshold
+from ..decisions.draws import values_of
+from ..decisions.labelled import labelled_scores
+from ..decisions.sensitive import column_of_groups
+from ..estimators._positive import PositiveClass
+from ..measures import ConfusionMeasure, Measure, get_measure
 from ..plots._scores import (
+    ScoredRows,
     inner_classifier,
     positive_class,
+    rows_inside,
     scores_from_estimator,
     threshold_of,
 )
-from ..solvers.certify import labelled_scores
-from ..solvers.threshold import best_threshold
+from ._classes import ClassReport
 from ._facts import influences_of, path_of, sliced_columns
+from ._groups import GroupRates
+from ._page import Page, part_of_page
 from ._scored import NORMALS, ReportedRows, ScoredModel, formula_of, measures_with, significant
+from ._shapes import shapes_of
 from ._words import comparison, sentences
 
 _GRID = 61
 
 
-class Report:
-    """A report about one or more classifiers on labelled rows: counts and numbers, no rows.
+class Report(Page):
+    """A report about one or more classifiers on labelled rows: counts, quantiles and other numbers, no rows.
 
     In a notebook it shows itself. Make one with :func:`report`, or from scores with :meth:`from_scores`.
 
@@ -64,10 +66,11 @@ class Report:
         X: Any,
         y: Any,
         *,
-        measure: str | Measure | None = None,
+        measure: str | Measure | ConfusionMeasure | None = None,
         sample_weight: Any = None,
         pos_label: Any = None,
         slices: Any = None,
+        sensitive_features: Any = None,
         title: str | None = None,
     ) -> Self:
         """Report on fitted classifiers, by name; see :func:`report`."""
@@ -76,29 +79,44 @@ class Report:
         found = []
         for name, model in models.items():
             positive = positive_class(model, pos_label)
-            scores, threshold, probabilities = _scored(model, X, y, sample_weight, positive)
+            scores, threshold, probabilities = _scored(model, X, y, sample_weight, positive, sensitive_features)
             rows = _labelled(scores.signed_weights, sample_weight is not None, y, positive)
-            judged_by, facts = _facts(model, measure)
+            judged_by, facts = _facts(model, measure, positive)
             one = ScoredModel(name, rows, scores.scores, threshold, judged_by, probabilities, facts)
             facts["influences"] = influences_of(model, X, y, judged_by, positive)
+            facts["shapes"] = shapes_of(model, X, positive)
             facts["groups"] = one.groups(sliced_columns(X, slices, rows.positive.size))
+            if sensitive_features is not None:
+                groups = column_of_groups(sensitive_features, rows.positive.size)
+                facts["sensitive"] = GroupRates.of(rows, one.predicted, groups, judged_by)
             found.append(one)
         return cls(found, title=title)
 
     @classmethod
     def from_scored(
-        cls, model: Any, scores: Any, y: Any, measure: Any, sample_weight: Any, columns: Mapping[str, Any]
+        cls,
+        model: Any,
+        scores: Any,
+        y: Any,
+        measure: Any,
+        sample_weight: Any,
+        columns: Mapping[str, Any],
+        sensitive: str | None = None,
     ) -> Self:
-        """Report on a fitted MeasureClassifier whose decision function was computed elsewhere, from files say."""
+        """Report on a fitted MeasureClassifier whose decisions were computed elsewhere, from files say.
+
+        ``sensitive`` is the column of the groups that bounds are about.
+        """
         positive = positive_class(model, None)
-        second = bool(positive == model.classes_[1])
-        checked = labelled_scores(scores if second else -scores, y, sample_weight, positive)
+        checked = labelled_scores(positive.scores(scores), y, sample_weight, positive.label)
         rows = _labelled(checked.signed_weights, sample_weight is not None, y, positive)
-        judged_by, facts = _facts(model, measure)
-        threshold = 0.0 if second else float(np.nextafter(0.0, -1.0))  # a score of 0 is the first class
-        one = ScoredModel(type(model).__name__, rows, checked.scores, threshold, judged_by, facts=facts)
+        judged_by, facts = _facts(model, measure, positive)
+        one = ScoredModel(type(model).__name__, rows, checked.scores, positive.cut, judged_by, facts=facts)
         facts["influences"] = influences_of(model, None, y, judged_by, positive)
+        facts["shapes"] = shapes_of(model, None, positive)
         facts["groups"] = one.groups(sliced_columns(None, dict(columns), rows.positive.size))
+        if sensitive is not None:
+            facts["sensitive"] = GroupRates.of(rows, one.predicted, columns[sensitive], judged_by)
         return cls([one])
 
     @classmethod
@@ -125,10 +143,10 @@ class Report:
         measure : str or Measure
             What to judge by.
         threshold : float, or dict of name and float, optional
-            Rows that score above it are called positive; the best of these rows for the measure unless given.
+            Rows that score above it are predicted positive; the best of these rows for the measure unless given.
         sample_weight : array, optional
         pos_label : label, optional
-            The class called positive; the last in sorted order unless given.
+            The positive class; the last in sorted order unless given.
         slices : dict of name and array, optional
             Columns to group the rows by.
         name : str
@@ -143,8 +161,7 @@ class Report:
             facts: dict[str, Any] = {"threshold_from_these_rows": cut is None}
             if cut is None:
                 cut = best_threshold(*checked, measure).threshold
-            classes = np.unique(np.asarray(y))
-            positive = positive_label(classes, pos_label)
+            positive = PositiveClass.of(np.unique(np.asarray(y)), pos_label)
             rows = _labelled(checked.signed_weights, sample_weight is not None, y, positive)
             probabilities = bool(checked.scores.min() >= 0 and checked.scores.max() <= 1)
             model = ScoredModel(str(one), rows, checked.scores, float(cut), measure, probabilities, facts)
@@ -154,31 +171,11 @@ class Report:
 
     def html(self) -> str:
         """Return the page: one file with its styles, its program and its numbers, and nothing from elsewhere."""
-        part = files(__package__).joinpath
         data = json.dumps(self._data(), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-        parts = {
-            "title": html.escape(self.title),
-            "summary": self._summary(),
-            "version": __version__,
-            "style": part("page.css").read_text("utf-8"),
-            "measures": part("measures.js").read_text("utf-8"),
-            "program": part("page.js").read_text("utf-8"),
-            "data": data,
-        }
-        return re.sub(r"{{(\w+)}}", lambda place: parts[place[1]], part("page.html").read_text("utf-8"))
-
-    def save(self, path: str | os.PathLike[str] | BinaryIO) -> None:
-        """Write the page to a file, whole or not at all."""
-        write_bytes(path, self.html().encode("utf-8"))
-
-    def _repr_html_(self) -> str:
-        return (
-            f'<iframe title="{html.escape(self.title)}" style="width:100%;height:820px;border:1px solid #8888" '
-            f'srcdoc="{html.escape(self.html())}"></iframe>'
-        )
-
-    def __repr__(self) -> str:
-        return f"<{self.title}: save(path) writes it as HTML>"
+        programs = {name: part_of_page(f"{name}.js") for name in ("measures", "shapes")}
+        programs["program"] = part_of_page("page.js")
+        parts = {"summary": self._summary(), "groups": self._groups(), "data": data, **programs}
+        return self._filled("page.html", parts)
 
     def _summary(self) -> str:
         """Return the words at the top: plain HTML, which needs no program to be read."""
@@ -187,6 +184,11 @@ class Report:
         alike = [other for other in others if other.measure == first.measure]
         paragraphs += [comparison(first, other) for other in alike]
         return "\n".join(f"<p>{html.escape(text)}</p>" for text in paragraphs)
+
+    def _groups(self) -> str:
+        """Return the rates of the groups that bounds are about, of the first model."""
+        found = self.models[0].facts.get("sensitive")
+        return "" if found is None else found.html()
 
     def _data(self) -> dict[str, Any]:
         first = self.models[0]
@@ -225,6 +227,8 @@ class Report:
             "probabilities": model.probabilities,
             "path": model.facts.get("path", []),
             "influences": model.facts.get("influences"),
+            "columns": model.facts.get("columns"),
+            "shapes": model.facts.get("shapes"),
             "groups": model.facts.get("groups", []),
         }
 
@@ -234,37 +238,44 @@ def report(
     X: Any,
     y: Any,
     *,
-    measure: str | Measure | None = None,
+    measure: str | Measure | ConfusionMeasure | None = None,
     sample_weight: Any = None,
     pos_label: Any = None,
     slices: Any = None,
+    sensitive_features: Any = None,
     title: str | None = None,
-) -> Report:
+) -> Report | ClassReport:
     """Report on a fitted classifier, on rows that it was not trained on, as one HTML file.
 
     In words what it was trained for and what to expect of it, with intervals; and, moved by two sliders for the
     threshold and the prevalence, the confusion table, every measure and the point in the plane of the two rates.
     With the path of the fit, calibration, the largest coefficients or importances, and the worst groups of rows.
+    Of more than two classes it holds the confusion matrix, recall and precision of each class with intervals, and
+    the most frequent mistakes.
 
     Parameters
     ----------
     model : classifier, or dict of name and classifier
-        Fitted, of two classes, with ``predict_proba`` or ``decision_function``: any of scikit-learn's kind.
+        Fitted: any of scikit-learn's kind. Of two classes it needs ``predict_proba`` or ``decision_function``.
         Several are set side by side.
     X, y : rows and labels
         Rows that no model was trained on. They are counted, not written to the file.
-    measure : str or Measure, optional
+    measure : str, Measure or ConfusionMeasure, optional
         What to judge by: what the model was trained for, or F1, unless given.
     sample_weight : array, optional
     pos_label : label, optional
-        The class called positive: the model's own choice, or ``classes_[1]``, unless given.
+        Of two classes the positive one: the model's own choice, or ``classes_[1]``, unless given.
     slices : list of column names, or dict of name and array, optional
-        What to group the rows by; the columns of a data frame of at most 60 columns unless given.
+        Of two classes: what to group the rows by; the columns of a data frame of at most 60 columns unless given.
+    sensitive_features : array, optional
+        Of two classes, the group of each row: the report shows the rates of each group, and bounds on them. A
+        model with a threshold for each group needs it. The sliders then move all of
+        them together.
     title : str, optional
 
     Returns
     -------
-    Report
+    Report, or ClassReport of more than two classes
         ``save(path)`` writes it; a notebook shows it.
 
     Examples
@@ -278,6 +289,12 @@ def report(
     True
     """
     models = model if isinstance(model, Mapping) else {type(inner_classifier(model)).__name__: model}
+    if any(_has_many_classes(one) for one in models.values()):
+        if not (pos_label is None and slices is None and sensitive_features is None):
+            raise ValueError(
+                "pos_label, slices and sensitive_features are for reports on two classes; a model here has more."
+            )
+        return ClassReport.from_estimators(models, X, y, measure=measure, sample_weight=sample_weight, title=title)
     return Report.from_estimators(
         models,
         X,
@@ -286,52 +303,71 @@ def report(
         sample_weight=sample_weight,
         pos_label=pos_label,
         slices=slices,
+        sensitive_features=sensitive_features,
         title=title,
     )
 
 
-def _facts(model: Any, measure: Any) -> tuple[Measure, dict[str, Any]]:
-    """Return what to judge a model by, and what is known of its fit."""
+def _has_many_classes(model: Any) -> bool:
+    classes = getattr(model, "classes_", None)
+    multilabel = getattr(inner_classifier(model), "multilabel_", False)
+    return classes is not None and len(classes) > 2 and not multilabel
+
+
+def _facts(model: Any, measure: Any, positive: PositiveClass) -> tuple[Measure, dict[str, Any]]:
+    """Return what to judge a model by, and what is known of its fit, unless that was for the other class."""
     inner = inner_classifier(model)
+    for_this_class = positive_class(model, None) == positive
     own = getattr(inner, "measure_", None)
+    if isinstance(measure, ConfusionMeasure):
+        raise ValueError("A report on two classes is judged by a measure of two rates, such as 'f1' or 'gmean'.")
     judged_by = get_measure(measure if measure is not None else "f1" if own is None else own)
     facts: dict[str, Any] = {
-        "trained": "was trained for" if own == judged_by else "is judged by",
+        "trained": "was trained for" if own == judged_by and for_this_class else "is judged by",
         "path": path_of(model),
     }
+    if (encoder := getattr(inner, "encoder_", None)) is not None:
+        facts["columns"] = encoder.described()
     rates = getattr(inner, "rates_", None)
-    if hasattr(rates, "tpr"):
+    if hasattr(rates, "tpr") and for_this_class:
         facts |= {"expected": rates, "expected_between": getattr(inner, "rates_interval_", None)}
     return judged_by, facts
 
 
-def _scored(model: Any, X: Any, y: Any, sample_weight: Any, positive: Any) -> tuple[Any, float, bool]:
+def _scored(
+    model: Any, X: Any, y: Any, sample_weight: Any, positive: PositiveClass, sensitive_features: Any
+) -> tuple[Any, float, bool]:
     """Return scores with labels, the threshold in use, and whether the scores are probabilities.
 
     The decision function is taken where ``predict`` does not cut the probabilities: a calibration may have steps.
+    Where groups have thresholds of their own, scores are taken less these.
     """
-    scored = scores_from_estimator(model, X, y, sample_weight, positive)
+    inner = inner_classifier(model)
+    if hasattr(inner, "group_thresholds_"):
+        inside = rows_inside(model, X)
+        decisions = inner._above_threshold(inside, sensitive_features)
+        rows = labelled_scores(positive.scores(decisions), y, sample_weight, positive.label)
+        predicted = inner.predict(inside, sensitive_features=sensitive_features) == positive.label
+        return rows, threshold_of(model, ScoredRows(rows, predicted, 0.0)), False
+    scored = scores_from_estimator(model, X, y, sample_weight, positive.label)
     try:
         return scored.rows, threshold_of(model, scored), hasattr(model, "predict_proba")
     except ValueError:
         if not hasattr(model, "predict_proba") or not hasattr(model, "decision_function"):
             raise
-    scores = np.asarray(model.decision_function(X)) * (1.0 if positive == model.classes_[1] else -1.0)
-    rows = labelled_scores(scores, y, sample_weight, positive)
+    rows = labelled_scores(positive.scores(model.decision_function(X)), y, sample_weight, positive.label)
     return rows, threshold_of(model, scored._replace(rows=rows, default=0.0)), False
 
 
-def _labelled(signed: NDArray[np.float64], weighted: bool, y: Any, positive: Any) -> ReportedRows:
-    classes = np.unique(np.asarray(y))
-    negative = classes[0] if positive == classes[1] else classes[1]
-    names = (_class_name(positive, "positive"), _class_name(negative, "negative"))
-    return ReportedRows(np.asarray(y) == positive, np.abs(signed) if weighted else None, names)
+def _labelled(signed: NDArray[np.float64], weighted: bool, y: Any, positive: PositiveClass) -> ReportedRows:
+    names = (_class_name(positive.label, "positive"), _class_name(positive.other, "negative"))
+    return ReportedRows(np.asarray(y) == positive.label, np.abs(signed) if weighted else None, names)
 
 
 def _as_table(measure: Measure, model: ScoredModel) -> dict[str, Any]:
     """Return a measure that the page cannot compute, on a grid of the two rates at the prevalence of the rows."""
     tpr, tnr = np.meshgrid(np.linspace(0, 1, _GRID), np.linspace(0, 1, _GRID), indexing="ij")
-    prevalence = np.full(tpr.size, model.confusion()[0].rates.prevalence)
+    prevalence = np.full(tpr.size, model.counts().rates.prevalence)
     values = values_of(measure, (tpr.ravel(), tnr.ravel(), prevalence))
     return {
         "grid": [significant(one, 5) for one in values.tolist()],

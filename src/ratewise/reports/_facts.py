@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..estimators._positive import PositiveClass
 from ..measures import Measure
-from ..plots._scores import inner_classifier
+from ..plots._scores import inner_classifier, names_inside, rows_inside
 from ._scored import significant
 
 _MOST_RUNS = 40
@@ -44,26 +45,34 @@ def path_of(model: Any) -> list[dict[str, list[float]]]:
 
 
 def influences_of(
-    model: Any, X: Any, y: Any, measure: Measure, positive: Any, random_state: Any = 0
+    model: Any, X: Any, y: Any, measure: Measure, positive: PositiveClass, random_state: Any = 0
 ) -> dict[str, Any] | None:
-    """Return what the scores depend on most: coefficients of a linear model, else permutation importances."""
+    """Return what the scores depend on most: coefficients of a linear model, else permutation importances.
+
+    A coefficient above 0 speaks for the positive class.
+    """
     classifier = inner_classifier(model)
     coef = np.asarray(getattr(classifier, "coef_", np.zeros(0)), dtype=object)
     if coef.dtype == object and coef.ndim == 2 and coef.shape[0] == 1:
-        return _coefficients(model, classifier, X)
-    return _permuted(model, X, y, measure, positive, random_state) if X is not None else None
+        return _coefficients(model, classifier, X, positive)
+    if X is None or hasattr(classifier, "group_thresholds_"):  # which a scorer cannot give the groups of rows
+        return None
+    return _permuted(model, X, y, measure, positive.label, random_state)
 
 
-def _coefficients(model: Any, classifier: Any, X: Any) -> dict[str, Any] | None:
-    coef = classifier.coef_
-    coef = np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef, dtype=np.float64)[0]
+def _coefficients(model: Any, classifier: Any, X: Any, positive: PositiveClass) -> dict[str, Any] | None:
+    coef = positive.coef(classifier)
     spread = getattr(classifier, "feature_spread_", None)
     if spread is None and X is not None:
-        spread = _spread(_before(model, X), coef.size)
+        spread = _spread(rows_inside(model, X), coef.size)
     if spread is None:
         return None
     effect = coef * np.asarray(spread, dtype=np.float64)
-    names = _names_inside(model, classifier, coef.size)
+    names = names_inside(model, classifier)
+    if hasattr(classifier, "basis_"):  # columns of the model may be others than those it gets
+        names = list(map(str, classifier.get_feature_names_out(names)))
+    if names is None or len(names) != coef.size:
+        names = [f"x{j}" for j in range(coef.size)]
     largest = np.argsort(-np.abs(effect), kind="stable")[:_LARGEST]
     return {
         "kind": "coefficients",
@@ -74,13 +83,6 @@ def _coefficients(model: Any, classifier: Any, X: Any) -> dict[str, Any] | None:
     }
 
 
-def _before(model: Any, X: Any) -> Any:
-    """Return the rows as the last step of a pipeline gets them."""
-    if hasattr(model, "best_estimator_"):
-        return _before(model.best_estimator_, X)
-    return model[:-1].transform(X) if hasattr(model, "steps") and len(model.steps) > 1 else X
-
-
 def _spread(X: Any, columns: int) -> NDArray[np.float64] | None:
     """Return the standard deviation of each column, from at most some thousand rows."""
     some = X[:20_000] if not hasattr(X, "iloc") else X.iloc[:20_000]
@@ -89,20 +91,6 @@ def _spread(X: Any, columns: int) -> NDArray[np.float64] | None:
     except (TypeError, ValueError):
         return None
     return np.nanstd(some, axis=0) if some.ndim == 2 and some.shape[1] == columns else None
-
-
-def _names_inside(model: Any, classifier: Any, columns: int) -> list[str]:
-    names = getattr(classifier, "feature_names_in_", None)
-    if hasattr(model, "best_estimator_"):
-        return _names_inside(model.best_estimator_, classifier, columns)
-    if names is None and hasattr(model, "steps"):
-        try:
-            names = model[:-1].get_feature_names_out()
-        except Exception:  # a step that has no names to give; numbers do as well
-            names = None
-    if names is None or len(names) != columns:
-        names = [f"x{j}" for j in range(columns)]
-    return [str(name) for name in names]
 
 
 def _permuted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -11,17 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..counts import Counts
+from ..decisions.draws import DRAWS, drawn_counts, interval, normal_draws, resampled, values_of
 from ..measures import Measure, Rates, get_measure, measure_name, measure_names
-from ..measures.counts import (
-    DRAWS,
-    Confusion,
-    drawn_counts,
-    interval,
-    normal_draws,
-    rates_of_counts,
-    resampled,
-    values_of,
-)
 
 _STOPS_PER_CLASS = 950
 _BARS = 48
@@ -50,6 +43,7 @@ MEASURES_OF_THE_PAGE = frozenset(
         "MinRate",
         "NetBenefit",
         "PrecisionAtRecall",
+        "RecallAtAlertRate",
         "PseudoLinear",
         "PseudoLinearAtPrevalence",
         "QMean",
@@ -85,17 +79,14 @@ class ReportedRows(NamedTuple):
             return int(self.positive.sum()), int((~self.positive).sum())
         return float(self.weights[self.positive].sum()), float(self.weights[~self.positive].sum())
 
-    def confusion(
-        self, predicted: NDArray[np.bool_], rows: Any = slice(None)
-    ) -> tuple[Confusion, Confusion | None]:
-        """Return the counts of some rows, and the sums of squared weights if there are weights."""
-        positive, weights = self.positive[rows], None if self.weights is None else self.weights[rows]
-        counts = Confusion().plus(positive, predicted[rows], weights)
-        return counts, None if weights is None else Confusion().plus(positive, predicted[rows], weights**2)
+    def counts(self, predicted: NDArray[np.bool_], rows: Any = slice(None)) -> Counts:
+        """Return the counts of some rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Counts.of_labels(self.positive[rows], predicted[rows], weights)
 
 
 class Stops(NamedTuple):
-    """Thresholds, and the weight of each class above each; a row is called positive if it scores above."""
+    """Thresholds, and the weight of each class above each; a row is predicted positive if it scores above."""
 
     thresholds: NDArray[np.float64]
     above: NDArray[np.float64]  # (2, n_stops): positives, negatives
@@ -159,23 +150,22 @@ class ScoredModel:
     def predicted(self) -> NDArray[np.bool_]:
         return self.scores > self.threshold
 
-    def confusion(self, stop: int | None = None) -> tuple[Confusion, Confusion | None]:
-        """Return the counts at a stop (the model's own threshold unless given), and those of squared weights."""
+    def counts(self, stop: int | None = None) -> Counts:
+        """Return the counts at a stop (the model's own threshold unless given)."""
         stop = self.stops.own if stop is None else stop
 
-        def counts(above: NDArray[Any]) -> Confusion:
-            (hits, alarms), (positives, negatives) = above[:, stop].tolist(), above[:, 0].tolist()
-            return Confusion(hits, positives - hits, alarms, negatives - alarms)
+        def table(above: NDArray[Any]) -> NDArray[Any]:
+            predicted = above[::-1, stop]  # of negatives, then of positives
+            return np.column_stack([above[::-1, 0] - predicted, predicted])
 
-        return counts(self.stops.above), None if self.stops.squares is None else counts(self.stops.squares)
+        return Counts(table(self.stops.above), None if self.stops.squares is None else table(self.stops.squares))
 
     def at(self, stop: int | None = None, prevalence: float | None = None) -> dict[str, Estimate]:
         """Return TPR, TNR, precision and every measure at a stop, as the page shows them.
 
         At a prevalence of your own, that is known; that of the rows is as uncertain as the rates are.
         """
-        confusion, squares = self.confusion(stop)
-        return estimates(self.measures, confusion, squares, prevalence)
+        return estimates(self.measures, self.counts(stop), prevalence)
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
@@ -221,7 +211,7 @@ class ScoredModel:
         the chance of one false alarm among all groups is 5%.
         """
         whole, predicted = self.at()[self.measure_name], self.predicted
-        prevalence = self.confusion()[0].rates.prevalence
+        prevalence = self.counts().rates.prevalence
         members = [
             (column, str(value), codes == code)
             for column, (values, codes) in ((name, grouped(values)) for name, values in columns.items())
@@ -229,19 +219,18 @@ class ScoredModel:
         ]
         found = []
         for column, value, rows in members:
-            confusion, squares = self.rows.confusion(predicted, rows)
-            hits, misses, alarms, quiet = confusion
-            if hits + misses == 0 or alarms + quiet == 0:
+            counts = self.rows.counts(predicted, rows)
+            if not counts.weights.sum(axis=1).all():
                 continue
             named = {self.measure_name: self.measure}
-            here = estimates(named, confusion, squares, prevalence)
-            wide = estimates(named, confusion, squares, prevalence, share=1.0 - 0.05 / len(members))
+            here = estimates(named, counts, prevalence)
+            wide = estimates(named, counts, prevalence, share=1.0 - 0.05 / len(members))
             found.append(
                 {
                     "column": column,
                     "value": value,
                     "rows": int(rows.sum()),
-                    "prevalence": (hits + misses) / (hits + misses + alarms + quiet),
+                    "prevalence": counts.rates.prevalence,
                     "tpr": _plain(here["TPR"]),
                     "tnr": _plain(here["TNR"]),
                     "measure": _plain(here[self.measure_name]),
@@ -259,7 +248,7 @@ class ScoredModel:
         """Return a measure that the page cannot compute: its values and intervals at every stop."""
         tables: dict[str, list[float]] = {"value": [], "low": [], "high": []}
         for stop in range(self.stops.thresholds.size):
-            one = estimates({"own": measure}, *self.confusion(stop))["own"]
+            one = estimates({"own": measure}, self.counts(stop))["own"]
             for end, number in zip(tables.values(), one, strict=True):
                 end.append(round(number, 6))
         return tables
@@ -277,9 +266,9 @@ def difference(one: ScoredModel, other: ScoredModel) -> Estimate:
     squares = None if weights is None else np.bincount(outcome, weights**2, minlength=8)
 
     def above(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        cells = counts.reshape(-1, 2, 2, 2)  # positive, called so by one, called so by the other
-        first, second = (cells.sum(axis=axis).reshape(-1, 4) for axis in (3, 2))
-        of_one, of_other = (values_of(one.measure, rates_of_counts(part)) for part in (first, second))
+        # Positive, predicted so by one, predicted so by the other; the negatives first.
+        cells = counts.reshape(-1, 2, 2, 2)[:, ::-1, ::-1, ::-1]
+        of_one, of_other = (values_of(one.measure, Counts(cells.sum(axis=axis)).rates) for axis in (3, 2))
         return of_one - of_other
 
     normals = np.hstack([NORMALS, normal_draws(1)])
@@ -289,14 +278,13 @@ def difference(one: ScoredModel, other: ScoredModel) -> Estimate:
 
 def estimates(
     measures: dict[str, Measure],
-    confusion: Confusion,
-    squares: Confusion | None = None,
+    counts: Counts,
     prevalence: float | None = None,
     share: float = 0.95,
 ) -> dict[str, Estimate]:
     """Return TPR, TNR, precision and these measures with their intervals."""
-    rates: Rates = confusion.rates
-    draws: Any = resampled(confusion, NORMALS, squares)
+    rates: Rates = counts.rates
+    draws: Any = resampled(counts, NORMALS)
     if prevalence is not None:
         rates, draws = rates._replace(prevalence=prevalence), draws._replace(prevalence=np.full(DRAWS, prevalence))
 
@@ -339,13 +327,15 @@ def formula_of(measure: Measure) -> dict[str, Any] | None:
 
 def grouped(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
     """Return the names of the groups of a column and the group of each row: its values, or quarters of numbers."""
-    if values.dtype.kind in "fiu":
+    if values.dtype.kind in "fiuM":
         numbers = values.astype(np.float64)
+        if values.dtype.kind == "M":
+            numbers[np.isnat(values)] = np.nan
         distinct = np.unique(numbers[np.isfinite(numbers)])
         if distinct.size > _MOST_VALUES:
             edges = np.unique(np.quantile(numbers[np.isfinite(numbers)], [0.25, 0.5, 0.75]))
             codes = np.searchsorted(edges, numbers, side="left")
-            ends = [f"{edge:.4g}" for edge in edges]
+            ends = [_date(edge, values.dtype) if values.dtype.kind == "M" else written_out(edge) for edge in edges]
             names = [f"at most {ends[0]}", *(f"{a} to {b}" for a, b in pairwise(ends))]
             missing = ~np.isfinite(numbers)
             return [*names, f"above {ends[-1]}", "missing"], np.where(missing, edges.size + 1, codes)
@@ -358,6 +348,21 @@ def grouped(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
     return found.tolist(), codes.astype(np.intp)
 
 
+def written_out(number: float) -> str:
+    """Return a number with four digits that matter, as people write it."""
+    if number == 0 or not 1e-5 <= abs(number) < 1e15:
+        return f"{number:.4g}"
+    digits = 3 - math.floor(math.log10(abs(number)))
+    text = f"{round(number, digits):,.{max(digits, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _date(number: float, dtype: Any) -> str:
+    """Return a date of numpy without the parts of a day that it does not need."""
+    text = str(np.array(round(number)).astype(dtype).astype("datetime64[m]"))
+    return text.removesuffix("T00:00").replace("T", " ")
+
+
 def significant(number: float, digits: int = 6) -> float:
     """Return a number with so many digits: short in a file."""
     return float(f"{number:.{digits}g}")
@@ -365,12 +370,15 @@ def significant(number: float, digits: int = 6) -> float:
 
 def _share_of_positives(rows: ReportedRows, members: NDArray[np.bool_]) -> Estimate | None:
     """Return the share of positives among some rows, or None if they weigh nothing."""
-    (positives, _, negatives, _), squares = rows.confusion(np.ones(members.size, dtype=bool), members)
-    if positives + negatives == 0:
+    counts = rows.counts(np.ones(members.size, dtype=bool), members)
+    if not counts.weights.any():
         return None
-    counts = Confusion(positives, negatives)
-    squared = None if squares is None else Confusion(squares.true_positives, squares.false_positives)
-    return estimates({}, counts, squared)["TPR"]
+
+    def as_one_class(table: NDArray[Any]) -> NDArray[Any]:
+        return np.array([[0, 0], table[:, 1]])
+
+    squares = None if counts.squares is None else as_one_class(counts.squares)
+    return estimates({}, Counts(as_one_class(counts.weights), squares))["TPR"]
 
 
 def _plain(one: Estimate) -> dict[str, float]:

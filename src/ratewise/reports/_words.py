@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from ..measures import FBeta, Measure, Rates
+from ..measures import Constrained, FBeta, Measure, Rates
 from ._scored import Estimate, ScoredModel, difference
 
 _MEANINGS = {
@@ -15,7 +15,7 @@ _MEANINGS = {
     "GMean": "the geometric mean of the share of positives found and the share of negatives left alone",
     "QMean": "1 minus the distance from a perfect classifier",
     "BalancedAccuracy": "the mean of the share of positives found and the share of negatives left alone",
-    "Jaccard": "the overlap of the true positives and the rows called positive",
+    "Jaccard": "the overlap of the true positives and the rows predicted positive",
     "GowerLegendre": "the accuracy, with mistakes counted by another weight",
     "Tversky": "the overlap of the true and the predicted positives, with a price on each kind of mistake",
     "CohenKappa": "the agreement with the truth beyond chance",
@@ -24,9 +24,10 @@ _MEANINGS = {
     "NetBenefit": "the true positives per row, less the false ones at their price",
     "CostMatrix": "minus the mean cost per row",
     "TPRAtTNR": "the share of positives found, where enough of the negatives are left alone",
-    "TPRAtFPR": "the share of positives found, where few enough of the negatives are called positive",
-    "RecallAtPrecision": "the share of positives found, where enough of the rows called positive are positive",
-    "PrecisionAtRecall": "the share of positives among the rows called positive, where enough positives are found",
+    "TPRAtFPR": "the share of positives found, where few enough of the negatives are predicted positive",
+    "RecallAtPrecision": "the share of positives found, where enough of the rows predicted positive are positive",
+    "PrecisionAtRecall": "the share of positives among the rows predicted positive, where enough are found",
+    "RecallAtAlertRate": "the share of positives found, where few enough of all rows are predicted positive",
 }
 
 
@@ -46,15 +47,16 @@ def meaning(measure: Measure) -> str:
         weight = "" if measure.beta == 1 else f", {'recall' if measure.beta > 1 else 'precision'} weighing more"
         return (
             "the harmonic mean of recall (the share of positives found) and precision (the share of positives "
-            f"among the rows called positive){weight}"
+            f"among the rows predicted positive){weight}"
         )
+    if isinstance(measure, Constrained):
+        return f"{meaning(measure.measure)}, as high as bounds allow"
     return _MEANINGS.get(type(measure).__name__, "a measure of the two rates below")
 
 
 def sentences(model: ScoredModel, *, alone: bool) -> list[str]:
     """Return what to expect of a model on new rows, in words."""
-    confusion, _ = model.confusion()
-    found, rates = model.at(), confusion.rates
+    found, rates = model.at(), model.counts().rates
     rows, positive, negative = model.rows.positive.size, *model.rows.names
     trained = f"{'It' if alone else model.name} {model.facts.get('trained', 'is judged by')} {model.measure_name}"
     lines = [

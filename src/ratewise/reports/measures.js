@@ -14,6 +14,7 @@ const precisionAtLeast = (precision, q) => {
   const price = (precision * (1 - q)) / ((1 - precision) * Math.max(q, 1e-12));
   return [-price, 1, price];
 };
+const alertsAtMost = (share, q) => [1 - (1 - q) / share, -q / share, (1 - q) / share];
 const excess = (line, p, n) => line[0] + line[1] * p + line[2] * n;
 const precisionOf = (p, n, q) => {
   const hits = q * p, called = hits + (1 - q) * (1 - n);
@@ -68,6 +69,10 @@ const MEASURES = {
   RecallAtPrecisionAndPrevalence: (m) => bounded(precisionAtLeast(m.precision, m.prevalence), m.penalty),
   PrecisionAtRecall: (m) => (p, n, q) =>
     precisionOf(p, n, q) + m.penalty * Math.min(excess(tprAtLeast(m.recall), p, n), 0),
+  RecallAtAlertRate: (m) => (p, n, q) => {
+    const alerts = q * p + (1 - q) * (1 - n);
+    return p * Math.min(m.alert_rate / Math.max(alerts, 1e-300), 1);
+  },
   Constrained: (m) => {
     const inner = measureFrom(m.measure);
     return (p, n, q) => {
@@ -75,6 +80,7 @@ const MEASURES = {
       if (m.tpr !== null) missed += Math.min(excess(tprAtLeast(m.tpr), p, n), 0);
       if (m.tnr !== null) missed += Math.min(excess(tnrAtLeast(m.tnr), p, n), 0);
       if (m.precision !== null) missed += Math.min(excess(precisionAtLeast(m.precision, q), p, n), 0);
+      if (m.alert_rate !== null) missed += Math.min(excess(alertsAtMost(m.alert_rate, q), p, n), 0);
       return inner(p, n, q) + m.penalty * missed;
     };
   },

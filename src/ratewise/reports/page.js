@@ -14,7 +14,10 @@ const functions = Object.fromEntries(
 const shown = (number, digits = 4) => number.toFixed(digits);
 const percent = (share) => `${shown(100 * share, 1)}%`;
 const count = (number) => (Number.isInteger(number) ? number : Number(number.toFixed(1))).toLocaleString("en-US");
-const brief = (number) => String(Number(number.toPrecision(4)));
+// Four digits, as people write them; numbers that only rounding keeps from 0 are 0.
+const brief = (number) => Math.abs(number) < 1e-12 ? "0"
+  : Math.abs(number) < 1e-5 ? String(Number(number.toPrecision(4)))
+  : number.toLocaleString("en-US", { maximumSignificantDigits: 4 });
 
 function confusionOf(model, stop) {
   const counts = (above) => [above[0][stop], above[0][0] - above[0][stop], above[1][stop], above[1][0] - above[1][stop]];
@@ -30,7 +33,7 @@ function ratesOf(c) {
   };
 }
 
-// The same draws as ratewise.measures.counts.resampled: cubes of normal numbers, half a row more in every count.
+// The same draws as ratewise.decisions.draws.resampled: cubes of normal numbers, half a row more in every count.
 function resampled(counts, squares) {
   let rowWeight = [1, 1, 1, 1];
   if (squares) {
@@ -80,7 +83,7 @@ function evaluate(model, stop, prevalence) {
     return estimate(values, value(rates.tpr, rates.tnr, rates.prevalence));
   };
   const found = { rates, counts, TPR: estimate(draws.tpr, rates.tpr), TNR: estimate(draws.tnr, rates.tnr),
-                  precision: over(precisionOf), measures: {} };
+                  precision: over(precisionOf), alerts: over(alertsOf), measures: {} };
   for (const { name, needs_prevalence } of data.measures) {
     if (functions[name]) found.measures[name] = over(functions[name]);
     else {
@@ -91,6 +94,8 @@ function evaluate(model, stop, prevalence) {
   }
   return found;
 }
+
+const alertsOf = (tpr, tnr, prevalence) => tpr * prevalence + (1 - tnr) * (1 - prevalence);
 
 const valueAt = (model, stop, name, prevalence) => {
   if (!functions[name]) return model.tables[name].value[stop];
@@ -223,10 +228,11 @@ function drawPlane(found) {
 
 function drawHistogram() {
   const model = data.models[state.model], { low, high, positives, negatives } = model.histogram;
-  const threshold = model.thresholds[state.stop], width = 940, height = 300;
+  const threshold = model.thresholds[state.stop], height = 300;
+  const width = Math.min(Math.max(at("histogram").clientWidth, 360), 940); // letters keep their size on a phone
   const svg = canvas("histogram", width, height, "Histogram of the scores of each class, and the threshold");
   const box = boxOf(width, height, [low, high], [0, 1]), middle = (box.top + box.bottom) / 2;
-  frame(svg, box, { ticks: nice(low, high, 8) }, { ticks: [] }, ["score", ""]);
+  frame(svg, box, { ticks: nice(low, high, width / 110) }, { ticks: [] }, ["score", ""]);
   const largest = Math.sqrt(Math.max(...positives, ...negatives)), step = (high - low) / positives.length;
   const tall = (share) => (Math.sqrt(share) / largest) * (middle - box.top);
   positives.forEach((share, i) => {
@@ -260,7 +266,7 @@ function drawCalibration() {
   }
   at("calibration-caption").textContent = model.probabilities
     ? "Rows with like scores in groups of equal size, with 95% intervals. On the broken line a stated probability is the true share."
-    : "Rows with like scores in groups of equal size, with 95% intervals. The scores are no probabilities; a line that rises says that they order the rows well.";
+    : "Rows with like scores in groups of equal size, with 95% intervals. The scores are not probabilities. A line that rises means that they order the rows well.";
 }
 
 function drawPath() {
@@ -273,7 +279,7 @@ function drawPath() {
   const ends = [bottom - pad, top + pad], across = [Math.min(...points), Math.max(...points)];
   const box = boxOf(460, 380, across[0] < across[1] ? across : [across[0] - 1, across[1] + 1], ends);
   frame(svg, box, { ticks: nice(...across, 4) }, { ticks: nice(...ends, 5) },
-    ["points seen", data.models[state.model].measure]);
+    ["rows seen", data.models[state.model].measure]);
   for (const run of runs) {
     const drawn = run.points.map((one, i) => [box.x(one), box.y(run.values[i])]);
     if (drawn.length > 1)
@@ -303,7 +309,7 @@ function drawInfluences() {
   for (const one of found.rows) {
     const row = element("tr", {}, null, body);
     element("th", { scope: "row" }, one.name, row);
-    const svg = element("svg", { viewBox: "0 0 200 16", width: 200, height: 16, "aria-hidden": "true", style: "width:200px" },
+    const svg = element("svg", { viewBox: "0 0 200 16", width: 200, height: 16, "aria-hidden": "true", class: "meter" },
       null, element("td", {}, null, row));
     const zero = anyNegative ? 100 : 0, scale = anyNegative ? 98 : 198, wide = (Math.abs(one.value) / largest) * scale;
     element("rect", { class: one.value < 0 ? "bar influence-down" : "bar influence-up", x: one.value < 0 ? zero - wide : zero, y: 2, width: wide, height: 12 }, null, svg);
@@ -313,6 +319,39 @@ function drawInfluences() {
   const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "influences-title" });
   scroll.append(table);
   at("influences").replaceChildren(scroll);
+}
+
+const signed = (number) => `${number < 0 ? "−" : "+"}${brief(Math.abs(Number(number.toPrecision(3))))}`;
+const thousands = (number) => (Math.abs(number) >= 10000 ? `${brief(number / 1000)}k` : brief(number));
+const kit = { at, element, boxOf, nice, line, brief, percent, signed, thousands };
+
+function drawShapes() {
+  const found = data.models[state.model].shapes;
+  at("shapes-section").hidden = at("row-section").hidden = !found;
+  if (!found) return;
+  at("shapes-note").textContent = found.note;
+  state.row = Shapes.valuesOf(found);
+  const show = () => { Shapes.draw(kit, found, state.row); Shapes.tellRow(kit, found, state.row, data); };
+  const typical = () => { state.row = Shapes.valuesOf(found); Shapes.controls(kit, found, state.row, show); show(); };
+  at("row-typical").onclick = typical;
+  typical();
+}
+
+function drawColumns() {
+  const found = data.models[state.model].columns;
+  at("columns-section").hidden = !found;
+  if (!found) return;
+  const table = element("table", { class: "numbers" });
+  const head = element("tr", {}, null, element("thead", {}, null, table)), body = element("tbody", {}, null, table);
+  for (const name of ["column", "taken for", "columns", "why"]) element("th", { scope: "col" }, name, head);
+  for (const one of found) {
+    const row = element("tr", {}, null, body);
+    element("th", { scope: "row" }, one.raw_column, row);
+    for (const value of [one.taken_for, count(one.columns), one.why]) element("td", {}, value, row);
+  }
+  const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "columns-title" });
+  scroll.append(table);
+  at("columns").replaceChildren(scroll);
 }
 
 // ---- tables ------------------------------------------------------------------------------------------------
@@ -411,7 +450,12 @@ function show(everything) {
   if (!first) later = setTimeout(() => { at("spoken").textContent = words; }, 400);
   first = false;
   fillConfusion(found);
-  fill("rates", ["TPR", "TNR", "precision"].map((name) => ({ name, values: cells(found[name]) })));
+  const few = [["recall (TPR)", found.TPR], ["TNR", found.TNR], ["precision", found.precision],
+    ["F1", found.measures.f1], ["alert rate", found.alerts]];
+  fill("rates", [
+    { name: state.measure, values: cells(value), kind: "chosen" },
+    ...few.filter(([name]) => name !== "F1" || state.measure !== "f1").map(([name, one]) => ({ name, values: cells(one) })),
+  ]);
   fill("measures", data.measures.map(({ name }) => ({
     name, values: [...cells(found.measures[name]), own.measures[name] ? shown(own.measures[name].value) : "–"],
     kind: name === state.measure ? "chosen" : "",
@@ -419,7 +463,8 @@ function show(everything) {
   drawPlane(found);
   drawHistogram();
   if (everything) {
-    fillModels(); fillGroups(); drawCalibration(); drawPath(); drawInfluences();
+    fillModels(); fillGroups(); drawCalibration(); drawPath(); drawInfluences(); drawColumns();
+    if (state.drawn !== state.model) { state.drawn = state.model; drawShapes(); } // sliders leave them as they are
     for (const one of document.querySelectorAll(".measure-name")) one.textContent = state.measure;
   }
 }
@@ -464,6 +509,6 @@ function start() {
   show(true);
 }
 
-window.ratewise = { data, state, evaluate, functions, shown, prevalenceAt };
+window.ratewise = { data, state, Shapes, evaluate, functions, shown, prevalenceAt };
 start();
 })();

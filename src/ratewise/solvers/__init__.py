@@ -1,15 +1,17 @@
-"""How to maximise a measure: the mathematics of one step and one pass. Nothing here sees rows or scikit-learn."""
+"""How to maximize a measure: the mathematics of one step and one pass. Nothing here sees rows or scikit-learn."""
 
 from __future__ import annotations
 
+from ..decisions.cuts import BestThreshold, best_threshold, rates_at
 from .amp import Amp
-from .base import Learn, LearnerRun, Run, Solver, Task, get_solver, register_solver
+from .base import Solver, Task, get_solver, register_solver
+from .driver import Run
 from .logistic import WeightedLogistic
+from .requests import Learn
 from .sharpen import Sharpen
 from .spade import Spade
 from .stamp import Stamp
-from .state import LinearModel, Summary
-from .threshold import BestThreshold, best_threshold, rates_at
+from .state import LinearModel, RowTotals
 
 for _solver in (Spade, Stamp, Amp, WeightedLogistic):
     register_solver(_solver)
@@ -18,14 +20,13 @@ __all__ = [
     "Amp",
     "BestThreshold",
     "Learn",
-    "LearnerRun",
     "LinearModel",
+    "RowTotals",
     "Run",
     "Sharpen",
     "Solver",
     "Spade",
     "Stamp",
-    "Summary",
     "Task",
     "WeightedLogistic",
     "best_threshold",

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ..measures import Measure, Rates
+from ..measures import Measure, PseudoLinearMeasure
 from ..rewards import Reward
-from .base import (
-    CountRates,
-    History,
-    Maximize,
-    MeanRewards,
-    Request,
-    Run,
-    Solver,
-    Task,
-    check_settings,
-    checked_reward,
-    require_pseudo_linear,
-)
-from .state import LinearModel, Summary
+from .base import Solver, Task, check_settings, checked_reward, require_pseudo_linear
+from .driver import Steps
+from .requests import CountRates, Maximize, MeanRewards, Record
+from .state import LinearModel, RowTotals
 
 
 @dataclass(frozen=True)
 class Amp(Solver):
-    """Maximise a pseudo-linear measure in batch, to a tolerance: few iterations, each an exact maximisation.
+    """Maximize a pseudo-linear measure in batch, to a tolerance: few iterations, each an exact maximization.
 
     A level of the measure sets the weights of the two classes, the model that is best for these weights sets
     the next level, and so on until the level stands still. (Algorithm 2.) Choose it where the data fit in
@@ -39,9 +30,9 @@ class Amp(Solver):
     passes : int
         At most so many iterations.
     reward : "logistic", "hinge" or a Reward
-        The smooth logistic reward suits L-BFGS, which maximises; the corner of the hinge may stop it early.
+        The smooth logistic reward suits L-BFGS, which maximizes; the corner of the hinge may stop it early.
     radius : float
-        R_W: weights and intercept (in standardised units) are kept inside a ball of this radius.
+        R_W: weights and intercept (in standardized units) are kept inside a ball of this radius.
     level : "reward" or "actual"
         Take the measure of the mean rewards as the level, as the theory has it, or the measure of the 0-1
         predictions.
@@ -74,75 +65,32 @@ class Amp(Solver):
     def check(self, measure: Measure, prevalence: float) -> None:
         require_pseudo_linear(measure, "Amp").check_against(prevalence, checked_reward(self.reward, "Amp").largest)
 
-    def start(self, task: Task) -> AmpRun:
-        return AmpRun(self, task)
+    # [algorithm]
+    def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
+        """Take Algorithm 2: a maximization, then the level of its model, until the level stands still."""
+        measure, reward = require_pseudo_linear(task.measure, "Amp"), checked_reward(self.reward, "Amp")
+        model = task.initial or LinearModel.zeros(task.n_features)
+        rates, level = yield from self._counted(model, measure, reward, seen)
+        for iteration in range(1, self.passes + 1):
+            weights = measure.valuation_weights(level, seen().prevalence)  # linearize
+            found = yield Maximize(reward, weights, model, task.l2, self.radius)  # learn
+            its_rates, its_level = yield from self._counted(found, measure, reward, seen)  # count
+            rise = its_level - level
+            if rise > 0:  # an inexact maximization must not undo what was won
+                model, rates, level = found, its_rates, its_level
+            yield Record(iteration, iteration * seen().points, {"level": level}, rates)
+            if rise < self.tolerance:
+                break
+        return model
 
+    # [end]
 
-class AmpRun(Run):
-    """One fit by AMP: a maximisation, then the level of its model, until the level stands still."""
-
-    def __init__(self, solver: Amp, task: Task):
-        self._solver = solver
-        self._task = task
-        self._measure = require_pseudo_linear(task.measure, "Amp")
-        self._reward = checked_reward(solver.reward, "Amp")
-        self._model = self._candidate = task.initial or LinearModel.zeros(task.n_features)
-        self._level = -math.inf
-        self._rates: Rates | None = None
-        self._iteration = 0
-        self._stage = "rates"
-
-    @property
-    def challenge_level(self) -> float:
-        return self._level
-
-    @property
-    def history(self) -> History:
-        return self._task.history or History()
-
-    def model(self) -> LinearModel:
-        return self._model
-
-    def request(self, seen: Summary) -> Request:
-        self._seen = seen
-        if self._stage == "rates":
-            return CountRates(self._candidate)
-        if self._stage == "rewards":
-            return MeanRewards(self._candidate, self._reward)
-        weights = self._measure.valuation_weights(self._level, seen.prevalence)
-        return Maximize(self._reward, weights, self._model, self._task.l2, self._solver.radius)
-
-    def receive(self, answer: Any) -> None:
-        if self._stage == "maximize":
-            self._candidate, self._stage = answer, "rates"
-        elif self._stage == "rates":
-            self._candidate_rates = answer
-            if self._solver.level == "reward":
-                self._stage = "rewards"
-            else:
-                self._take_level(float(self._measure.value(*answer)))
-        else:
-            positives, negatives = (max(reward, 0.0) for reward in answer)
-            self._take_level(float(self._measure.value(positives, negatives, self._seen.prevalence)))
-
-    def _take_level(self, level: float) -> None:
-        self._stage = "maximize"
-        rise = level - self._level
-        if rise > 0 or self._iteration == 0:  # an inexact maximisation must not undo what was won
-            self._model, self._level, self._rates = self._candidate, level, self._candidate_rates
-        if self._iteration > 0:
-            self._record()
-        self.finished = rise < self._solver.tolerance or self._iteration == self._solver.passes
-        self._iteration += 1
-
-    def _record(self) -> None:
-        if self._task.history is None or self._rates is None:
-            return
-        self._task.history.record(
-            passes=self._iteration,
-            points=self._iteration * self._seen.points,
-            tpr=self._rates.tpr,
-            tnr=self._rates.tnr,
-            value=float(self._measure.value(*self._rates)),
-            level=self._level,
-        )
+    def _counted(
+        self, model: LinearModel, measure: PseudoLinearMeasure, reward: Reward, seen: Callable[[], RowTotals]
+    ) -> Steps:
+        """Return the rates of a model and its level, of these rates or of its mean rewards."""
+        rates = yield CountRates(model)
+        if self.level == "actual":
+            return rates, float(measure.value(*rates))
+        positives, negatives = yield MeanRewards(model, reward)
+        return rates, float(measure.value(max(positives, 0.0), max(negatives, 0.0), seen().prevalence))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..measures import Measure
-from .base import CompareCentroids, Run, Solver, Task, require_number
-from .state import LinearModel, Summary
+from .base import Solver, Task, require_number
+from .driver import Steps
+from .requests import CompareCentroids
+from .state import LinearModel, RowTotals
 
 _FEWEST_COLUMNS = 10
 
@@ -22,7 +24,7 @@ class ShrunkenCentroids(Solver):
 
     Of thousands of columns and few rows, a penalized regression takes a little of all, most of it noise. Here the
     difference of the means is shrunk by some standard errors (Tibshirani et al., 2002), and columns that differ by
-    less are left out. Columns must be standardised.
+    less are left out. Columns must be standardized.
 
     Parameters
     ----------
@@ -47,12 +49,10 @@ class ShrunkenCentroids(Solver):
     def check(self, measure: Measure, prevalence: float) -> None:
         """Any measure will do."""
 
-    def start(self, task: Task) -> ShrunkenCentroidsRun:
-        return ShrunkenCentroidsRun(self, task)
-
-    def model(self, difference: NDArray[np.float64], points: int, prevalence: float) -> LinearModel:
+    def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
         """Return the model that the difference between the mean rows of both classes makes."""
-        p = prevalence
+        difference = yield CompareCentroids()
+        points, p = seen().points, seen().prevalence
         # Columns have a variance of 1, of which this is between the classes.
         within = np.sqrt(np.maximum(1.0 - p * (1.0 - p) * difference**2, 1e-6))
         errors = within / math.sqrt(max(points * p * (1.0 - p), 1e-300))
@@ -63,20 +63,3 @@ class ShrunkenCentroids(Solver):
         weights /= max(float(np.linalg.norm(weights * within)), 1e-300)
         # Midway between the centroids; the mean of all rows lies at 0.
         return LinearModel(weights, -(0.5 - p) * float(weights @ difference))
-
-
-class ShrunkenCentroidsRun(Run):
-    """One fit, which is one request."""
-
-    def __init__(self, solver: ShrunkenCentroids, task: Task):
-        self._solver = solver
-        self._model = task.initial or LinearModel.zeros(task.n_features)
-
-    def request(self, seen: Summary) -> CompareCentroids:
-        return CompareCentroids(self._solver, seen.points, seen.prevalence)
-
-    def receive(self, answer: LinearModel) -> None:
-        self._model, self.finished = answer, True
-
-    def model(self) -> LinearModel:
-        return self._model

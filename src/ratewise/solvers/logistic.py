@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..measures import Measure, PseudoLinearMeasure
 from ..rewards import Logistic
-from .base import Learn, LearnerRun, Maximize, Run, Solver, Task, leverage_settings, require_number
-from .state import LinearModel, Summary
+from .base import Solver, Task, leverage_settings, require_number
+from .driver import Steps
+from .requests import Learn, Maximize, Record, Savepoint
+from .state import LinearModel, RowTotals
 
 
 def class_ratio(prevalence: float, exponent: float) -> float:
@@ -71,43 +74,29 @@ class WeightedLogistic(_Logistic):
     def label(self) -> str:
         return f"logistic, class-weight exponent {self.exponent:.2g}"
 
-    def start(self, task: Task) -> WeightedLogisticRun:
-        return WeightedLogisticRun(self, task)
-
-
-class WeightedLogisticRun(LearnerRun):
-    """One fit; its model is the mean of the models of the last pass."""
-
-    def __init__(self, solver: WeightedLogistic, task: Task):
-        super().__init__(task)
-        self._solver = solver
-        self._passes = 0
-        self._started = False
-
-    def request(self, seen: Summary) -> Learn:
-        p = seen.prevalence
-        ratio = class_ratio(p, self._solver.exponent)
-        if not self._started:
-            self._started = True
-            self._pass_points = seen.points  # rows without end: the first batch stands for a pass
-            self._learner.restart_steps(seen.points)
-            if self._task.initial is None:
+    def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
+        """Take logistic steps pass by pass; the model is the mean of those of the last pass."""
+        passes, pass_points = 0, seen().points  # rows without end: the first batch stands for a pass
+        while task.endless or passes < self.passes:
+            passes, pass_points = yield Savepoint((passes, pass_points))
+            p = seen().prevalence
+            ratio = class_ratio(p, self.exponent)
+            first = {"restart_steps": pass_points} if passes == 0 else {}
+            if passes == 0 and task.initial is None:
                 log_odds = math.log(ratio * p / (1.0 - p))
-                self._learner.set_model(LinearModel.zeros(self._task.n_features)._replace(intercept=log_odds))
-        self._learner.class_weights = (ratio / max(ratio, 1.0), 1.0 / max(ratio, 1.0))
-        # The logistic reward is to base 2.
-        step = self._solver.step * math.log(2.0)
-        a_pass = seen._replace(points=self._pass_points)
-        settings = leverage_settings(
-            a_pass, self._task.n_features, step=step, leverage=seen.leverage, l2=self._task.l2
-        )
-        self._points_seen = seen.points if self._task.endless else (self._passes + 1) * seen.points
-        return Learn(self._learner, settings, Logistic(), passes=1, restart_mean=True)
-
-    def receive(self, answer: Any) -> None:
-        self._passes += 1
-        self.finished = not self._task.endless and self._passes >= self._solver.passes
-        self.record(self._passes, self._points_seen)
+                first["start"] = LinearModel.zeros(task.n_features)._replace(intercept=log_odds)
+            settings = leverage_settings(
+                seen()._replace(points=pass_points),
+                task.n_features,
+                step=self.step * math.log(2.0),  # the logistic reward is to base 2
+                leverage=seen().leverage,
+                l2=task.l2,
+            )
+            weights = ratio / max(ratio, 1.0), 1.0 / max(ratio, 1.0)
+            learned = yield Learn(settings, Logistic(), weights, passes=1, restart_mean=True, **first)
+            passes += 1
+            yield Record(passes, seen().points if task.endless else passes * seen().points)
+        return learned.mean
 
 
 @dataclass(frozen=True)
@@ -139,29 +128,15 @@ class PenalizedLogistic(_Logistic):
     def label(self) -> str:
         return f"penalized logistic, class-weight exponent {self.exponent:.2g}, C {self.C:g}"
 
-    def start(self, task: Task) -> PenalizedLogisticRun:
-        return PenalizedLogisticRun(self, task)
-
-
-class PenalizedLogisticRun(Run):
-    """One fit, which is one request."""
-
-    def __init__(self, solver: PenalizedLogistic, task: Task):
-        self._solver = solver
-        self._model = task.initial or LinearModel.zeros(task.n_features)
-
-    def request(self, seen: Summary) -> Maximize:
-        p = seen.prevalence
-        ratio = class_ratio(p, self._solver.exponent)
+    def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
+        p = seen().prevalence
+        ratio = class_ratio(p, self.exponent)
         # scikit-learn sums natural log losses; here they are to base 2, weighted and averaged.
-        points = seen.points * (ratio * p + 1.0 - p)
-        l2 = 1.0 / (self._solver.C * points * math.log(2.0))
-        return Maximize(
-            Logistic(), (ratio * p, 1.0 - p), self._model, l2, tolerance=1e-3, iterations=100, few_rows=True
+        points = seen().points * (ratio * p + 1.0 - p)
+        l2 = 1.0 / (self.C * points * math.log(2.0))
+        start = task.initial or LinearModel.zeros(task.n_features)
+        return (
+            yield Maximize(
+                Logistic(), (ratio * p, 1.0 - p), start, l2, tolerance=1e-3, iterations=100, few_rows=True
+            )
         )
-
-    def receive(self, answer: LinearModel) -> None:
-        self._model, self.finished = answer, True
-
-    def model(self) -> LinearModel:
-        return self._model

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
-from ..measures import Measure
+from ..decisions.cuts import half_standard_error
+from ..measures import Measure, PseudoLinearMeasure, Rates
 from ..rewards import Reward
 from .base import (
-    CountRates,
-    Learn,
-    LearnerRun,
-    MeanRewards,
-    Request,
     Solver,
     Task,
     check_settings,
@@ -24,8 +20,9 @@ from .base import (
     require_number,
     require_pseudo_linear,
 )
-from .state import LinearModel, Summary
-from .threshold import half_standard_error
+from .driver import Steps
+from .requests import CountRates, Learn, MeanRewards, Record, Savepoint
+from .state import LinearModel, RowTotals
 
 # A level is taken on so many rows of the rarer class, if 10,000 rows have them.
 _LEVEL_POSITIVES = 200
@@ -34,7 +31,7 @@ _LEVEL_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Stamp(Solver):
-    """Maximise a pseudo-linear measure (F-beta, Jaccard, Gower-Legendre) one point at a time.
+    """Maximize a pseudo-linear measure (F-beta, Jaccard, Gower-Legendre) one point at a time.
 
     Epochs of doubling length: in each the model learns with fixed weights on the two classes, then its level
     of the measure is taken, and the level sets the next epoch's weights: the model is challenged to beat
@@ -59,7 +56,7 @@ class Stamp(Solver):
     step : float
         eta at t = 1; falls as 1 / sqrt(t) and starts again with each epoch.
     radius : float
-        R_W: weights (in standardised units) are kept inside a ball of this radius.
+        R_W: weights (in standardized units) are kept inside a ball of this radius.
 
     Examples
     --------
@@ -95,113 +92,83 @@ class Stamp(Solver):
             prevalence, checked_reward(self.reward, "Stamp").largest
         )
 
-    def start(self, task: Task) -> StampRun:
-        return StampRun(self, task)
+    # [algorithm]
+    def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
+        """Take Algorithm 3: epochs of learning, each followed by the level that sets the next one's weights."""
+        measure, reward = require_pseudo_linear(task.measure, "Stamp"), checked_reward(self.reward, "Stamp")
+        first = task.initial or LinearModel.zeros(task.n_features)
+        left = math.inf if task.endless else self.passes * seen().points
+        epoch = _Epoch(float(self.first_epoch), left, 0, 0.0 if task.initial is None else None, ())
+        while epoch.left > 0:
+            length, left, points, level, recent = epoch = yield Savepoint(epoch)
+            if level is None:  # of the model to begin from
+                rates = yield CountRates(first, _rows_of_level(seen().prevalence, length))
+                level = float(measure.value(*rates))
+            weights = measure.valuation_weights(level, seen().prevalence)  # linearize
+            settings = primal_settings(
+                seen(),
+                weights,
+                step=self.step,
+                radius=self.radius,
+                l2=task.l2,
+                average_every=points_between_models(int(length), task.n_features),
+            )
+            # The last epoch takes the remainder, so that none is cut off half-way.
+            wanted = int(left if left < length * (1.0 + self.growth) else length)
+            again = {"start": recent[-1][1], "restart_mean": True, "restart_steps": 0} if recent else {}
+            if task.endless:  # somebody may want the model at any time
+                again["meanwhile"] = _best_beyond_chance(recent, measure, seen()) if recent else first
+            learned = yield Learn(settings, reward, weights, points=wanted, **again)  # learn
+            points, left = points + wanted, left - wanted
+            if self.level == "fresh" and left > 0:  # count
+                fresh = int(min(left, length))
+                of_positives, of_negatives = yield MeanRewards(learned.mean, reward, fresh)
+                points, left = points + fresh, left - fresh
+                rates = Rates(max(of_positives, 0.0), max(of_negatives, 0.0), seen().prevalence)
+            else:
+                rates = yield CountRates(learned.mean, _rows_of_level(seen().prevalence, length))
+            level = float(measure.value(*rates))
+            recent = (*recent[-2:], (level, learned.mean))
+            epoch = _Epoch(length * self.growth, left, points, level, recent)
+            yield Record(points / max(seen().points, 1), points, {"level": level})
+        return _best_beyond_chance(epoch.recent, measure, seen())
+
+    # [end]
 
 
-class StampRun(LearnerRun):
-    """One fit by STAMP: epochs of learning, each followed by its level."""
+class _Epoch(NamedTuple):
+    """Where an epoch begins."""
 
-    def __init__(self, solver: Stamp, task: Task):
-        super().__init__(task)
-        self._solver = solver
-        self._measure = require_pseudo_linear(task.measure, "Stamp")
-        self._reward = checked_reward(solver.reward, "Stamp")
-        self._level = 0.0
-        self._points = 0
-        self._left: float | None = None  # points of all epochs to come; set when the number of rows is known
-        self._epoch_length = float(solver.first_epoch)
-        self._challenger = self._learner.current()  # w_e: the model of the last whole epoch
-        self._recent: list[tuple[float, LinearModel]] = []  # the last epochs' levels and models
-        self._level_due = task.initial is not None
+    length: float
+    left: float
+    """Points of this epoch and of all to come."""
+    points: int
+    """Of all epochs so far."""
+    level: float | None
+    """The challenge level: the value of the measure that the model is to beat."""
+    recent: tuple[tuple[float, LinearModel], ...]
+    """The last three epochs' levels and models."""
 
-    @property
-    def challenge_level(self) -> float:
-        return self._level
 
-    def request(self, seen: Summary) -> Request:
-        self._seen = seen
-        if self._left is None:
-            self._left = math.inf if self._task.endless else self._solver.passes * seen.points
-            self._epoch_points = self._points_of_epoch(self._left)
-        if self._level_due:
-            if self._solver.level == "fresh" and self._points and self._left > 0:
-                points = int(min(self._left, self._epoch_length))
-                return MeanRewards(self._learner.mean(), self._reward, points)
-            # A short epoch's level need not be known better than the epoch lets the model be.
-            rows = int(max(_least_rows(seen.prevalence), self._epoch_length / 8.0))
-            return CountRates(self._learner.mean(), rows)
-        class_weights = self._measure.valuation_weights(self._level, seen.prevalence)
-        self._learner.class_weights = class_weights
-        settings = primal_settings(
-            seen,
-            class_weights,
-            step=self._solver.step,
-            radius=self._solver.radius,
-            l2=self._task.l2,
-            average_every=points_between_models(int(self._epoch_length), self._task.n_features),
-        )
-        return Learn(self._learner, settings, self._reward, points=self._epoch_points)
+def _rows_of_level(prevalence: float, length: float) -> int:
+    """A short epoch's level need not be known better than the epoch lets the model be."""
+    return int(max(_least_rows(prevalence), length / 8.0))
 
-    def _points_of_epoch(self, left: float) -> int:
-        """The last epoch takes the remainder, so that none is cut off half-way."""
-        last = left < self._epoch_length * (1.0 + self._solver.growth)
-        return int(left if last else self._epoch_length)
 
-    def receive(self, answer: Any) -> None:
-        assert self._left is not None
-        if not self._level_due:
-            self._points += self._epoch_points
-            self._left -= self._epoch_points
-            self._level_due = True
-            return
-        self._level_due = False
-        if self._points == 0:  # of the model to begin from
-            self._level = float(self._measure.value(*answer))
-            return
-        if len(answer) == 2:  # the mean rewards of fresh points
-            fresh = int(min(self._left, self._epoch_length))
-            self._points += fresh
-            self._left -= fresh
-            answer = (max(answer[0], 0.0), max(answer[1], 0.0), self._seen.prevalence)
-        self._end_epoch(float(self._measure.value(*answer)))
+def _best_beyond_chance(
+    recent: tuple[tuple[float, LinearModel], ...], measure: PseudoLinearMeasure, seen: RowTotals
+) -> LinearModel:
+    """Return the last model, unless one shortly before it was better by more than its level can err.
 
-    def _end_epoch(self, level: float) -> None:
-        self._challenger = self._learner.mean()
-        self._learner.set_model(self._challenger)
-        self._learner.restart_mean()
-        self._learner.restart_steps()
-        self._level = level
-        self._recent = [*self._recent[-2:], (level, self._challenger)]
-        self._epoch_length *= self._solver.growth
-        self.record(self._points / max(self._seen.points, 1), self._points, level=level)
-        assert self._left is not None
-        self.finished = self._left <= 0
-        self._epoch_points = self._points_of_epoch(self._left)
-
-    def model(self) -> LinearModel:
-        """Return the running epoch's mean once it has seen half its points; else the best of the last epochs."""
-        if not self.finished and self._left is not None and 2 * self._learner.points_seen >= self._epoch_points:
-            return self._learner.mean()
-        return self._best_beyond_chance() if self._recent else self._challenger
-
-    def _best_beyond_chance(self) -> LinearModel:
-        """Return the last model, unless one shortly before it was better by more than its level can err.
-
-        A concave reward is not the measure: where positives are rare, the weights of a high level may leave no
-        positive predicted, and the level that follows is low. Then good epochs and bad ones alternate.
-        """
-        level, model = max(self._recent, key=lambda one: one[0])
-        prevalence = self._seen.prevalence
-        rarer = _least_rows(prevalence) * min(prevalence, 1.0 - prevalence)
-        error = 2.0 * half_standard_error(level, self._measure.scale(prevalence), rarer)
-        last_level, last = self._recent[-1]
-        return model if level > last_level + error else last
-
-    def change_transform(self, change: Callable[[Any, float], Any]) -> None:
-        super().change_transform(change)
-        self._challenger = LinearModel(*change(*self._challenger))
-        self._recent = [(level, LinearModel(*change(*model))) for level, model in self._recent]
+    A concave reward is not the measure: where positives are rare, the weights of a high level may leave no
+    positive predicted, and the level that follows is low. Then good epochs and bad ones alternate.
+    """
+    level, model = max(recent, key=lambda one: one[0])
+    prevalence = seen.prevalence
+    rarer = _least_rows(prevalence) * min(prevalence, 1.0 - prevalence)
+    error = 2.0 * half_standard_error(level, measure.scale(prevalence), rarer)
+    last_level, last = recent[-1]
+    return model if level > last_level + error else last
 
 
 def _least_rows(prevalence: float) -> float:

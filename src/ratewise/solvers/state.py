@@ -1,4 +1,4 @@
-"""A linear model in training: the state that the compiled loop works on."""
+"""Linear models, and the few numbers that rows come to."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .. import kernels
-from ..kernels import STATE, Steps, weight_moments
-from ..measures import ConcaveMeasure, Rates
-from ..rewards import Reward
+from ..kernels import weight_moments
 
 DenseRows = NDArray[np.floating[Any]]
 CSRRows = tuple[NDArray[np.floating[Any]], NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
@@ -62,13 +59,13 @@ def kernel_rows(X: Any) -> DenseRows | CSRRows:
     return (X.data, X.indices, X.indptr) if sparse.issparse(X) else X
 
 
-class Summary(NamedTuple):
+class RowTotals(NamedTuple):
     """The few numbers that set step sizes and class weights; two of them add up.
 
     Examples
     --------
-    >>> from ratewise.solvers import Summary
-    >>> Summary(points=100, positive_weight=10.0, negative_weight=90.0, squared_rows=300.0).points
+    >>> from ratewise.solvers import RowTotals
+    >>> RowTotals(points=100, positive_weight=10.0, negative_weight=90.0, squared_rows=300.0).points
     100
     """
 
@@ -93,9 +90,9 @@ class Summary(NamedTuple):
         """The mean squared length of a row with the intercept's entry."""
         return self.squared_rows / max(self.points, 1) + self.entry_square
 
-    def merge(self, other: Summary) -> Summary:
+    def merge(self, other: RowTotals) -> RowTotals:
         points = self.points + other.points
-        return Summary(
+        return RowTotals(
             points,
             self.positive_weight + other.positive_weight,
             self.negative_weight + other.negative_weight,
@@ -116,211 +113,9 @@ def sum_of_squares(X: Any) -> float:
     return float(np.dot(values, values))
 
 
-def summarize(X: Any, signed_weights: NDArray[Any]) -> Summary:
+def summarize(X: Any, signed_weights: NDArray[Any]) -> RowTotals:
     """Count points, class weights and squared row lengths."""
-    return Summary(int(X.shape[0]), *class_totals(signed_weights), sum_of_squares(X))
+    return RowTotals(int(X.shape[0]), *class_totals(signed_weights), sum_of_squares(X))
 
 
-NOTHING_SEEN = Summary(0, 0.0, 0.0, 0.0)
-
-
-class LearnSettings(NamedTuple):
-    """What stays fixed while a learner learns from a chunk."""
-
-    steps: Steps
-    radius: float | None = None
-    """The longest the weights may be; None for no bound."""
-
-
-class LearnerState(NamedTuple):
-    """What learners that learned apart, from rows of their own, have to tell: two of them add up."""
-
-    points: int
-    last: NDArray[np.float64]
-    """Points times (weights, intercept, dual pair, points seen by the step sizes)."""
-    mean: NDArray[np.float64]
-    """The sum over all points of the model (weights, intercept) that met them."""
-    met: NDArray[np.float64]
-
-    @staticmethod
-    def nothing(n_features: int) -> LearnerState:
-        return LearnerState(0, np.zeros(n_features + 4), np.zeros(n_features + 1), np.zeros(4))
-
-    def merge(self, other: LearnerState) -> LearnerState:
-        return LearnerState(
-            self.points + other.points, self.last + other.last, self.mean + other.mean, self.met + other.met
-        )
-
-
-_MET = ("positives", "negatives", "positive_hits", "negative_hits")
-
-
-class Learner:
-    """The current model, the mean of the models since :meth:`restart_mean`, and the class weights.
-
-    The arithmetic is as wide as ``dtype``, that of the rows.
-    """
-
-    def __init__(self, n_features: int, dtype: Any, initial: LinearModel | None = None):
-        self._places = np.arange(n_features)  # where each column's weight stands in these arrays
-        self._layout: type | None = None
-        self._direction = np.zeros(n_features, dtype=dtype)
-        self._recent_sum = np.zeros(n_features, dtype=dtype)
-        self._sum = np.zeros(n_features)
-        self._state = np.zeros(1, dtype=STATE)
-        self._sum_intercept = 0.0
-        self._sum_points = 0.0
-        self._state["scale"] = 1.0
-        if initial is not None:
-            self.set_model(initial)
-
-    def learn(
-        self, chunk: Chunk, settings: LearnSettings, reward: Reward, measure: ConcaveMeasure | None = None
-    ) -> None:
-        """One kernel call; then the kernel's own sums are folded away, so that its rounding cannot pile up."""
-        self._arrange_for(chunk.rows)
-        state = self._state
-        if settings.radius is not None:
-            state["squared_length"] = float(np.dot(self._direction, self._direction))
-        try:
-            kernels.learn(
-                chunk.rows,
-                chunk.signed_weights,
-                chunk.starts,
-                chunk.stops,
-                self._direction,
-                self._recent_sum,
-                state,
-                settings.steps,
-                settings.radius,
-                reward,
-                measure,
-            )
-        except Exception as error:
-            from numba.core.errors import NumbaError
-
-            if not isinstance(error, NumbaError):
-                raise
-            raise TypeError(
-                f"{measure or reward!r} cannot be compiled. Its methods may use plain floats, arithmetic, the "
-                f"math module and functions marked @numba.njit only. The compiler said: {error}"
-            ) from error
-        s = state[0]
-        self._sum += self._recent_sum
-        self._sum_intercept += float(s["intercept_sum"])
-        self._sum_points += float(s["summed"])
-        self._direction *= self._direction.dtype.type(s["scale"])
-        self._recent_sum[:] = 0.0
-        state["intercept_sum"] = state["summed"] = 0.0
-        state["scale"] = 1.0
-
-    def _arrange_for(self, rows: DenseRows | CSRRows) -> None:
-        """Arrange the arrays as the kernel needs them for dense rows, or for sparse ones."""
-        if type(rows) is self._layout:
-            return
-        self._layout = type(rows)
-        room, places = kernels.model_places(rows, self._places.size)
-        if room == self._direction.size:
-            return
-        for name in ("_direction", "_recent_sum", "_sum"):
-            before = getattr(self, name)
-            after = np.zeros(room, dtype=before.dtype)
-            after[places] = before[self._places]
-            setattr(self, name, after)
-        self._places = places
-
-    def current(self) -> LinearModel:
-        return LinearModel(self._direction[self._places].astype(np.float64), float(self._state["intercept"][0]))
-
-    def mean(self) -> LinearModel:
-        """The mean of the models since the last restart; the current one if there are none."""
-        if self._sum_points == 0:
-            return self.current()
-        return LinearModel(self._sum[self._places] / self._sum_points, self._sum_intercept / self._sum_points)
-
-    def restart_mean(self) -> None:
-        self._sum[:] = 0.0
-        self._sum_intercept = self._sum_points = 0.0
-        self._state["unsummed"] = 0.0
-
-    def set_model(self, model: LinearModel) -> None:
-        self._direction[self._places] = model.weights
-        self._state["intercept"] = model.intercept
-
-    def change_transform(self, change: Any) -> None:
-        """Carry the model and the sum of models over to columns that are transformed differently.
-
-        ``change(weights, intercept)`` must be linear in its arguments, as standardising is.
-        """
-        current = self.current()
-        self.set_model(LinearModel(*change(current.weights, current.intercept)))
-        self._sum[self._places], self._sum_intercept = change(self._sum[self._places], self._sum_intercept)
-
-    @property
-    def class_weights(self) -> tuple[float, float]:
-        """The weights on the two rates: SPADE's dual pair, or STAMP's valuation at the current level."""
-        return float(self._state["alpha"][0]), float(self._state["beta"][0])
-
-    @class_weights.setter
-    def class_weights(self, weights: tuple[float, float]) -> None:
-        self._state["alpha"], self._state["beta"] = weights
-
-    @property
-    def points_seen(self) -> int:
-        """Points since the step sizes started."""
-        return int(self._state["points"][0])
-
-    def restart_steps(self, points: int = 0) -> None:
-        """Start the step sizes anew, as if this many points had been seen."""
-        self._state["points"] = points
-
-    def rates_met(self) -> Rates:
-        """Return the rates on the points since :meth:`restart_rates`, each scored before it was learned from."""
-        positives, negatives, hits, passes = (float(self._state[name][0]) for name in _MET)
-        tpr = hits / positives if positives > 0 else 0.0
-        tnr = passes / negatives if negatives > 0 else 0.0
-        return Rates(tpr, tnr, positives / max(positives + negatives, 1e-300))
-
-    def restart_rates(self) -> None:
-        for name in _MET:
-            self._state[name] = 0.0
-
-    def copy(self) -> Learner:
-        """Return a learner that goes on from the same state, with a mean of its own."""
-        other = Learner(self._places.size, self._direction.dtype, self.current())
-        other.class_weights = self.class_weights
-        other._state["points"] = self._state["points"]
-        return other
-
-    def export(self) -> LearnerState:
-        """Return what was learned since :meth:`copy`, to be merged with what other copies learned."""
-        points = int(self._sum_points + self._state["unsummed"][0])
-        current, mean = self.current(), self.mean()
-        last = np.array([*current.weights, current.intercept, *self.class_weights, self._state["points"][0]])
-        met = np.array([self._state[name][0] for name in _MET])
-        return LearnerState(points, points * last, points * np.append(*mean), met)
-
-    def move_to(self, model: LinearModel, points: int, met: NDArray[np.float64]) -> None:
-        """Take a model that was learned from so many points at once, and what it predicted for them."""
-        self.set_model(model)
-        self._state["points"] += points
-        self._sum[self._places] += points * model.weights
-        self._sum_intercept += points * model.intercept
-        self._sum_points += points
-        positives, hits, negatives, passes = met.tolist()
-        for name, weight in zip(_MET, (positives, negatives, hits, passes), strict=True):
-            self._state[name] += weight
-
-    def absorb(self, state: LearnerState) -> None:
-        """Go on from the mean of what copies of this learner have learned, each weighted by its points."""
-        if state.points == 0:
-            return
-        last = state.last / state.points
-        self.set_model(LinearModel(last[:-4], float(last[-4])))
-        self.class_weights = float(last[-3]), float(last[-2])
-        self._state["points"] = last[-1]
-        self._sum[self._places] += state.mean[:-1]
-        self._sum_intercept += float(state.mean[-1])
-        self._sum_points += state.points
-        for name, met in zip(_MET, state.met.tolist(), strict=True):
-            self._state[name] += met
+NOTHING_SEEN = RowTotals(0, 0.0, 0.0, 0.0)

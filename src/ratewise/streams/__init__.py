@@ -1,9 +1,9 @@
 """Rows that need not fit in memory: files and batches, encoded, shuffled and read ahead."""
 
-from .encode import Encoder
-from .errors import DataError
+from .._errors import DataError
+from ..features.encode import Encoder
 from .open import open_stream
 from .shuffle import Window
-from .stream import Stream, Survey
+from .stream import FileSurvey, Stream
 
-__all__ = ["DataError", "Encoder", "Stream", "Survey", "Window", "open_stream"]
+__all__ = ["DataError", "Encoder", "FileSurvey", "Stream", "Window", "open_stream"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,154 +9,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._foreign import is_text
-from .errors import ARROW_ERRORS, DataError, Place, not_whole, shortened
+from .._errors import ARROW_ERRORS, DataError, Place, not_whole
+from .._input_checks import is_text
+from ..features.encode import Encoder, missing_column
+from ..features.kinds import BOOLEAN, CATEGORY, DATE, NUMBER, PLURAL, TEXT, is_null_type, kind_of
+from ..features.learn import feature_kind
+from ..features.tables import Schema
+from ..features.values import COMMA, PLAIN, categories, numbers
 from .formats import Reader, Request, Rows
 
-NUMBER, BOOLEAN, CATEGORY, DATE = "number", "boolean", "category", "date or time"
-Schema = dict[str, Any]  # column name -> Arrow or numpy type, in the order of the file
-
-_NUMPY_KINDS = dict.fromkeys("iuf", NUMBER) | dict.fromkeys("UO", CATEGORY)
-_NUMPY_KINDS |= {"b": BOOLEAN, "M": DATE, "m": DATE}
-_PLURAL = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "text", DATE: "dates or times"}
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_SECONDS_PER_DAY = 86_400.0
-_LARGE_DICTIONARY = 1024
 LARGEST_EXACT = 2.0**53  # beyond it, whole numbers next to each other are one float64
 _LIGHTEST, _HEAVIEST = 1e-30, 1e30  # weights: their squares are float32 too
 _LONGEST_LABEL = 1000
-LONGEST_MEAN_LENGTH, _MANY_BYTES = 64.0, 1 << 24  # of texts that are to be categories
-NOT_A_FEATURE = "Turn it into numbers first, or leave it out with features=."
-
-
-@functools.lru_cache(maxsize=256)
-def kind_of(dtype: Any) -> str:
-    """Return ``number``, ``boolean``, ``category`` or ``date or time``; else a word for what the column holds."""
-    if isinstance(dtype, np.dtype):
-        return _NUMPY_KINDS.get(dtype.kind, str(dtype))
-    from pyarrow import types
-
-    if types.is_boolean(dtype):
-        return BOOLEAN
-    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype) or types.is_null(dtype):
-        return NUMBER
-    if types.is_dictionary(dtype):
-        values = kind_of(dtype.value_type)
-        return CATEGORY if values in (NUMBER, BOOLEAN) else values
-    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
-        return CATEGORY
-    return DATE if types.is_temporal(dtype) and not types.is_interval(dtype) else str(dtype)
-
-
-def _feature_kind(dtype: Any, name: str, file: str) -> str:
-    """Return the kind of a column that is to be a feature."""
-    kind = kind_of(dtype)
-    if kind not in (NUMBER, BOOLEAN, CATEGORY, DATE):
-        raise Place(file).error(f"it holds {kind}, which cannot be a feature. {NOT_A_FEATURE}", column=name)
-    return kind
-
-
-def long_text(name: str, place: Place) -> DataError:
-    return place.error(f"it holds long text, which cannot be a feature. {NOT_A_FEATURE}", column=name)
+_LONGEST_MEAN_BYTES, _MANY_BYTES = 1 << 14, 1 << 24  # of texts that are read
 
 
 def is_long_text(n_bytes: int, count: int) -> bool:
-    """Return whether texts of so many bytes are too long; 4 bytes may be one character."""
-    return n_bytes > max(_MANY_BYTES, 4 * LONGEST_MEAN_LENGTH * count)
+    """Return whether texts of so many bytes are too long to be read some thousand rows at a time."""
+    return n_bytes > max(_MANY_BYTES, _LONGEST_MEAN_BYTES * count)
 
 
 def require_short_text(n_bytes: int, count: int, name: str, place: Place) -> None:
     """Refuse so many bytes of texts before they are copied."""
     if is_long_text(n_bytes, count):
-        raise long_text(name, place)
-
-
-def numbers(column: Any, name: str, place: Place, kind: str = NUMBER) -> NDArray[Any]:
-    """Return a column as an array of numbers, not copied if possible; NaN where one is missing.
-
-    Dates and times, if that is the kind expected, become seconds: since 1970, since midnight, or of a duration.
-    """
-    dtype = column.dtype if isinstance(column, np.ndarray) else column.type
-    found = kind_of(dtype)
-    if isinstance(dtype, np.dtype) and found == CATEGORY:
-        return _numbers_of_objects(column, name, place)
-    if not _can_be_read_as(kind, dtype, found):
-        expected = "dates or times" if kind == DATE else "numbers"
-        raise place.error(f"{expected} are expected here, and it holds {_PLURAL.get(found, found)}.", column=name)
-    if found == DATE:
-        return _seconds_of_numpy(column) if isinstance(dtype, np.dtype) else _seconds_of_arrow(column)
-    out: NDArray[Any]
-    if isinstance(dtype, np.dtype):
-        out = column.view(np.uint8) if found == BOOLEAN else column
-        return out
-    import pyarrow as pa
-
-    if found == BOOLEAN:
-        column = column.cast(pa.uint8())
-    elif not pa.types.is_integer(dtype) and not pa.types.is_floating(dtype):
-        column = column.cast(pa.float64())
-    out = column.to_numpy(zero_copy_only=False)
-    return out
-
-
-def _seconds_of_numpy(column: NDArray[Any]) -> NDArray[np.float64]:
-    unit = f"{column.dtype.kind}8[us]"
-    seconds = np.asarray(column.astype(unit).astype(np.int64) * _SECONDS["us"], dtype=np.float64)
-    seconds[np.isnat(column)] = np.nan
-    return seconds
-
-
-def _seconds_of_arrow(column: Any) -> NDArray[np.float64]:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    dtype = column.type
-    unit = _SECONDS_PER_DAY if pa.types.is_date32(dtype) else _SECONDS[getattr(dtype, "unit", "ms")]
-    whole = column.cast(pa.int32() if dtype.bit_width == 32 else pa.int64())
-    seconds: NDArray[np.float64] = whole.to_numpy(zero_copy_only=False) * unit
-    return seconds
-
-
-def _numbers_of_objects(column: NDArray[Any], name: str, place: Place) -> NDArray[Any]:
-    out = np.empty(column.size)
-    for i, value in enumerate(column):
-        try:
-            out[i] = np.nan if value is None else value
-        except (TypeError, ValueError):
-            raise place.error(f"{value!r} is not a number.", i, name) from None
-    return out
-
-
-def categories(column: Any) -> tuple[NDArray[np.int64], list[str]]:
-    """Return codes (-1 where missing) and the values they stand for; a dictionary column is used as it is."""
-    values: list[str | None]
-    if isinstance(column, np.ndarray):
-        seen: dict[str | None, int] = {}
-        texts = (None if value is None or value != value else str(value) for value in column)
-        codes = np.fromiter((seen.setdefault(text, len(seen)) for text in texts), np.int64, column.size)
-        values = list(seen)
-    else:
-        codes, values = _categories_of_arrow(column)
-    if None in values:
-        recoded = np.array([i if value is not None else -1 for i, value in enumerate(values)] + [-1])
-        codes = recoded[codes]
-    return codes, [value if value is not None else "" for value in values]
-
-
-def _categories_of_arrow(column: Any) -> tuple[NDArray[np.int64], list[str | None]]:
-    import pyarrow as pa
-
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    dictionary = column.dictionary
-    if len(dictionary) > _LARGE_DICTIONARY:  # most of its values do not occur in these rows
-        used, codes = np.unique(codes, return_inverse=True)
-        missing = used.size > 0 and used[0] < 0
-        dictionary = dictionary.take(pa.array(used[1:] if missing else used))
-        codes = codes - 1 if missing else codes
-    return codes, [None if value is None else str(value) for value in dictionary.to_pylist()]
+        raise place.error(
+            f"it holds long text, of more than {_LONGEST_MEAN_BYTES:,} bytes in the mean. Shorten it, or leave "
+            "the column out with features=.",
+            column=name,
+        )
 
 
 def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
@@ -167,12 +45,12 @@ def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
         found: NDArray[Any] = column
     else:
         kind = kind_of(column.type)
-        if kind not in (NUMBER, BOOLEAN, CATEGORY):
-            problem = f"the target must be numbers, booleans or text, and it holds {_PLURAL.get(kind, kind)}."
+        if kind not in (NUMBER, BOOLEAN, CATEGORY, TEXT):
+            problem = f"the target must be numbers, booleans or text, and it holds {PLURAL.get(kind, kind)}."
             raise place.error(problem, column=name)
         if column.null_count:
             _check_not_missing(column.is_null().to_numpy(zero_copy_only=False), name, place)
-        if kind == CATEGORY:
+        if kind in (CATEGORY, TEXT):
             codes, values = categories(column)
             _check_not_long(codes, values, name, place)
             found = np.array(values or [""])[codes]
@@ -229,20 +107,6 @@ def sample_weights(column: Any, name: str, place: Place) -> NDArray[np.float64]:
     return weights
 
 
-def missing_column(name: str, file: str, there: list[str], whose: str) -> DataError:
-    """Return the error for a column that is asked for and is not there."""
-    shown = ", ".join(repr(shortened(other)) for other in there[:12]) + (", ..." if len(there) > 12 else "")
-    return DataError(f"{file}: there is no column {shortened(name)!r}, which {whose}. Its columns are: {shown}.")
-
-
-def unique_names(names: list[str], file: str) -> list[str]:
-    """Return the names of columns, or refuse one that is there twice."""
-    if len(set(names)) < len(names):
-        twice = next(name for name, times in Counter(names).items() if times > 1)
-        raise DataError(f"{file}: there are two columns {shortened(twice)!r}. Rename one of them.")
-    return names
-
-
 @dataclass(frozen=True)
 class TablePlan:
     """The columns of a table that are read: the features and their kinds, and the names of target and weights."""
@@ -253,12 +117,12 @@ class TablePlan:
     target_type: Any
     ignores_others: bool
     """The features were named, so other columns do not matter."""
-    date_types: dict[str, Any]
-    """What to read dates and times as, where rows are text."""
+    kept: tuple[str, ...] = ()
+    """Columns that come along as they are."""
 
     @property
     def columns(self) -> list[str]:
-        others = [name for name in (self.target, self.weight) if name is not None]
+        others = [name for name in (self.target, self.weight, *self.kept) if name is not None]
         return [*self.kinds, *dict.fromkeys(others)]
 
     def rows(self, batch: Any, place: Place) -> Rows:
@@ -267,7 +131,8 @@ class TablePlan:
         features = {name: columns[name] for name in self.kinds}
         target = None if self.target is None else columns[self.target]
         weights = None if self.weight is None else columns[self.weight]
-        return Rows(len(next(iter(columns.values()))), features, target, weights, place)
+        kept = {name: columns[name] for name in self.kept}
+        return Rows(len(next(iter(columns.values()))), features, target, weights, place, kept)
 
     def check(self, schema: Schema, file: str, first_file: str) -> None:
         """Check that another file has the same columns, of the same kinds."""
@@ -282,37 +147,37 @@ class TablePlan:
                 "the same columns; name those to read with features=."
             )
         for name, kind in self.kinds.items():
-            other = _feature_kind(schema[name], name, file)
-            if not _can_be_read_as(kind, schema[name], other):
+            other = feature_kind(schema[name], name, Place(file))
+            if not is_null_type(schema[name]) and _family(kind) != _family(other):
                 raise Place(file).error(f"it holds a {other}, and a {kind} in {first_file}.", column=name)
 
-    def check_categories(self, schema: Schema, file: str, first_file: str) -> None:
-        """Refuse numbers in another file where the first has text: they would become categories unnoticed."""
-        for name, kind in self.kinds.items():
-            dtype = schema.get(name)
-            if kind == CATEGORY and dtype is not None and kind_of(dtype) == NUMBER and not _is_null_type(dtype):
-                raise Place(file).error(
-                    f"it holds numbers, and text in {first_file}. Make it numbers in all files or text in all, or "
-                    "leave it out with features=.",
-                    column=name,
-                )
+
+def _family(kind: str) -> str:
+    """Return the same for kinds that may follow one another in a column."""
+    return {BOOLEAN: NUMBER, CATEGORY: TEXT}.get(kind, kind)
 
 
-def _can_be_read_as(kind: str, dtype: Any, found: str) -> bool:
-    """Return whether a column fits: a boolean is a number too, and anything can be a category."""
-    if kind == DATE:
-        return found == DATE or _is_null_type(dtype)
-    return kind == CATEGORY or found in (NUMBER, BOOLEAN)
-
-
-def _is_null_type(dtype: Any) -> bool:
-    return str(dtype) == "null"
+def _kinds_for(encoder: Encoder, schema: Schema, file: str) -> dict[str, str]:
+    """Return the kinds of the columns that a model reads, or refuse those that it cannot take."""
+    kinds = {}
+    for name in encoder.used:
+        if name not in schema:
+            raise missing_column(name, file, list(schema), "the model was trained on")
+        found = feature_kind(schema[name], name, Place(file))
+        takes = encoder.codec(name).takes if encoder.codecs else "numbers"
+        wrong = {"dates or times": (NUMBER, BOOLEAN), "numbers": (DATE,), "booleans": (DATE,)}.get(takes, ())
+        if found in wrong and not is_null_type(schema[name]):
+            problem = f"it holds {PLURAL[found]}, and the model was trained on {takes}."
+            raise Place(file).error(problem, column=name)
+        kinds[name] = found if takes in ("numbers", "booleans") or found == DATE else TEXT
+    return kinds
 
 
 def make_plan(schema: Schema, file: str, request: Request) -> TablePlan:
     """Return the plan for a table, by what its first file holds."""
     target, weight, encoder, names = request.target, request.weight, request.encoder, request.features
-    for name, what in ((target, "the target"), (weight, "the weight")):
+    wished = [(target, "the target"), (weight, "the weight"), *((name, "kept") for name in request.keep)]
+    for name, what in wished:
         if name is not None and name not in schema:
             raise missing_column(name, file, list(schema), f"is to be {what}")
     if encoder is not None:
@@ -321,17 +186,10 @@ def make_plan(schema: Schema, file: str, request: Request) -> TablePlan:
                 f"{file}: its columns have names, and the model was trained on {encoder.n_columns:,} columns "
                 "without names; give it a matrix."
             )
-        kinds = {name: encoder.kind(name) for name in encoder.columns}
-        for name, kind in kinds.items():
-            if name not in schema:
-                raise missing_column(name, file, list(schema), "the model was trained on")
-            found = _feature_kind(schema[name], name, file)
-            if not _can_be_read_as(kind, schema[name], found):
-                problem = f"it holds {_PLURAL[found]}, and the model was trained on {_PLURAL[kind]}."
-                raise Place(file).error(problem, column=name)
+        kinds = _kinds_for(encoder, schema, file)
     else:
         if names is None:
-            names = [name for name in schema if name not in (target, weight)]
+            names = [name for name in schema if name not in (target, weight, *request.keep)]
         for name in names:
             if name not in schema:
                 raise missing_column(name, file, list(schema), "is among the features asked for")
@@ -339,10 +197,22 @@ def make_plan(schema: Schema, file: str, request: Request) -> TablePlan:
                 raise ValueError(f"Column {name!r} is the target; it cannot be a feature too.")
         if not len(names):
             raise DataError(f"{file}: there are no columns besides the target and the weight to learn from.")
-        kinds = {name: _feature_kind(schema[name], name, file) for name in names}
+        wanted = request.columns or {}
+        kinds = {name: feature_kind(schema[name], name, Place(file), wanted.get(name)) for name in names}
     named = encoder is not None or request.features is not None
-    dates = {name: schema[name] for name, kind in kinds.items() if kind == DATE and kind_of(schema[name]) == DATE}
-    return TablePlan(kinds, target, weight, None if target is None else schema[target], named, dates)
+    target_type = None if target is None else schema[target]
+    return TablePlan(kinds, target, weight, target_type, named, request.keep)
+
+
+def encoder_for(plan: TablePlan, request: Request) -> Encoder:
+    """Return the encoder of the model, or a new one for the columns of a plan."""
+    if request.encoder is not None:
+        return request.encoder
+    encoder = Encoder(list(plan.kinds), dict(plan.kinds), wanted=request.columns)
+    encoder.style = COMMA if request.decimal == "," else PLAIN
+    for name in [name for name in plan.kinds if encoder.wanted.get(name) == "ignore"]:
+        del plan.kinds[name]
+    return encoder
 
 
 class TableReader(Reader):
@@ -361,10 +231,11 @@ class TableReader(Reader):
 
     def follow(self, plan: TablePlan, keep_open: bool) -> None:
         """Read what the plan says, and keep the file open between reads if it pays."""
-        self._plan = plan
+        self._plan, self.kinds = plan, plan.kinds
 
-    def find_types(self, columns: list[str]) -> None:
-        """Find the types of columns that the first rows do not tell."""
+    def label_type(self, name: str) -> Any:
+        """Return the type of the column that holds the labels."""
+        return self.schema[name]
 
     def forget_types(self) -> None:
         """Leave it to a plan that was made for another file what the columns hold, where rows are text."""
@@ -381,3 +252,32 @@ class TableReader(Reader):
                 return
             yield self.plan.rows(batch, place)
             place = place.shifted(batch.num_rows)
+
+
+class LabelledReader(Reader):
+    """The rows of a table that have a label; how many have none is counted."""
+
+    def __init__(self, reader: Reader):
+        super().__init__(reader.name, [None] * len(reader.sizes))
+        self._reader = reader
+        self.repeatable, self.lane_bytes, self.mapped = reader.repeatable, reader.lane_bytes, reader.mapped
+        self.kinds, self.decodes = reader.kinds, reader.decodes
+        self.unlabelled: dict[int, int] = {}
+        """By piece, in the last reading of it."""
+
+    def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
+        self.unlabelled[piece] = 0
+        for rows in self._reader.read(piece, batch_rows):
+            labelled = rows if rows.target is None else rows.where(~_is_missing(rows.target))
+            self.unlabelled[piece] += rows.size - labelled.size
+            if labelled.size:
+                yield labelled
+
+
+def _is_missing(column: Any) -> NDArray[np.bool_]:
+    if not isinstance(column, np.ndarray):
+        found: NDArray[np.bool_] = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        return found
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    return np.array([value is None or value != value for value in column.tolist()], dtype=np.bool_)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from .columns import TableReader, make_plan
-from .encode import Encoder
-from .errors import DataError
+from .._errors import DataError
+from ..features.encode import Encoder
+from .columns import LabelledReader, TableReader, encoder_for, make_plan
 from .formats import FORMATS, Format, Opened, Request, few_enough_to_keep_open, format_of
 from .stream import Stream
 
@@ -26,6 +27,10 @@ def open_stream(
     format: str | None = None,
     window_rows: int | None = None,
     encoder: Encoder | None = None,
+    columns: Mapping[str, str] | None = None,
+    keep: Sequence[str] = (),
+    decimal: str = ".",
+    drop_unlabelled: bool = False,
 ) -> Stream:
     """Return a stream of rows from files, or from batches, that need not fit in memory.
 
@@ -50,6 +55,16 @@ def open_stream(
         How many rows are in memory at a time; 32 MB of them if not given.
     encoder : Encoder, optional
         Of a model: columns are then looked up by its names.
+    columns : dict, optional
+        What columns are, where the rules would take them for something else, by name: "number", "boolean",
+        "category", "date", "text" or "ignore".
+    keep : list of str, optional
+        Columns that come along with each window as they are (``window.kept``), such as identifiers, groups or
+        times. They are features only if ``features`` names them.
+    decimal : {".", ","}, default="."
+        What numbers in CSV files are written with.
+    drop_unlabelled : bool, default=False
+        Leave out rows whose label is missing, which are refused otherwise; ``stream.n_unlabelled`` counts them.
 
     Examples
     --------
@@ -64,7 +79,9 @@ def open_stream(
     """
     if encoder is not None and features is not None:
         raise ValueError("The encoder of a model says which the features are: give encoder= or features=.")
-    request = Request(target, features, weight, format, encoder)
+    if decimal not in (".", ","):
+        raise ValueError(f"decimal must be '.' or ','; it is {decimal!r}.")
+    request = Request(target, features, weight, format, encoder, columns, tuple(keep), decimal)
     if _is_path(source) and os.fspath(source) == "-":
         opened = _open_standard_input(request)
     elif _is_path(source) or (isinstance(source, list | tuple) and source and all(map(_is_path, source))):
@@ -75,9 +92,15 @@ def open_stream(
 
         opened = open_batches(source, request)
     readers = opened.readers
+    if columns and not opened.encoder.named:
+        raise ValueError("columns= says what named columns are, and these have no names.")
+    if (keep or drop_unlabelled) and not opened.encoder.named:
+        raise ValueError("keep= and drop_unlabelled= are for tables, and these columns have no names.")
+    if drop_unlabelled:
+        opened = opened._replace(readers=[LabelledReader(reader) for reader in readers])
     if all(size == 0 for reader in readers for size in reader.sizes):
         raise DataError(f"{readers[0].name}: there are no rows.")
-    return Stream(opened, None if weight is None else str(weight), window_rows)
+    return Stream(opened, None if weight is None else str(weight), window_rows, keep)
 
 
 def _is_path(source: Any) -> bool:
@@ -153,17 +176,14 @@ def open_tables(readers: Sequence[TableReader], request: Request) -> Opened:
     if first is None:
         raise DataError(f"{readers[0].name}: there are no rows below the header.")
     plan = make_plan(first.schema, first.name, request)
-    if request.encoder is None:
-        first.find_types(plan.columns)
-        plan = make_plan(first.schema, first.name, request)
+    if request.target is not None:
+        plan = replace(plan, target_type=first.label_type(request.target))
+    encoder = encoder_for(plan, request)
     kept_bytes = sum(reader.kept_bytes for reader in readers)
     keep_open = few_enough_to_keep_open(len(readers)) and kept_bytes <= _MOST_BYTES_KEPT
     for reader in readers:
         if reader is not first:
-            if request.encoder is None:
-                plan.check_categories(reader.schema, reader.name, first.name)
             reader.forget_types()
             plan.check(reader.schema, reader.name, first.name)
         reader.follow(plan, keep_open)
-    encoder = request.encoder or Encoder(list(plan.kinds), plan.kinds)
     return Opened(readers, encoder, request.target)

@@ -16,14 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..features.encode import Encoder, Filler
+from ..features.learn import EncoderFit
 from .columns import labels, sample_weights
-from .encode import Encoder, EncoderFit, Filler
 from .formats import Reader, Rows
 
 WINDOW_BYTES = 32 << 20
 _PLACES_NAMED = 3
 _MOST_LANES = 8
 _LANE_MEMORY = 64 << 20
+# Files sorted by a column need several lanes. (5 million rows of 30: F1 .491 with one lane, .498 with several.)
+_FEWEST_LANES, _MOST_LANE_MEMORY = 4, 1 << 30
 _FEWEST_TURNS = 8  # in a window, so that raw rows are few beside it
 _SMALLEST_TAKE, _LARGEST_TAKE = 32, 1 << 14
 
@@ -37,9 +40,10 @@ def piece_order(readers: Sequence[Reader], rng: np.random.Generator | None) -> l
 
 
 def lanes_at_once(readers: Sequence[Reader]) -> int:
-    """Return how many pieces to keep open: several, as memory allows."""
-    largest = max((reader.lane_bytes for reader in readers), default=0)
-    return max(1, min(_MOST_LANES, _LANE_MEMORY // max(largest, 1)))
+    """Return how many pieces to keep open: at least four, or as many as fit into 1 GB."""
+    largest = max(1, *(reader.lane_bytes for reader in readers))
+    fewest = max(1, min(_FEWEST_LANES, _MOST_LANE_MEMORY // largest))
+    return max(fewest, min(_MOST_LANES, _LANE_MEMORY // largest))
 
 
 def take_size(window_rows: int, lanes: int) -> int:
@@ -156,17 +160,28 @@ class Window(NamedTuple):
     weights: NDArray[np.float64] | None
     where: str
     """Where the rows come from, for messages: "train/a.parquet, rows 1,001 to 2,000"."""
+    kept: dict[str, list[Any]] = {}  # noqa: RUF012 - as all of a tuple, never changed
+    """Columns that ``open_stream`` was told to keep."""
 
 
 class WindowMaker:
     """Cuts mixed rows into windows and encodes them.
 
     An encoder that is not fitted learns vocabularies and widths from the first window, and the means of numbers
-    from every window as it comes: the best that can be done in a single pass.
+    from every window as it comes: the best that can be done in a single pass. Rows may be ``encoded`` already.
     """
 
-    def __init__(self, mixer: Mixer, encoder: Encoder, window_rows: int, target: str | None, weight: str | None):
-        self._mixer, self._encoder, self._window_rows = mixer, encoder, window_rows
+    def __init__(
+        self,
+        mixer: Mixer,
+        encoder: Encoder,
+        window_rows: int,
+        target: str | None,
+        weight: str | None,
+        *,
+        encoded: bool = False,
+    ):
+        self._mixer, self._encoder, self._window_rows, self._encoded = mixer, encoder, window_rows, encoded
         self._target, self._weight = target or "y", weight or "weight"
         self._learner = None if encoder.fitted else EncoderFit(encoder)
 
@@ -191,15 +206,21 @@ class WindowMaker:
         if not self._encoder.sparse:
             dense = np.empty((self._window_rows, filler.n_features), dtype=self._encoder.dtype)
         csr, targets, weights, spans, size = [], [], [], [], 0
+        kept: dict[str, list[Any]] = {}
         for part in itertools.chain([first], rows):
             if part.target is not None:
-                targets.append(labels(part.target, self._target, part.place))
+                targets.append(part.target if self._encoded else labels(part.target, self._target, part.place))
             if part.weights is not None:
-                weights.append(sample_weights(part.weights, self._weight, part.place))
+                mine = part.weights if self._encoded else sample_weights(part.weights, self._weight, part.place)
+                weights.append(mine)
             if dense is None:
-                csr.append(filler.csr(part))
+                csr.append(part.features if self._encoded else filler.csr(part.features, part.size, part.place))
+            elif self._encoded:
+                dense[size : size + part.size] = part.features
             else:
-                filler.fill(part, dense[size : size + part.size])
+                filler.fill(part.features, part.place, dense[size : size + part.size])
+            for name, column in part.kept.items():
+                kept.setdefault(name, []).extend(column.tolist() if hasattr(column, "tolist") else column)
             start = part.place.first_row
             spans.append((part.place.file, start, None if start is None else start + part.size))
             size += part.size
@@ -208,7 +229,7 @@ class WindowMaker:
         else:
             X = dense[:size] if 2 * size > dense.shape[0] else dense[:size].copy()
         y, w = (np.concatenate(parts) if parts else None for parts in (targets, weights))
-        return Window(X, y, w, where(spans))
+        return Window(X, y, w, where(spans), kept)
 
     def _parts(self) -> Iterator[Rows]:
         """Yield the raw rows of one window, as they are read."""
@@ -225,7 +246,7 @@ class WindowMaker:
         if self._learner is None or not rows:
             return rows
         for part in rows:
-            self._learner.add(part)
+            self._learner.add(part.features, part.size, part.place)
         if not self._encoder.fitted:
             self._learner.finish()
         elif (width := self._learner.width) > self._encoder.n_columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._foreign import LARGEST_UNPACKED
+from .._errors import DataError, Place, need_pyarrow
+from .._input_checks import LARGEST_UNPACKED
+from ..features.columns import check_wanted
+from ..features.kinds import TEXT
+from ..features.learn import EncoderFit
 from .columns import labels, sample_weights
-from .encode import EncoderFit
-from .errors import DataError, Place, need_pyarrow
-from .formats import Opened, Rows
+from .formats import Opened, Reader, Rows
+from .kept import RowEncoder, RowKeeper, kept_in_memory
 from .prefetch import Prefetched
+from .rare_labels import mistyped_as
 from .shuffle import WINDOW_BYTES, Mixer, Window, WindowMaker, take_size
 
 _SORTED_SHARE = 0.1  # of the changes that mixed labels would show
@@ -24,12 +28,14 @@ _FEWEST_CHANGES = 10.0  # fewer may be chance
 _SORTED_VARIANCE = 0.25  # of the labels, if blocks of rows account for so much of it
 _BLOCK_ROWS = 1024
 _MOST_RAW_COLUMNS = 4096
+_MOST_CLASSES, _COUNTED_ONE_BY_ONE = 10_000, 8
+_MOST_CLASSES_KEPT = 127
 _MOST_ROWS, _FEWEST_ROWS = 1 << 18, 1 << 10  # of a window
 
 Progress = Callable[[dict[str, Any]], object]
 
 
-class Survey(NamedTuple):
+class FileSurvey(NamedTuple):
     """What the first pass over a stream found.
 
     Examples
@@ -46,7 +52,7 @@ class Survey(NamedTuple):
     missing: dict[str, int]
     """How many numbers are missing in each column that misses some; the column's mean stands in for them."""
     sorted_by_label: bool
-    """Neighbouring rows share their label far more often than chance would have it."""
+    """Neighboring rows share their label far more often than chance would have it."""
     hashed: dict[str, int]
     """Columns with more values than the vocabulary holds, and how many buckets they were hashed into."""
     categories: dict[str, int] = {}  # noqa: RUF012 - as all of a tuple, never changed
@@ -67,17 +73,32 @@ class Stream:
     3
     """
 
-    def __init__(self, opened: Opened, weight: str | None, window_rows: int | None):
+    def __init__(self, opened: Opened, weight: str | None, window_rows: int | None, kept: Sequence[str] = ()):
         if window_rows is not None and window_rows < 1:
             raise ValueError(f"window_rows must be at least 1; it is {window_rows}.")
         self.encoder = opened.encoder
         self.target = None if opened.target is None else str(opened.target)
         self.weight = weight
+        self.kept = tuple(kept)
+        """Columns that come along with each window."""
         self._readers = opened.readers
         self._window_rows = window_rows
         self._rows_counted: int | None = None
         self._surveyed_files: dict[str, tuple[int, int]] = {}
         self._used_up = False
+        self._decoded: list[Reader] | None = None  # the rows that the survey has kept
+        self._encoded: list[Reader] | None = None
+        self._keep_bytes = 0.0
+
+    def want(self, columns: Mapping[str, str] | None) -> None:
+        """Take columns for what the user says; ``open_stream`` takes the same."""
+        if columns:
+            if self.encoder.fitted or not self.encoder.named:
+                raise ValueError("columns= is of named columns of a stream whose encoder is not fitted yet.")
+            wanted = self.encoder.wanted | check_wanted(
+                columns, self.encoder.columns, Place(self._readers[0].name)
+            )
+            self.encoder.wanted = wanted
 
     @property
     def repeatable(self) -> bool:
@@ -91,6 +112,11 @@ class Stream:
             return self._rows_counted
         sizes = [size for reader in self._readers for size in reader.sizes]
         return None if None in sizes else sum(filter(None, sizes))
+
+    @property
+    def n_unlabelled(self) -> int:
+        """How many rows were left out in the last pass because they have no label."""
+        return sum(sum(getattr(reader, "unlabelled", {}).values()) for reader in self._readers)
 
     @property
     def files(self) -> list[str]:
@@ -116,9 +142,7 @@ class Stream:
             return self._window_rows
         if self.encoder.sparse_input:
             return _MOST_ROWS  # the length of rows is not known: these windows are cut by their entries
-        encoder = self.encoder
-        row_bytes = 8 * encoder.n_columns if encoder.sparse else encoder.dtype.itemsize * encoder.n_features
-        return int(np.clip(WINDOW_BYTES // max(row_bytes, 1), _FEWEST_ROWS, _MOST_ROWS))
+        return int(np.clip(WINDOW_BYTES // max(self.encoder.row_bytes, 1), _FEWEST_ROWS, _MOST_ROWS))
 
     def windows(self, rng: np.random.Generator | None = None, skip: int = 0) -> Iterator[Window]:
         """Return one pass over the rows, read ahead in a thread.
@@ -144,14 +168,16 @@ class Stream:
         return Prefetched(window for order in orders for window in chain(self._one_pass(*order), [None]))
 
     def _prepare(self) -> None:
-        if self.repeatable and not self.encoder.fitted and (self.encoder.categories or self.encoder.elastic):
+        if self.repeatable and not self.encoder.fitted and (self.encoder.kinds or self.encoder.elastic):
             self.survey()  # a width learned from the first window alone would leave out what comes later
         self._use_up()
 
     def _one_pass(self, rng: np.random.Generator | None, skip: int) -> Iterator[Window]:
-        mixer, known = Mixer.over(self._readers, rng, self.window_rows), self.n_rows
+        readers, known = self._encoded or self._decoded or self._readers, self.n_rows
+        mixer = Mixer.over(readers, rng, self.window_rows)
         room = self.window_rows if known is None else max(min(self.window_rows, known), 1)
-        return self._watched(WindowMaker(mixer, self.encoder, room, self.target, self.weight).windows(skip))
+        maker = WindowMaker(mixer, self.encoder, room, self.target, self.weight, encoded=self._encoded is not None)
+        return self._watched(maker.windows(skip))
 
     def _watched(self, windows: Iterator[Window]) -> Iterator[Window]:
         """Refuse files that have changed since the survey, once a pass has ended: its rows were others."""
@@ -160,37 +186,71 @@ class Stream:
             if _stamp(path) != stamp:
                 raise DataError(f"{path}: the file has changed while it was read. Begin anew.")
 
-    def survey(self, progress: Progress | None = None) -> Survey:
+    def survey(self, progress: Progress | None = None, keep_bytes: float = 0) -> FileSurvey:
         """Read everything once: count rows, labels and missing numbers, and fit the encoder if it is not fitted.
 
-        ``progress`` is called with a dict of stage, done_rows and total_rows.
+        ``progress`` is called with a dict of stage, done_rows and total_rows. Decoded rows of files that take at
+        most ``keep_bytes`` of memory are kept for later passes, until ``release`` is called.
         """
         self._use_up()
+        self.release()
+        self._keep_bytes = keep_bytes
         self._surveyed_files = {path: _stamp(path) for path in self.files}
+        learner, counter = self._read_once(progress)
+        while self.repeatable and not self.encoder.fitted and (texts := learner.mixed):
+            for kinds in (self.encoder.kinds, *(reader.kinds for reader in self._readers)):
+                kinds.update(dict.fromkeys(texts, TEXT))
+            learner, counter = self._read_once(progress)
+        counter.check()
+        if learner.rows == 0:
+            raise DataError(f"{self._readers[0].name}: there are no rows.")
+        if not self.encoder.fitted:
+            learner.finish()
+        self._rows_counted = learner.rows
+        counts = dict(sorted(counter.counts.items()))
+        widths = {codec.name: codec.width for codec in self.encoder.codecs if codec.sparse}
+        return FileSurvey(learner.rows, counts, learner.missing, counter.sorted_by_label, {}, widths)
+
+    def keep_encoded(self, classes: NDArray[Any]) -> None:
+        """Keep encoded rows of these classes in memory for later passes, if the survey may keep so many bytes.
+
+        Passes give the same windows as without.
+        """
+        readers, self._decoded = self._decoded or self._readers, None
+        known = 0 if self.encoder.sparse_input else (self.n_rows or 0) * (self.encoder.row_bytes + 1)
+        decodes = all(reader.decodes for reader in self._readers)
+        if not decodes or classes.size > _MOST_CLASSES_KEPT or known > self._keep_bytes:
+            return
+        batch_rows = take_size(self.window_rows, 1)
+        encode = RowEncoder(self.encoder, classes, self.target or "y", self.weight or "weight", batch_rows)
+        self._encoded = kept_in_memory(readers, encode, self._keep_bytes)
+
+    def release(self) -> None:
+        """Forget all rows that are kept: later passes read the files."""
+        self._decoded = self._encoded = None
+
+    def _read_once(self, progress: Progress | None) -> tuple[EncoderFit, _LabelCounter]:
         learner, counter, n_rows = EncoderFit(self.encoder), _LabelCounter(self.target or "y"), self.n_rows
         batch_rows = take_size(self.window_rows, 1)
-        pieces = [(reader, piece) for reader in self._readers for piece in range(len(reader.sizes))]
-        in_order = chain.from_iterable(reader.read(piece, batch_rows) for reader, piece in pieces)
+        keeper = RowKeeper(self._readers, self._keep_bytes)
+        in_order = (
+            (number, piece, part)
+            for number, reader in enumerate(self._readers)
+            for piece in range(len(reader.sizes))
+            for part in reader.read(piece, batch_rows)
+        )
         with Prefetched(in_order, ahead=4) as parts:
-            for part in parts:
-                learner.add(part)
+            for number, piece, part in parts:
+                keeper.add(number, piece, part)
+                learner.add(part.features, part.size, part.place)
                 if part.target is not None:
                     counter.add(labels(part.target, counter.name, part.place), part.place)
                 if part.weights is not None:
                     sample_weights(part.weights, self.weight or "weight", part.place)
                 if progress is not None:
                     progress({"stage": "survey", "done_rows": learner.rows, "total_rows": n_rows})
-        counter.check()
-        if not self.encoder.fitted:
-            learner.finish()
-        if learner.rows == 0:
-            raise DataError(f"{self._readers[0].name}: there are no rows.")
-        self._rows_counted = learner.rows
-        counts = dict(sorted(counter.counts.items()))
-        encoder = self.encoder
-        texts = {name: encoder.width(name) for name in encoder.categories}
-        is_sorted = counter.sorted_by_label
-        return Survey(learner.rows, counts, learner.missing, is_sorted, dict(encoder.buckets), texts)
+        self._decoded = keeper.readers()
+        return learner, counter
 
     def raw_windows(self, rng: np.random.Generator | None = None) -> Iterator[tuple[Any, str]]:
         """Return one pass over the raw columns and the target: an Arrow table per window, and its first file.
@@ -266,6 +326,7 @@ class _LabelCounter:
     def __init__(self, name: str):
         self.name = name
         self.counts: dict[Any, int] = {}
+        self._firsts: dict[Any, tuple[Place, int]] = {}  # where labels are first, from the third on
         self._file = "the stream"
         self._rows = self._changes = 0
         self._last: bool | None = None
@@ -277,11 +338,12 @@ class _LabelCounter:
         if values.size == 0:
             return
         self._file = place.file
-        known = {label: int(np.count_nonzero(values == label)) for label in self.counts}
+        few = len(self.counts) <= _COUNTED_ONE_BY_ONE  # to sort the labels would take longer
+        known = {label: int(np.count_nonzero(values == label)) for label in self.counts} if few else {}
         for label, count in known.items():
             self.counts[label] += count
         if sum(known.values()) < values.size:
-            self._add_new(values, place)
+            self._add_others(values, known, place)
         self._rows += values.size
         is_first = values == next(iter(self.counts))
         self._changes += int(np.count_nonzero(is_first[1:] != is_first[:-1]))
@@ -294,31 +356,44 @@ class _LabelCounter:
             self._blocked_rows += self._block_rows
             self._block_rows = self._block_first = 0
 
-    def _add_new(self, values: NDArray[Any], place: Place) -> None:
-        _, firsts = np.unique(values, return_index=True)
-        for value in values[np.sort(firsts)]:  # in the order of the rows
+    def _add_others(self, values: NDArray[Any], known: dict[Any, int], place: Place) -> None:
+        _, firsts, numbers = np.unique(values, return_index=True, return_counts=True)
+        for place_of_first in np.argsort(firsts):  # in the order of the rows
+            value = values[firsts[place_of_first]]
             label = value.item() if isinstance(value, np.generic) else value
-            if label in self.counts:
+            if label in known:
                 continue
-            if len(self.counts) == 2:
-                first, second = self.counts
+            fraction = isinstance(label, float) and not label.is_integer()
+            number = len(self.counts)
+            if label not in self.counts and (number == _MOST_CLASSES or (number >= 2 and fraction)):
+                first, second, *_ = self.counts
                 raise place.error(
-                    f"a third label, {label!r}, after {first!r} and {second!r}. "
-                    "From a stream two classes are learned: make the target two-valued first. (Rows in memory may "
-                    "have more: MeasureClassifier.fit.)",
-                    int(np.argmax(values == label)),
+                    f"the label {label!r}, after {first!r}, {second!r} and {number - 2:,} others: more "
+                    f"than {_MOST_CLASSES:,} labels, or labels with fractions, are no classes. Is it a column of "
+                    "numbers?",
+                    int(firsts[place_of_first]),
                     self.name,
                 )
-            self.counts[label] = int(np.count_nonzero(values == label))
+            if label not in self.counts and number >= 2:
+                self._firsts[label] = place, int(firsts[place_of_first])
+            self.counts[label] = self.counts.get(label, 0) + int(numbers[place_of_first])
 
     def check(self) -> None:
-        """Check that both classes are there, if there are labels."""
+        """Check that both classes are there, if there are labels, and no third one of a single row."""
         if len(self.counts) == 1:
             label = next(iter(self.counts))
             raise DataError(
                 f"{self._file}, column {self.name!r}: the target is {label!r} in all {self._rows:,} rows; "
                 "two classes are needed to learn anything."
             )
+        for label, (place, row) in self._firsts.items():
+            if self.counts[label] == 1:
+                raise place.error(
+                    f"the label {label!r} has 1 row of {self._rows:,}: {mistyped_as(label, self.counts)} To learn "
+                    "a class and to validate takes 2 rows or more: correct the label, or leave the row out.",
+                    row,
+                    self.name,
+                )
 
     @property
     def sorted_by_label(self) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..decisions.cuts import BestThreshold, ScoreBins
+from ..decisions.cuts import best_threshold as best_cut
 from ..measures import Measure, get_measure
 from ..solvers.base import Scores, require_number
-from ..solvers.sharpen import Evaluated, Evaluation
-from ..solvers.threshold import BestThreshold, ScoreBins
-from ..solvers.threshold import best_threshold as best_cut
+from ..solvers.evaluate import Evaluated, Evaluation
 from ..training.selection import natural_exponent
 
 try:
@@ -57,7 +57,7 @@ class MeasureLoss(nn.Module):
     Notes
     -----
     All that is learned along lies in buffers, so ``state_dict`` keeps it and ``to(device)`` moves it. In eval mode
-    nothing is counted. Where ``torch.distributed`` is initialised the counts of all processes are summed at every
+    nothing is counted. Where ``torch.distributed`` is initialized the counts of all processes are summed at every
     refresh, so that all have the same class weights. A mini-batch may lack a class: weights follow the share of
     positives among the rows counted, not the mini-batch.
 
@@ -235,7 +235,7 @@ def _row_weights(scores: Tensor, truth: Tensor, sample_weight: Tensor | None) ->
 def best_threshold(logits: Any, labels: Any, measure: str | Measure = "f1") -> BestThreshold:
     """Return the best threshold of logits for a measure: every cut between two different logits is tried.
 
-    Take it on validation rows; a row is called positive if its logit is above it.
+    Take it on validation rows; a row is predicted positive if its logit is above it.
 
     Parameters
     ----------

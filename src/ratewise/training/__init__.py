@@ -2,7 +2,7 @@
 
 from .config import FitConfig
 from .memory import ArraySource
-from .source import FitResult, RowSource, Statistics
+from .source import DataShape, FitResult, RowSource
 from .trainer import Trainer
 
-__all__ = ["ArraySource", "FitConfig", "FitResult", "RowSource", "Statistics", "Trainer"]
+__all__ = ["ArraySource", "DataShape", "FitConfig", "FitResult", "RowSource", "Trainer"]

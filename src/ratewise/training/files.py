@@ -1,12 +1,14 @@
 """Rows in files as a source: read window by window in bounded memory, resumable between any two windows.
 
-Every pass over the windows is one step of a fit: a :class:`_Job` that takes windows one by one and is plain
+Every pass over the windows is one step of a fit: a :class:`Job` that takes windows one by one and is plain
 data in between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds;
 a resumed fit asks the same questions again, gets the kept answers, and goes on where it was.
 """
 
 from __future__ import annotations
 
+import copy
+import math
 import os
 import signal
 import threading
@@ -20,19 +22,24 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import kernels
-from .._foreign import warn_of_far_columns
+from .._input_checks import warn_of_far_columns
+from ..decisions.cuts import ScoreBins, effective_points
+from ..decisions.intervals import ModelShift
+from ..features.coded import CodedColumns
+from ..features.splines import Basis, BasisSettings
 from ..measures import Measure, Rates
 from ..solvers.base import Scores
-from ..solvers.certify import ModelShift
-from ..solvers.state import LinearModel, Summary, class_totals
-from ..solvers.threshold import ScoreBins, effective_points
-from ..streams import Stream, Survey, Window
+from ..solvers.driver import Run
+from ..solvers.state import LinearModel, RowTotals
+from ..streams import FileSurvey, Stream, Window
 from ..transforms import Standardizer, Transform, Whitener, sample_size, standardized_products
 from . import config
+from .bases import basis_of_rows
 from .checkpoint import Checkpoint
+from .memory import ArraySource
 from .reservoir import Reservoir
 from .rows import ArrayRows
-from .source import Progress, R, Runner, Statistics, model_shift
+from .source import DataShape, Progress, Runner, model_shift
 
 # To transform the rows of a window. One thread reads meanwhile: on two cores, more threads leave neither idle.
 _THREADS = min(os.cpu_count() or 1, 2)
@@ -44,13 +51,27 @@ class StreamLabels(NamedTuple):
     classes: NDArray[Any]
     positive: Any
 
-    def signed_weights(self, window: Window) -> NDArray[Any]:
+    def targets(self, window: Window) -> NDArray[Any]:
+        """Return the weight of each row, negative for a row of the negative class."""
         assert window.labels is not None  # the survey has seen them
         signs = np.where(window.labels == self.positive, np.float32(1.0), np.float32(-1.0))
         return signs if window.weights is None else signs * window.weights
 
 
-class _Job(ABC):
+class ClassLabels(NamedTuple):
+    """The classes of a stream, in order, of which there may be many."""
+
+    classes: NDArray[Any]
+
+    def targets(self, window: Window) -> NDArray[np.float32]:
+        """Return the number of each row's class, and its weight."""
+        assert window.labels is not None  # the survey has seen them
+        codes = np.searchsorted(self.classes, window.labels)
+        weights = np.ones(codes.size) if window.weights is None else window.weights
+        return np.stack([codes, weights], axis=1).astype(np.float32)
+
+
+class Job(ABC):
     """One or more passes over the windows, and what comes of them."""
 
     stage: str
@@ -68,61 +89,75 @@ class _Job(ABC):
 
 
 class WindowSource:
-    """Rows of two classes in a stream; the measure is for progress reports."""
+    """Rows of two classes in a stream; the measure is for progress reports.
+
+    Models are evaluated on a sample of each class, of at most ``sample_rows``.
+    """
 
     dtype = np.dtype(np.float32)
 
     def __init__(
         self,
         stream: Stream,
-        survey: Survey,
-        labels: StreamLabels,
+        survey: FileSurvey,
+        labels: StreamLabels | ClassLabels,
         measure: Measure,
         seed: int,
         *,
         standardize: bool = True,
+        sample_rows: float = math.inf,
         checkpoint: Checkpoint | None = None,
         checkpoint_rows: int | None = None,
         progress: Progress | None = None,
     ):
         self._stream, self._survey, self._labels, self._measure = stream, survey, labels, measure
         self.seed = seed
-        self._standardize = standardize
+        self._standardize, self._sample_rows = standardize, sample_rows
+        self._basis: Basis | None = None
         self._checkpoint, self._progress = checkpoint, progress
         self._checkpoint_rows = config.CHECKPOINT_ROWS if checkpoint_rows is None else checkpoint_rows
         kept = checkpoint.load() if checkpoint is not None else None
         self._state: _Work = kept or _Work()
         self._asked = 0
 
-    def statistics(self) -> Statistics:
+    def coded(self, asked: BasisSettings | Basis | None) -> WindowSource:
+        found = self._first_pass()
+        other = copy.copy(self)
+        if asked is not None and not self._stream.sparse:
+            sample = found.reservoir.sample()
+            other._basis = basis_of_rows(asked, *sample, found.standardizer, found.rows, self.rng(3))
+        return other
+
+    def sample(self) -> ArraySource:
+        X, weights = self._first_pass().reservoir.sample()
+        return ArraySource(X, weights / np.abs(weights).mean(), self.rng(4))
+
+    def statistics(self) -> DataShape:
         found = self._first_pass()
         positive, negative = found.weight[0] / found.mean_weight, found.weight[1] / found.mean_weight
-        return Statistics(
+        return DataShape(
             found.rows,
             found.positive_rows,
             positive,
             negative,
             found.points,
-            found.standardizer.mean.size,
-            found.n_values,
+            found.standardizer.width if self._basis is None else self._basis.width,
+            found.n_values if self._basis is None else found.rows * self._basis.width,
             self._stream.sparse,
+            coded=self._basis is not None,
         )
 
     def _first_pass(self) -> _FirstPass:
         if self._asked == 0:
-            self._found: _FirstPass = self.run(_FirstPass(self._standardize, self.seed))
+            self._found: _FirstPass = self.run(_FirstPass(self._standardize, self.seed, self._sample_rows))
             require_weights(self._found.weight)
         return self._found
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:
         found = self._first_pass()
         if not whiten:
-            return found.standardizer
-        sample, weights = found.reservoir.sample()
-        share = np.abs(weights) / np.abs(weights).sum()
-        drawn = self.rng(1).choice(share.size, sample_size(sample.shape[1]), p=share)
-        products = standardized_products(found.standardizer, sample[drawn], np.arange(drawn.size))
-        return Whitener(found.standardizer, products / drawn.size)
+            return found.standardizer if self._basis is None else CodedColumns(self._basis)
+        return whitened_by(found.reservoir.sample(), found.standardizer, self._basis, self.rng(1))
 
     def transformed(
         self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
@@ -177,7 +212,7 @@ class WindowSource:
         state.windows_done += 1
         state.rows_done += window.X.shape[0]
         rng = np.random.default_rng([self.seed, state.pass_number, state.windows_done])
-        rates = state.job.take(window.X, self._labels.signed_weights(window), rng)
+        rates = state.job.take(window.X, self._labels.targets(window), rng)
         if self._progress is not None:
             report: dict[str, Any] = {
                 "stage": f"{state.job.stage}, pass {state.pass_number + 1}",
@@ -197,6 +232,19 @@ class WindowSource:
             number, skip = number + 1, 0
 
 
+def whitened_by(
+    sample: tuple[Any, NDArray[Any]], standardizer: Standardizer, basis: Basis | None, rng: np.random.Generator
+) -> Transform:
+    """Return the transform that whitens rows, by a fair sample of each class and its weights."""
+    X, weights = sample
+    share = np.abs(weights) / np.abs(weights).sum()
+    drawn = rng.choice(share.size, sample_size(X.shape[1] if basis is None else basis.width), p=share)
+    if basis is not None:
+        return CodedColumns.whitened(basis, X, drawn)
+    products = standardized_products(standardizer, X[drawn], np.arange(drawn.size))
+    return Whitener(standardizer, products / drawn.size)
+
+
 class _Work:
     """What a checkpoint holds: the jobs that are done, the one at work, and how far it has come."""
 
@@ -206,13 +254,13 @@ class _Work:
         self.pass_number = self.windows_done = self.rows_done = 0
 
 
-class _FirstPass(_Job):
+class _FirstPass(Job):
     """Column statistics, class weights, and a fair sample of each class to evaluate models with."""
 
     stage = "statistics"
 
-    def __init__(self, standardize: bool, seed: int):
-        self._standardize, self._seed = standardize, seed
+    def __init__(self, standardize: bool, seed: int, sample_rows: float = math.inf):
+        self._standardize, self._seed, self._sample_rows = standardize, seed, sample_rows
         self._begun = False
         self.rows = self.positive_rows = self.n_values = 0
         self.weight, self.squares = [0.0, 0.0], [0.0, 0.0]
@@ -233,8 +281,9 @@ class _FirstPass(_Job):
         if not self._begun:
             self._begun = True
             self.standardizer = Standardizer(X.shape[1], active=self._standardize)
-            self.reservoir = Reservoir.for_rows(X, np.random.default_rng([self._seed, 2**31]))
-        self.standardizer.update(X)
+            rng = np.random.default_rng([self._seed, 2**31])
+            self.reservoir = Reservoir.for_rows(X, rng, self._sample_rows)
+        self.standardizer.update(X).require_scalable(X)
         self.reservoir.add(X, signed_weights)
         self.rows += X.shape[0]
         self.n_values += int(X.nnz if sparse.issparse(X) else X.size)
@@ -250,7 +299,7 @@ class WindowTrainingRows:
     """Windows of a stream, transformed as they come; a row's own bits say which fold it belongs to."""
 
     whole_steps = False
-    common_rows = None
+    frequent_rows = None
 
     def __init__(
         self,
@@ -266,6 +315,7 @@ class WindowTrainingRows:
         if not _both_classes_in_all(fold_of_row, weights, folds):
             folds, fold_of_row = 1, np.zeros(weights.size, dtype=np.uint64)
         self.n_folds = folds
+        self.points = found.points
         self.points_per_pass = found.rows
         self._source, self._found, self._row_limit = source, found, row_limit
         self.transform = transform
@@ -275,17 +325,17 @@ class WindowTrainingRows:
         self._squared_row = float(np.average(kernels.square_rows(self._sample.X), weights=shares))
         self.leverage = self._squared_row + self._sample.summary.entry_square
 
-    def summary(self, fold: int) -> Summary:
+    def summary(self, fold: int) -> RowTotals:
         found, folds = self._found, self.n_folds
         points = found.rows if folds == 1 else max(found.rows * (folds - 1) // folds, 1)
         positive, negative = (weight / found.mean_weight for weight in found.weight)
         entry_square = self._sample.summary.entry_square
-        return Summary(points, positive, negative, self._squared_row * points, entry_square)
+        return RowTotals(points, positive, negative, self._squared_row * points, entry_square)
 
-    def train(self, runs: Sequence[tuple[int, R]]) -> list[R]:
+    def train(self, runs: Sequence[tuple[int, Run]]) -> list[Run]:
         runners = [Runner(run, fold, self.summary(fold)) for fold, run in runs]
         trained: _Training = self._source.run(_Training(runners, self))
-        return [runner.run for runner in trained.runners]  # type: ignore[misc]
+        return [runner.run for runner in trained.runners]
 
     def rows_of(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> ArrayRows:
         """Return the rows of a window, transformed."""
@@ -314,7 +364,8 @@ class WindowTrainingRows:
         deviation = float(np.sqrt(np.average((sample.values - mean) ** 2, weights=shares)))
         bins = ScoreBins.around(mean, deviation, config.TAIL_REACH).with_an_edge_at_zero()
         models = [LinearModel(*self.transform.inverse_coef(*model)) for model in models]
-        counted: _Counting = self._source.run(_Counting(models, self._found.standardizer, bins))
+        basis = getattr(self.transform, "basis", None)
+        counted: _Counting = self._source.run(_Counting(models, self._found.standardizer, bins, basis))
         return Scores(*bins.as_scores(counted.weights / self._found.mean_weight), self._found.points)
 
     def own_scores(self, model: LinearModel) -> Scores:
@@ -329,7 +380,7 @@ class WindowTrainingRows:
         return model_shift(parts, model, of_folds, threshold, self.n_folds, (of_positives, of_negatives))
 
 
-class _Training(_Job):
+class _Training(Job):
     """Training runs in lockstep: every window teaches all of them."""
 
     stage = "learning"
@@ -351,7 +402,7 @@ class _Training(_Job):
             mine = rows.without_fold(runner.fold)
             if mine.n_points and not runner.run.finished:
                 runner.feed(mine.with_rng(own_rng), self._rows.training_samples[runner.fold])
-        return self.runners[0].run.rates_met()
+        return self.runners[0].run.progressive_rates()
 
     def end_pass(self) -> bool:
         assert self._rows is not None
@@ -360,17 +411,20 @@ class _Training(_Job):
         return not all(runner.run.finished for runner in self.runners)
 
 
-class _Counting(_Job):
+class _Counting(Job):
     """The scores of all rows, each under the model of its fold, counted in bins."""
 
     stage = "threshold"
 
-    def __init__(self, models: list[LinearModel], standardizer: Standardizer, bins: ScoreBins):
-        self._bins = bins
+    def __init__(
+        self, models: list[LinearModel], standardizer: Standardizer, bins: ScoreBins, basis: Basis | None = None
+    ):
+        self._bins, self._basis = bins, basis
         self.weights = bins.empty()
         # The centre must be subtracted from the rows: folded into the intercept it would cost digits in float32.
-        scaled = [standardizer.transform_coef(*model) for model in models]
-        self._factors = np.array([weights / standardizer.scale for weights, _ in scaled], dtype=np.float32)
+        scaled = [(basis or standardizer).transform_coef(*model) for model in models]
+        scale = standardizer.scale if basis is None else 1.0
+        self._factors = np.array([weights / scale for weights, _ in scaled], dtype=np.float32)
         self._intercepts = np.array([intercept for _, intercept in scaled], dtype=np.float32)
         self._centre = standardizer.centre
 
@@ -382,6 +436,8 @@ class _Counting(_Job):
 
     def _scores(self, X: Any) -> NDArray[np.float32]:
         """Return one row of scores per model."""
+        if self._basis is not None:
+            return np.asarray(self._basis.code(X) @ self._factors.T).T + self._intercepts[:, np.newaxis]
         if sparse.issparse(X):
             return np.asarray(X @ self._factors.T).T + self._intercepts[:, np.newaxis]
         scores = np.empty((self._factors.shape[0], X.shape[0]), dtype=np.float32)
@@ -417,29 +473,6 @@ def _interrupts_held_back(wanted: bool) -> Iterator[Callable[[], bool]]:
         yield lambda: pressed
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def rows_in_memory(
-    stream: Stream, survey: Survey, labels: StreamLabels, progress: Progress | None = None
-) -> tuple[Any, NDArray[Any]] | None:
-    """Return all rows of a small stream and their signed weights; None if they take more than a sample would."""
-    if not stream.sparse and survey.rows * len(stream.feature_names) * 4 > config.IN_MEMORY_BYTES:
-        return None
-    rows, weights, done, values = [], [], 0, 0
-    for window in stream.windows():
-        rows.append(window.X)
-        weights.append(labels.signed_weights(window))
-        values += int(window.X.nnz if stream.sparse else 0)
-        if values * 8 > config.IN_MEMORY_BYTES:
-            return None
-        done += window.X.shape[0]
-        if progress is not None:
-            progress({"stage": "reading", "done_rows": done, "total_rows": survey.rows})
-    X = sparse.vstack(rows, format="csr") if stream.sparse else np.concatenate(rows)
-    warn_of_far_columns(X)
-    signed_weights = np.concatenate(weights)
-    require_weights(class_totals(signed_weights))
-    return X, signed_weights
 
 
 def require_weights(totals: Sequence[float]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -11,20 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..decisions.certify import points_of_groups
+from ..decisions.cuts import effective_points
+from ..decisions.intervals import ModelShift
+from ..decisions.scores import Sensitive
+from ..features.coded import CodedColumns
+from ..features.splines import Basis, BasisSettings
 from ..kernels import evenly_mixed_order, hash_rows
 from ..measures import Measure
 from ..solvers.base import Scores
-from ..solvers.batch import BatchRun
-from ..solvers.certify import ModelShift, points_of_groups
-from ..solvers.state import LinearModel, Summary, class_totals, mean_model
-from ..solvers.threshold import effective_points
+from ..solvers.driver import Run
+from ..solvers.state import LinearModel, RowTotals, class_totals, mean_model
 from ..transforms import Standardizer, Transform, Whitener
-from .rows import ArrayRows, Ranges, order_by_fold
-from .source import ALL_ROWS, Progress, R, Runner, Statistics, model_shift
+from .bases import basis_of_rows
+from .folds import order_by_fold
+from .rows import ArrayRows, Ranges
+from .source import ALL_ROWS, DataShape, Progress, Runner, model_shift
 
 _LARGE_GROUPS = 1000  # that are placed one by one; smaller ones are dealt out in turn
 _COMMON_SHARE = 0.01  # of all rows: copies of a row that are as many are spread over the folds
 
+FoldRanges = tuple[Ranges, Ranges]
 _T = TypeVar("_T")
 _S = TypeVar("_S")
 
@@ -42,6 +50,10 @@ class ArraySource:
         Has seen the rows already.
     groups : array of int, optional
         Rows of one number stay in one fold.
+    splits : array of int, optional
+        The folds, where they are given: a column for each, 1 for rows to learn from, -1 for validation rows.
+    sensitive : Sensitive, optional
+        The groups that bounds are about.
     low_memory : bool
         Make no copy of the rows.
     threads : int
@@ -60,30 +72,58 @@ class ArraySource:
         *,
         standardizer: Standardizer | None = None,
         groups: NDArray[np.intp] | None = None,
+        splits: NDArray[np.int8] | None = None,
+        sensitive: Sensitive | None = None,
         low_memory: bool = False,
         threads: int = 1,
         progress: Progress | None = None,
     ):
         self._X, self._signed_weights, self._rng = X, signed_weights, rng
+        self.basis: Basis | None = None
         self._standardizer = standardizer
-        self._groups = groups
+        self._groups, self._splits, self._sensitive = groups, splits, sensitive
         self._low_memory, self._threads, self._progress = low_memory, threads, progress
 
-    def statistics(self) -> Statistics:
+    def coded(self, asked: BasisSettings | Basis | None) -> ArraySource:
+        """Return the same rows, coded in a basis of this kind, to be drawn in the same random order."""
+        other = copy.copy(self)
+        other._rng = copy.deepcopy(self._rng)
+        if sparse.issparse(self._X):
+            return other
+        if asked is None and np.isnan(self._X).any():
+            asked = BasisSettings(n_knots=0)
+        if asked is not None:
+            moments = self._standardizer or Standardizer(self._X.shape[1]).update(self._X)
+            # A copy, so that a basis does not depend on those that were made before it.
+            rng = copy.deepcopy(self._rng).spawn(1)[0]
+            rows = int(self._X.shape[0])
+            other.basis = basis_of_rows(asked, self._X, self._signed_weights, moments, rows, rng)
+        return other
+
+    def sample(self) -> ArraySource:
+        """Return the rows that a basis is chosen by: all of them."""
+        return self
+
+    def statistics(self) -> DataShape:
         X, weights = self._X, self._signed_weights
-        return Statistics(
+        width = int(X.shape[1]) if self.basis is None else self.basis.width
+        return DataShape(
             int(X.shape[0]),
             int((weights > 0).sum()),
             *class_totals(weights),
             effective_points(weights) if self._groups is None else points_of_groups(weights, self._groups),
-            int(X.shape[1]),
-            int(X.nnz if sparse.issparse(X) else X.size),
+            width,
+            int(X.nnz if sparse.issparse(X) else X.shape[0] * width),
             bool(sparse.issparse(X)),
             None if self._groups is None else int(self._groups.max()) + 1,
             in_memory=True,
+            given_folds=None if self._splits is None else int(self._splits.shape[1]),
+            coded=self.basis is not None,
         )
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:
+        if self.basis is not None:
+            return CodedColumns.of(self.basis, self._X, self._rng, whiten=whiten)
         standardizer = self._standardizer
         if standardizer is None or not standardize:
             standardizer = Standardizer(self._X.shape[1], active=standardize).update(self._X)
@@ -92,8 +132,11 @@ class ArraySource:
     def transformed(
         self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
     ) -> ArrayTrainingRows:
-        given = GivenFolds(self._groups)
-        if folds > 1:
+        given, roles = GivenFolds(self._groups), None
+        if self._splits is not None and folds > 1:
+            roles, part_of_row = parts_of_splits(self._splits)
+            given = given._replace(fold_of_row=part_of_row)
+        elif folds > 1:
             given = folds_of_rows(self._X, self._groups, self._signed_weights > 0, folds, self._rng)
         rows = ArrayRows(
             self._X,
@@ -101,20 +144,28 @@ class ArraySource:
             transform,
             self._rng,
             groups=given.groups,
+            sensitive=None if self._sensitive is None else self._sensitive.codes,
             fold_of_row=given.fold_of_row,
-            n_folds=folds,
+            n_folds=folds if roles is None else roles.shape[0],
             low_memory=self._low_memory,
+            threads=self._threads,
         )
         common = None
         if given.common is not None:
             common = transform.transform(self._X, given.common, self.dtype)
-        return ArrayTrainingRows(rows, folds, repeats, row_limit, self._rng, self._threads, self._progress, common)
+        found = ArrayTrainingRows(
+            rows, folds, repeats, row_limit, self._rng, self._threads, self._progress, common, roles
+        )
+        found.group_names = None if self._sensitive is None else self._sensitive.names
+        return found
 
 
 class ArrayTrainingRows:
     """Rows in memory, split into folds; several times over where rows are few."""
 
     whole_steps = False
+    group_names: NDArray[Any] | None = None
+    """Of the groups that bounds are about."""
 
     def __init__(
         self,
@@ -126,12 +177,18 @@ class ArrayTrainingRows:
         threads: int = 1,
         progress: Progress | None = None,
         common: Any = None,
+        roles: NDArray[np.int8] | None = None,
     ):
+        weights, groups = rows.signed_weights, rows.groups
+        if roles is not None:  # rows that validate no fold tell nothing of new rows
+            held = np.repeat((roles < 0).any(axis=1), np.diff(rows.fold_ranges).reshape(-1))
+            weights, groups = weights[held], None if groups is None else groups[held]
+        self.points = effective_points(weights) if groups is None else points_of_groups(weights, groups)
         self._limited = row_limit is not None
         self.leverage = 1.0 if row_limit is None else rows.limit_rows(row_limit)
         self._folds, self.n_folds = folds, folds * repeats
         self.points_per_pass = rows.n_points
-        self.common_rows = common
+        self.frequent_rows = common
         self._common_places: list[NDArray[np.intp]] = []
         rng = rows.rng if rng is None else rng
         self._rows, self._rng, self._threads, self._progress = rows, rng, threads, progress
@@ -139,6 +196,11 @@ class ArrayTrainingRows:
         self._validation: list[ArrayRows] = []
         if folds == 1:
             self._training = self._validation = [rows]
+            return
+        if roles is not None:
+            for learned, validating in ranges_of_folds(roles, rows.fold_ranges):
+                self._training.append(_with_both_classes(rows.part(*learned)))
+                self._validation.append(rows.part(*validating))
             return
         for repeat in range(repeats):
             split, ranges = in_folds(rows if repeat == 0 else rows.reshuffled(rng), folds, rng)
@@ -148,28 +210,27 @@ class ArrayTrainingRows:
         if common is not None and common.shape[0]:
             self._common_places = [rows.places_among(common) for rows in self._validation]
 
-    def summary(self, fold: int) -> Summary:
+    def summary(self, fold: int) -> RowTotals:
         return self._training[fold].summary
 
-    def train(self, runs: Sequence[tuple[int, R]]) -> list[R]:
+    def train(self, runs: Sequence[tuple[int, Run]]) -> list[Run]:
         # Every run has random numbers of its own: the outcome is the same in any order.
         seeds = self._rng.spawn(len(runs)) if len(runs) > 1 or self._limited else [self._rng]
 
-        def work(job: tuple[tuple[int, R], np.random.Generator]) -> R:
+        def work(job: tuple[tuple[int, Run], np.random.Generator]) -> Run:
             (fold, run), rng = job
             rows = (self._rows if fold == ALL_ROWS else self._training[fold]).with_rng(rng)
-            if isinstance(run, BatchRun):
-                # Columns that validation rows took part in centring would shift their scores.
+            if run.algorithm.standardize_folds:
                 rows, own = rows.standardized_apart()
                 run.change_transform(own.transform_coef)
             Runner(run, fold, rows.summary).to_the_end(rows)
-            if isinstance(run, BatchRun):
+            if run.algorithm.standardize_folds:
                 run.change_transform(own.inverse_coef)
             finished.append(run)
             self._report(len(finished), len(runs))
             return run
 
-        finished: list[R] = []
+        finished: list[Run] = []
         self._report(0, len(runs))
         return in_threads(work, list(zip(runs, seeds, strict=True)), self._threads)
 
@@ -195,27 +256,33 @@ class ArrayTrainingRows:
         for first in range(0, len(self._common_places), self._folds):
             draw = slice(first, first + self._folds)
             mean = mean_model(models[draw])
-            scores = np.asarray(self.common_rows @ mean.weights + mean.intercept)
+            scores = np.asarray(self.frequent_rows @ mean.weights + mean.intercept)
             for mine, places in zip(values[draw], self._common_places[draw], strict=True):
                 mine[places >= 0] = scores[places[places >= 0]]
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
-        return self.validation_scores(models)
+        rows = [self._rows] if self.n_folds == 1 else self._validation
+        return self.validation_scores(models)._replace(sensitive=self._sensitive_of(rows))
 
     def own_scores(self, model: LinearModel) -> Scores:
-        return Scores(self._rows.scores(*model), self._rows.signed_weights)
+        rows = self._rows
+        return Scores(rows.scores(*model), rows.signed_weights, sensitive=self._sensitive_of([rows]))
+
+    def _sensitive_of(self, parts: Sequence[ArrayRows]) -> Sensitive | None:
+        codes = [part.sensitive for part in parts if part.sensitive is not None]
+        return None if self.group_names is None else Sensitive(np.concatenate(codes), self.group_names)
 
     def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
-        return model_shift(self._validation, model, of_folds, threshold, self._folds)
+        return model_shift(self._validation, model, of_folds, threshold, self._folds, common=self.frequent_rows)
 
 
 def _with_both_classes(rows: ArrayRows) -> ArrayRows:
-    """Only groups can make a fold lack a class: others have their share of it."""
+    """Only groups and given folds can make a fold lack a class: others have their share of it."""
     if rows.signed_weights.min() >= 0 or rows.signed_weights.max() <= 0:
         missing = "negative" if rows.signed_weights.min() >= 0 else "positive"
         raise ValueError(
-            f"With these groups a fold leaves no row of the {missing} class to learn from, because hardly a group "
-            "has any. Give finer groups, or none."
+            f"With these groups or folds a fold leaves no row of the {missing} class to learn from. Give finer "
+            "groups, or folds that stratify."
         )
     return rows
 
@@ -233,11 +300,11 @@ class GivenFolds(NamedTuple):
 def folds_of_rows(
     X: Any, groups: NDArray[np.intp] | None, codes: NDArray[Any], folds: int, rng: np.random.Generator
 ) -> GivenFolds:
-    """Return a fold for each row that keeps groups together; without groups, equal rows.
+    """Return a fold for each row that keeps groups together; without groups, copies of a row.
 
-    A model that has met a row would flatter itself on its duplicate. Rows that are a hundredth of all or more are
-    spread over the folds all the same: they will come again, and a model that has met none of them would be
-    another one. All rows may lie anywhere if else a class would be in one fold alone.
+    Scores of copies of training rows are too good. Rows that are equal by chance are not copies, and
+    neither are rows that are a hundredth of all or more: they will come again, and are spread over the folds. All
+    rows may lie anywhere if else a class would be in one fold alone.
     """
     if groups is not None:
         return GivenFolds(groups, _fold_of_each_row(groups, codes.astype(np.intp), folds, rng))
@@ -248,19 +315,35 @@ def folds_of_rows(
         return GivenFolds()
     some_bits = np.zeros(1 << 16, dtype=bool)  # sorts out most of the others, before the search
     some_bits[repeated & np.uint64(0xFFFF)] = True
-    copies = np.flatnonzero(some_bits[hashes & np.uint64(0xFFFF)])
-    copies = copies[np.isin(hashes[copies], repeated)]
-    which = np.searchsorted(repeated, hashes[copies])
+    equal = np.flatnonzero(some_bits[hashes & np.uint64(0xFFFF)])
+    equal = equal[np.isin(hashes[equal], repeated)]
+    which = np.searchsorted(repeated, hashes[equal])
     _, first, counts = np.unique(which, return_index=True, return_counts=True)
     often = counts >= _COMMON_SHARE * codes.size + 1
-    common = copies[first[often]][np.argsort(-counts[often], kind="stable")]
-    together = ~often[which]  # the others are each on their own
+    common = equal[first[often]][np.argsort(-counts[often], kind="stable")]
+    copied = ~often & ~_equal_by_chance(X, equal[first], counts)
+    if not copied.any():
+        return GivenFolds(common=common)
+    together = copied[which]  # the others are each on their own
     numbers = np.arange(codes.size) + repeated.size
-    numbers[copies[together]] = which[together]
+    numbers[equal[together]] = which[together]
     found = _fold_of_each_row(numbers, codes.astype(np.intp), folds, rng)
     if min(np.unique(found[codes == code]).size for code in np.unique(codes)) < 2:
         return GivenFolds(common=common)
     return GivenFolds(numbers, found, common)
+
+
+def _equal_by_chance(X: Any, rows: NDArray[np.intp], counts: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return which of these rows, each of them there ``counts`` times, need be no copies.
+
+    Where columns have few values, rows that are equal in all columns are a part of those that are equal in every
+    second one. Copies are not: who agrees with them in half of the columns agrees in all. One column cannot tell.
+    """
+    by_chance = np.ones(rows.size, dtype=np.bool_)
+    for half in (X[:, ::2], X[:, 1::2]) if X.shape[1] > 1 else ():
+        _, place, number = np.unique(hash_rows(half), return_inverse=True, return_counts=True)
+        by_chance &= number[place[rows]] > counts
+    return by_chance
 
 
 def in_folds(rows: ArrayRows, folds: int, rng: np.random.Generator) -> tuple[ArrayRows, Ranges]:
@@ -271,6 +354,23 @@ def in_folds(rows: ArrayRows, folds: int, rng: np.random.Generator) -> tuple[Arr
         return rows, rows.fold_ranges
     order, ranges = order_by_group(rows.groups, rows.signed_weights > 0, folds, rng, evenly_mixed_order)
     return rows.reordered(order, rng), ranges
+
+
+def parts_of_splits(splits: Any) -> tuple[NDArray[np.int8], NDArray[np.intp]]:
+    """Return what the rows of each part are to each fold, and the part of each row."""
+    roles, part_of_row = np.unique(splits, axis=0, return_inverse=True)
+    return roles, part_of_row.reshape(-1)
+
+
+def ranges_of_folds(roles: NDArray[np.int8], ranges: Ranges) -> list[FoldRanges]:
+    """Return the ranges that each fold learns from, and those that validate it, where each part is a range."""
+    return [
+        (
+            [ranges[k] for k, role in enumerate(fold) if role > 0],
+            [ranges[k] for k, role in enumerate(fold) if role < 0],
+        )
+        for fold in roles.T.tolist()
+    ]
 
 
 def equal_ranges(n_rows: int, folds: int) -> list[tuple[int, int]]:

@@ -1,76 +1,82 @@
-"""A fit of many classes to rows in memory: all classes at once, or each against the rest."""
+"""A fit of many classes: all classes at once, or each against the rest; the same wherever the rows lie."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..measures import Measure
+from ..counts import Counts, Rates, sums_by_class
+from ..decisions.calibrate import log_odds_line
+from ..decisions.cuts import half_standard_error
+from ..measures import ConfusionMeasure, confusion_measure
+from ..measures.recalls import MeasureOfRecalls
 from ..solvers.base import History, Solver, Task
-from ..solvers.calibrate import log_odds_line
-from ..solvers.multiclass import (
-    ClassRates,
-    MulticlassModel,
-    MultinomialLogistic,
-    best_offsets,
-    logistic_pull,
-    macro_pull,
-    soft_counts,
-    softmax,
-)
+from ..solvers.multiclass import ClassScores, MulticlassModel, MultinomialLogistic, best_offsets
+from ..solvers.softmax import ClassCandidate, ClassShape, ClassTask, Path, at_once, in_passes
 from ..solvers.state import LinearModel
-from ..solvers.threshold import half_standard_error
+from . import config
 from .config import FitConfig
-from .labelled import Batch, LabelledRows
+from .labelled import MulticlassRows
 from .memory import ArrayTrainingRows, in_threads
+from .source import ALL_ROWS
 from .trainer import trained_with_care
 
-_BATCH = 256
-_FEWEST_BATCHES = 4
-_LARGEST_STEP = 0.2
-_MEMORY = (0.9, 0.999)
-_REMEMBERED_BATCHES = 50
-_STEPS = 2000
-_MOST_PASSES = 64
-_FEWEST_PASSES = 8
-_FEW_ROWS = 5_000
-_VERY_FEW_ROWS = 1_000
-_SAMPLE = 4096
-# Penalties as in scikit-learn, 1 / C: validation rows choose.
-_PENALTIES = (0.05, 2.0)
-_PENALTIES_FOR_FEW = (0.05, 1.0, 20.0)
-_CALIBRATED_VALUES = 1 << 18  # validation scores of each stage that are kept
+_CALIBRATED_ROWS = 1 << 15  # validation rows that calibrate the probabilities
 _NEVER = -30.0  # the log odds of a class that no row is of
 
-Pull = Callable[[NDArray[Any], Batch], NDArray[Any]]
 
+class ClassRows(Protocol):
+    """Rows of many classes, transformed and split into folds, wherever they lie."""
 
-class ClassScores(NamedTuple):
-    """Scores of rows, a column per class, with the class and the weight of each row."""
+    def in_folds(self, folds: int, rng: np.random.Generator) -> ClassRows:
+        """Return the same rows, split."""
 
-    scores: NDArray[np.floating[Any]]
-    codes: NDArray[np.intp]
-    weights: NDArray[Any]
+    def shape(self, without: int = ALL_ROWS) -> ClassShape:
+        """Sum up the rows without those of a fold."""
+
+    def follow(
+        self, paths: Sequence[tuple[int, Path]], rng: np.random.Generator, threads: int
+    ) -> list[list[ClassCandidate]]:
+        """Answer the requests of paths to their ends, each from the rows without those of its fold."""
+
+    def validation_scores(self, models: Sequence[MulticlassModel]) -> ClassScores:
+        """Score the validation rows of the first folds, each by its own model."""
+
+    def sample(self) -> MulticlassRows:
+        """Return these rows, or a fair sample of them, in memory."""
+
+    def all_sampled(self) -> bool:
+        """Return whether the sample is all there is."""
 
 
 class SelectedMany(NamedTuple):
-    """The outcome: a model of all classes, and the rates to expect of it on new rows."""
+    """The outcome: a model of all classes, and the counts to expect of it on new rows."""
 
     model: MulticlassModel
-    rates: ClassRates
+    table: NDArray[np.float64]
+    """C[true, predicted] of validation rows, by offsets that others of them chose; of training rows if there are
+    none."""
     stages: tuple[str, ...]
     solver: Solver | MultinomialLogistic
     """What made the model."""
-    validated: ClassScores | None = None
-    """Some validation rows as models of other rows score them; None if all rows were learned from."""
+    validated: ClassScores
+    """Some of the same rows with their scores, to calibrate probabilities."""
+
+    def rates_by_class(self) -> list[Rates]:
+        """Return the rates of each class against the rest."""
+        return [Rates(*map(float, one)) for one in zip(*Counts(self.table).one_vs_rest(), strict=True)]
+
+
+def measure_of(settings: FitConfig) -> ConfusionMeasure:
+    """Return the measure of many classes that a fit is for."""
+    return settings.of_many or confusion_measure(settings.measure)
 
 
 def learn_classes(
-    rows: LabelledRows,
+    rows: ClassRows,
     settings: FitConfig,
     initial: MulticlassModel | None,
     rng: np.random.Generator,
@@ -79,201 +85,170 @@ def learn_classes(
     """Fit all classes at once or, without sharpening, each against the rest; ``initial`` is where to begin.
 
     Without sharpening it is the paper's algorithm for every class. The highest log odds win, moved to the best
-    macro average.
+    value of the measure. That, and a start from a solver that is named, learns from a sample of rows in files.
     """
+    if settings.sharpen is None or settings.start is not None or rows.all_sampled():
+        rows = rows.sample()
     if settings.sharpen is not None:
-        passes = passes_over(rows) if settings.sharpen.passes == "auto" else int(settings.sharpen.passes)
-        return _learn_jointly(rows, _Path(settings, initial, passes), rng, history)
+        return _learn_jointly(rows, settings, initial, rng, history)
+    assert isinstance(rows, MulticlassRows)
     model = one_against_the_rest(
         rows, settings, settings.solver, initial, rng, history, calibrate=settings.tune, threads=settings.threads
     )
-    codes, weights = rows.codes, rows.weights
+    found = rows.scored(model)
     if settings.tune:
-        offsets = best_offsets(rows.scores(*model), codes, weights, settings.measure)
-        model = model._replace(intercepts=model.intercepts + offsets)
-    rates = ClassRates.of_predictions(codes, predicted_classes(model, rows), weights, rows.n_classes)
-    return SelectedMany(model, rates, (), settings.solver)
+        offsets = best_offsets(found, measure_of(settings))
+        model, found = model.plus(offsets), found.plus(offsets)
+    return SelectedMany(model, found.table(), (), settings.solver, found.first(_CALIBRATED_ROWS))
 
 
-def _learn_jointly(rows: LabelledRows, path: _Path, rng: np.random.Generator, history: History) -> SelectedMany:
-    """Learn all classes together; validation rows choose how far to go, then all rows go that far.
+def _learn_jointly(
+    rows: ClassRows,
+    settings: FitConfig,
+    initial: MulticlassModel | None,
+    rng: np.random.Generator,
+    history: History,
+) -> SelectedMany:
+    """Learn all classes together; validation rows choose among the stages, then all rows go that far.
 
-    Stages that cannot be told apart are averaged.
-
-    Multinomial logistic regression comes first, or the solver that the user named. From there the macro average
-    itself is climbed, with shares by softmax in the place of calls: rates are then smooth, and the measure's own
-    slopes say what a share is worth. Unlike the likelihood this is bounded, so that rows beyond saving stop
-    pulling. Without a penalty of the user's, validation rows choose one.
+    Stages that validation rows cannot tell apart are averaged.
     """
-    settings = path.settings
-    rows, folds = _folds(rows, settings.validation_fraction, rng)
-    strengths = _PENALTIES_FOR_FEW if rows.n_points < _FEW_ROWS else _PENALTIES
-    penalties = [settings.l2] if settings.l2 > 0 else [strength / rows.n_points for strength in strengths]
-    seeds = rng.spawn(len(folds) * len(penalties) + len(penalties))
-    jobs = [
-        _FoldJob(k * len(folds) + number, fold, penalty, seeds[k * len(folds) + number])
-        for k, penalty in enumerate(penalties)
-        for number, fold in enumerate(folds)
-    ]
-    histories = [history.branch() for _ in jobs]
-    kept = max(_CALIBRATED_VALUES // (rows.n_classes * len(folds)), 1)
-    found = in_threads(
-        lambda job: _predictions_of(job, path, rows, histories[job.number], kept), jobs, settings.threads
-    )
-    for one in histories:
-        history.join(one)
-    best, stages, rates = _best_stages(found, jobs, rows, settings.measure)
-    validated = _validated(found, jobs, stages, rows)
-    last = {penalty: seeds[len(jobs) + k] for k, penalty in enumerate(penalties)}
-    wanted = [penalty for penalty in penalties if any(stage.penalty == penalty for stage in stages)]
-    refitted = in_threads(
-        lambda penalty: _refitted(rows, path, stages, penalty, last[penalty]), wanted, settings.threads
-    )
-    model = _mean([model for several in refitted for model in several])
-    names = tuple(f"{stage.name}, L2 {stage.penalty:.2g}" for stage in stages)
-    return SelectedMany(model, rates, names, settings.start or MultinomialLogistic(best.penalty), validated)
+    measure, shape = measure_of(settings), rows.shape()
+    plan = ClassPlan.of(shape, settings)
+    rows = rows.in_folds(plan.folds, rng)
+    validated = range(plan.folds if plan.all_folds else 1)
+
+    def path(fold: int, wanted: Collection[str] | None = None) -> tuple[int, Path]:
+        first, exponents = initial, plan.exponents
+        if settings.start is not None:
+            part = rows.sample() if fold == ALL_ROWS else rows.sample().without(fold)
+            first, exponents = one_against_the_rest(part, settings, settings.start, initial, rng, History()), ()
+        task = ClassTask(measure, rows.shape(fold), settings.l2, first)
+        if plan.batch:
+            return fold, at_once(task, exponents, plan.strengths, plan.climbs, wanted)
+        return fold, in_passes(task, exponents, settings.passes or config.CLASS_PASSES, plan.climbs)
+
+    # A pass over the rows serves all paths; on all rows at once only the stages that are chosen are learned.
+    together = () if plan.batch else (ALL_ROWS,)
+    found = rows.follow([path(fold) for fold in (*validated, *together)], rng, settings.threads)
+    found, last = found[: len(validated)], found[len(validated) :]
+    scores = {
+        stage: rows.validation_scores([one[place].model for one in found])
+        for place, stage in enumerate(one.stage for one in found[0])
+    }
+    spreads = {stage: max(float(one.scores.std()), 1e-12) for stage, one in scores.items()}
+    cuts = {stage: ClassRule.of(one, measure) for stage, one in scores.items()}
+    for number, rule in enumerate(cuts.values()):
+        passes, rates = number + 1, Counts(rule.table).one_vs_rest()
+        means = {"tpr": float(rates.tpr.mean()), "tnr": float(rates.tnr.mean())}
+        history.record(run=0, passes=passes, points=passes * shape.points, value=rule.value, **means)
+    best = max(cuts.values(), key=lambda rule: rule.value)
+    chosen = [stage for stage, rule in cuts.items() if rule.value >= best.value - best.half_standard_error]
+    mean = np.mean([scores[stage].scores / spreads[stage] for stage in chosen], axis=0)
+    validation = next(iter(scores.values()))._replace(scores=mean)
+    rule = ClassRule.of(validation, measure)
+    if not together:
+        last = rows.follow([path(ALL_ROWS, chosen)], rng, 1)
+    whole = {one.stage: one.model for one in last[0]}
+    model = _mean([_divided(whole[stage], spreads[stage]) for stage in chosen]).plus(rule.offsets)
+    solver = settings.start or MultinomialLogistic(settings.l2 or 1.0 / (plan.strengths[-1] * shape.points))
+    kept = validation.first(_CALIBRATED_ROWS).plus(rule.offsets)
+    table = validation.table() if not rule.offsets.any() else ClassRule.table_of_others(validation, measure)
+    return SelectedMany(model, table, tuple(chosen), solver, kept)
 
 
-def passes_over(rows: LabelledRows) -> int:
-    """About as many steps whatever the number of rows, within reason."""
-    wanted = math.ceil(_STEPS * batch_rows(rows) / rows.n_points)
-    most = _MOST_PASSES if rows.n_points >= _VERY_FEW_ROWS else _MOST_PASSES // 2
-    return min(max(wanted, _FEWEST_PASSES), most)
+class ClassPlan(NamedTuple):
+    """How all classes are learned together, by the number of rows."""
 
+    folds: int
+    all_folds: bool
+    """Validate on every fold in turn; otherwise on one."""
+    batch: bool
+    """Learn from all rows at once; otherwise pass by pass."""
+    exponents: tuple[float, ...]
+    """Of class weights, the one to climb from last."""
+    strengths: tuple[float, ...]
+    """C of the likelihood on all rows at once, the one to climb from last."""
+    climbs: tuple[int, ...]
+    """Steps on all rows at once, or passes, after which a model that climbs the measure is a candidate."""
 
-class _Stage(NamedTuple):
-    name: str
-    penalty: float
-
-
-class _FoldJob(NamedTuple):
-    """One penalty on the rows that one fold leaves."""
-
-    number: int
-    validation: tuple[int, int]
-    penalty: float
-    rng: np.random.Generator
-
-
-class _Path(NamedTuple):
-    """The way from a start to the last pass, the same for every fold."""
-
-    settings: FitConfig
-    initial: MulticlassModel | None
-    passes: int
-
-    def models(
-        self, rows: LabelledRows, penalty: float, rng: np.random.Generator
-    ) -> Iterator[tuple[str, int, MulticlassModel]]:
-        """The models after 1, 2, 4, ... passes of each stage and at its end, each with its stage and passes."""
-        n_classes, n_features = rows.n_classes, rows.n_features
-        model = self.initial or MulticlassModel(np.zeros((n_classes, n_features)), np.zeros(n_classes))
-        done = 0
-        if self.settings.start is None:
-            descent = Descent(rows, model, penalty, rng)
-            for number, model in descent.stage(self.passes, for_the_likelihood):
-                if self._is_candidate(number):
-                    yield f"logistic, {number} passes", number, model
-            done = self.passes
-        else:
-            model = one_against_the_rest(rows, self.settings, self.settings.start, self.initial, rng, History())
-            yield "one against the rest", 0, model
-        pull = ForTheMeasure(self.settings.measure, rows, model)
-        descent = Descent(rows, model, penalty, rng)
-        for number, model in descent.stage(self.passes, pull):
-            if self._is_candidate(number):
-                yield f"macro average, {number} passes", done + number, model
-
-    def _is_candidate(self, number: int) -> bool:
-        return number & (number - 1) == 0 or number == self.passes
-
-
-class _Predictions(NamedTuple):
-    """What a model calls the validation rows, and its scores of the first of them, brought to unit spread."""
-
-    called: NDArray[np.intp]
-    scores: NDArray[np.floating[Any]]
-
-
-def _predictions_of(
-    job: _FoldJob, path: _Path, rows: LabelledRows, history: History, kept: int
-) -> dict[_Stage, _Predictions]:
-    """What the models of each stage say of the validation rows; scores of so many of them are kept."""
-    start, stop = job.validation
-    learned, validation = rows.part((0, start), (stop, rows.n_points)), rows.part((start, stop))
-    codes, weights = validation.codes, validation.weights
-    calls = {}
-    for name, passes, model in path.models(learned, job.penalty, job.rng):
-        scores = validation.scores(*model)
-        called = scores.argmax(axis=1)
-        rates = ClassRates.of_predictions(codes, called, weights, rows.n_classes)
-        history.record(
-            run=job.number,
-            passes=passes,
-            points=passes * learned.n_points,
-            tpr=float(rates.tpr.mean()),
-            tnr=float(rates.tnr.mean()),
-            value=rates.value(path.settings.measure),
+    @classmethod
+    def of(cls, rows: ClassShape, settings: FitConfig) -> ClassPlan:
+        sharpen, measure = settings.sharpen, measure_of(settings)
+        assert sharpen is not None
+        totals = rows.totals[rows.totals > 0]
+        n_classes = rows.totals.size
+        folds = 5 if settings.validation_fraction is None else max(round(1.0 / settings.validation_fraction), 2)
+        folds = min(folds, rows.points, rows.n_groups or folds)
+        batch = rows.at_once or (
+            rows.in_memory
+            and rows.points <= config.BATCH_ROWS
+            and rows.n_values * n_classes <= config.CLASS_BATCH_VALUES
         )
-        some = scores[:kept] - scores[:kept].mean(axis=1, keepdims=True)
-        calls[_Stage(name, job.penalty)] = _Predictions(called, some / max(float(some.std()), 1e-12))
-    return calls
+        even = totals.max() < config.EVEN_CLASSES * totals.min()
+        plenty = totals.min() >= config.PLENTY_PER_COLUMN * (rows.n_features + 1)
+        strengths = config.CLASS_C[-1:] if plenty else config.CLASS_C
+        if settings.l2 > 0:
+            strengths = (1.0 / (settings.l2 * rows.points),)
+        climbs: tuple[int, ...] = config.CLASS_CLIMBS if batch else config.CLASS_CLIMB_PASSES
+        if sharpen.passes != "auto":
+            climbs = (int(sharpen.passes),)
+        overfits = rows.points < config.CLASS_CLIMB_ROWS * n_classes * (rows.n_features + 1)
+        swings = not (batch or measure.smooth)  # from side to side of a corner
+        if sharpen.passes == "auto" and (overfits or swings):
+            climbs = ()
+        exponents = (0.0,) if even else (0.0, 1.0, 0.5) if batch else (0.5, 0.0)
+        if not (even or batch) and isinstance(measure, MeasureOfRecalls):
+            exponents = (0.5, 0.0, 1.0)
+        many = rows.points > config.CLASS_FOLD_ROWS
+        if many and not plenty and settings.validation_fraction is None:
+            folds = min(config.LEAST_FOLDS, folds)
+        all_folds = not (many and plenty) and rows.in_memory
+        if rows.given_folds is not None:
+            folds, all_folds = rows.given_folds, True
+        return cls(folds, all_folds, batch, exponents, strengths, climbs)
 
 
-def _validated(
-    found: list[dict[_Stage, _Predictions]], jobs: list[_FoldJob], stages: list[_Stage], rows: LabelledRows
-) -> ClassScores:
-    """Some rows of each fold, with the mean scores of the chosen stages by the models of the other folds."""
-    by_fold: dict[tuple[int, int], list[NDArray[np.floating[Any]]]] = {}
-    for job, predictions in zip(jobs, found, strict=True):
-        mine = by_fold.setdefault(job.validation, [])
-        mine += [predictions[stage].scores for stage in stages if stage in predictions]
-    scores = [np.mean(several, axis=0) for several in by_fold.values()]
-    some = rows.part(*((start, start + len(one)) for (start, _), one in zip(by_fold, scores, strict=True)))
-    return ClassScores(np.concatenate(scores), some.codes, some.weights)
+class ClassRule(NamedTuple):
+    """What is added to the scores of each class, and C[true, predicted] where the highest score then wins."""
+
+    offsets: NDArray[np.float64]
+    table: NDArray[np.float64]
+    value: float
+    half_standard_error: float
+
+    @classmethod
+    def of(cls, rows: ClassScores, measure: ConfusionMeasure) -> ClassRule:
+        """Return the best offsets; none where these rows cannot tell that they are better than none."""
+        plain = cls._at(np.zeros(rows.scores.shape[1]), rows, measure)
+        tuned = cls._at(best_offsets(rows, measure), rows, measure)
+        return tuned if tuned.value > plain.value + tuned.half_standard_error else plain
+
+    @classmethod
+    def table_of_others(cls, rows: ClassScores, measure: ConfusionMeasure) -> NDArray[np.float64]:
+        """Return C[true, predicted] by offsets that other rows have chosen: a third of each class by the rest.
+
+        Of the rows that have chosen them, the table is too good, most of all for rare classes.
+        """
+        third = np.empty(rows.codes.size, dtype=np.intp)
+        third[np.argsort(rows.codes, kind="stable")] = np.arange(third.size) % 3
+        found = np.zeros(2 * rows.scores.shape[1:])
+        for one in range(3):
+            mine, others = (ClassScores(*(part[held] for part in rows)) for held in (third == one, third != one))
+            found += mine.plus(cls.of(others, measure).offsets).table()
+        return found
+
+    @classmethod
+    def _at(cls, offsets: NDArray[np.float64], rows: ClassScores, measure: ConfusionMeasure) -> ClassRule:
+        table = rows.plus(offsets).table()
+        shares, value = sums_by_class(rows.codes, rows.weights, offsets.size), float(measure.value(table))
+        scale = measure.scale(shares / shares.sum())
+        return cls(offsets, table, value, half_standard_error(value, scale, rows.codes.size))
 
 
-def _best_stages(
-    found: list[dict[_Stage, _Predictions]], jobs: list[_FoldJob], rows: LabelledRows, measure: Measure
-) -> tuple[_Stage, list[_Stage], ClassRates]:
-    """The best stage on the validation rows, all that these cannot tell from it, and the rates of the best."""
-    pooled: dict[_Stage, ClassRates] = {}
-    for penalty in dict.fromkeys(job.penalty for job in jobs):
-        mine = [(job, calls) for job, calls in zip(jobs, found, strict=True) if job.penalty == penalty]
-        validation = rows.part(*(job.validation for job, _ in mine))
-        codes, weights = validation.codes, validation.weights
-        for stage in mine[0][1]:
-            called = np.concatenate([calls[stage].called for _, calls in mine])
-            pooled[stage] = ClassRates.of_predictions(codes, called, weights, rows.n_classes)
-    values = {stage: rates.value(measure) for stage, rates in pooled.items()}
-    best = max(values, key=lambda stage: values[stage])
-    useless, perfect = np.mean([measure.scale(float(p)) for p in pooled[best].prevalence if p > 0], axis=0)
-    tolerance = half_standard_error(values[best], (float(useless), float(perfect)), codes.size)
-    alike = [stage for stage, value in values.items() if value >= values[best] - tolerance]
-    return best, alike, pooled[best]
-
-
-def _refitted(
-    rows: LabelledRows, path: _Path, stages: list[_Stage], penalty: float, rng: np.random.Generator
-) -> list[MulticlassModel]:
-    """The models of these stages, learned from all rows, each brought to unit spread of its scores."""
-    wanted = {stage.name for stage in stages if stage.penalty == penalty}
-    models = []
-    for name, _, model in path.models(rows, penalty, rng):
-        if name in wanted:
-            models.append(_to_unit_spread(model, rows))
-            wanted.remove(name)
-        if not wanted:
-            break
-    return models
-
-
-def _to_unit_spread(model: MulticlassModel, rows: LabelledRows) -> MulticlassModel:
-    """Models of different penalties come on different scales; what all classes share has no say."""
+def _divided(model: MulticlassModel, spread: float) -> MulticlassModel:
     weights = model.weights - model.weights.mean(axis=0)
     intercepts = model.intercepts - model.intercepts.mean()
-    sample = rows.part((0, min(rows.n_points, _SAMPLE)))
-    spread = max(float(sample.scores(weights, intercepts).std()), 1e-12)
     return MulticlassModel(weights / spread, intercepts / spread)
 
 
@@ -283,99 +258,8 @@ def _mean(models: list[MulticlassModel]) -> MulticlassModel:
     )
 
 
-def _folds(
-    rows: LabelledRows, validation_fraction: float | None, rng: np.random.Generator
-) -> tuple[LabelledRows, list[tuple[int, int]]]:
-    """The ranges of validation rows: one fifth of many rows, and each fifth of few in turn."""
-    folds = 5 if validation_fraction is None else max(round(1.0 / validation_fraction), 2)
-    folds = min(folds, rows.n_points, rows.n_groups or folds)
-    rows, ranges = rows.in_folds(folds, rng)
-    return rows, ranges if rows.n_points < _FEW_ROWS else ranges[:1]
-
-
-class Descent:
-    """Steps along the gradient of some average over rows, batch by batch, each number at its own pace.
-
-    The steps are Adam's; they fall in a straight line to nothing at the end of a stage. What a stage learns is the
-    mean of the models of its last pass.
-    """
-
-    def __init__(self, rows: LabelledRows, model: MulticlassModel, l2: float, rng: np.random.Generator):
-        self.rows = rows
-        self.batch_rows = batch_rows(rows)
-        self._l2 = np.float32(l2)
-        self._rng = rng
-        self._step = min(_LARGEST_STEP, rows.leverage() ** -0.8)
-        # Columns down, classes across; the last row holds the intercepts.
-        self._theta = np.vstack([model.weights.T, model.intercepts]).astype(np.float32)
-
-    def stage(self, passes: int, pull: Pull) -> Iterator[tuple[int, MulticlassModel]]:
-        """The mean model of each of so many passes."""
-        theta = self._theta
-        slow, fast = np.zeros_like(theta), np.zeros_like(theta)
-        steps_in_all = passes * max(round(self.rows.n_points / self.batch_rows), 1)
-        done = 0
-        for number in range(1, passes + 1):
-            total, counted = np.zeros(theta.shape), 0
-            for batch in self.rows.batches(self.batch_rows, self._rng):
-                gradient = self._gradient(batch, pull)
-                done += 1
-                slow += (1.0 - _MEMORY[0]) * (gradient - slow)
-                fast += (1.0 - _MEMORY[1]) * (gradient * gradient - fast)
-                share_left = max(1.0 - done / (steps_in_all + 1), 0.02)
-                size = self._step * share_left * math.sqrt(1.0 - _MEMORY[1] ** done) / (1.0 - _MEMORY[0] ** done)
-                theta += np.float32(size) * slow / (np.sqrt(fast) + np.float32(1e-8))
-                total += theta
-                counted += 1
-            mean = total / counted
-            yield number, MulticlassModel(mean[:-1].T.copy(), mean[-1].copy())
-
-    def _gradient(self, batch: Batch, pull: Pull) -> NDArray[np.float32]:
-        theta = self._theta
-        scores = np.asarray(batch.X @ theta[:-1]) + theta[-1]
-        pulls = pull(softmax(scores), batch)
-        gradient = np.empty_like(theta)
-        gradient[:-1] = batch.X.T @ pulls
-        gradient[-1] = pulls.sum(axis=0)
-        gradient /= max(float(batch.weights.sum()), 1e-30)
-        gradient[:-1] -= self._l2 * theta[:-1]
-        return gradient
-
-
-def for_the_likelihood(shares: NDArray[Any], batch: Batch) -> NDArray[Any]:
-    """The pull of multinomial logistic regression."""
-    return logistic_pull(shares, batch.codes, batch.weights)
-
-
-class ForTheMeasure:
-    """The pull of the macro average, at the soft rates of the last batches; they begin with those of the model."""
-
-    def __init__(self, measure: Measure, rows: LabelledRows, model: MulticlassModel):
-        self._measure = measure
-        totals = rows.class_weights()
-        self._prevalence = totals / totals.sum()
-        counts = soft_counts(softmax(rows.scores(*model)), rows.codes, rows.weights)
-        remembered = max(min(_REMEMBERED_BATCHES, rows.n_points // batch_rows(rows)), _FEWEST_BATCHES)
-        self._keep = 1.0 - 1.0 / remembered
-        self._counts = np.array(counts) * (remembered * batch_rows(rows) / rows.n_points)
-
-    def __call__(self, shares: NDArray[Any], batch: Batch) -> NDArray[Any]:
-        self._counts *= self._keep
-        self._counts += soft_counts(shares, batch.codes, batch.weights)
-        met = ClassRates.of_counts(*self._counts)
-        rates = met._replace(prevalence=self._prevalence)
-        return macro_pull(self._measure, rates, shares, batch.codes, batch.weights)
-
-
-def batch_rows(rows: LabelledRows) -> int:
-    """Rows of a batch: as many as make a step worth its while, which are more where rows are wide but empty."""
-    values_a_row = max(rows.n_values / rows.n_points, 1.0)
-    wanted = max(_BATCH, int(rows.n_features / values_a_row))
-    return max(min(wanted, rows.n_points // _FEWEST_BATCHES), 1)
-
-
 def one_against_the_rest(
-    rows: LabelledRows,
+    rows: MulticlassRows,
     settings: FitConfig,
     solver: Solver,
     initial: MulticlassModel | None,
@@ -411,9 +295,3 @@ def one_against_the_rest(
     return MulticlassModel(
         np.array([one.weights for one in models]), np.array([one.intercept for one in models], dtype=np.float64)
     )
-
-
-def predicted_classes(model: MulticlassModel, rows: LabelledRows) -> NDArray[np.intp]:
-    """Return the class with the highest score in every row."""
-    found: NDArray[np.intp] = rows.scores(*model).argmax(axis=1)
-    return found

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..decisions.calibrate import log_odds_line
+from ..decisions.certify import decide
+from ..decisions.cuts import best_threshold, effective_points
 from ..solvers.base import History, Scores, Task
-from ..solvers.certify import decide
-from ..solvers.state import NOTHING_SEEN, LinearModel, Summary, summarize
-from ..solvers.threshold import best_threshold, effective_points
+from ..solvers.state import NOTHING_SEEN, LinearModel, RowTotals
 from ..transforms import Standardizer
 from . import config
 from .config import FitConfig
@@ -23,7 +24,9 @@ from .source import FitResult, Runner
 class OnlineFit:
     """A run of the solver without end, fed batch by batch: bounded, and picklable.
 
-    ``before`` is the model to begin with, in the user's columns.
+    While the rarer class has few rows, the run begins anew with every batch, from a sample of all rows so far:
+    what it learned from the other class alone would take it long to unlearn. ``before`` is the model to begin
+    with, in the user's columns.
     """
 
     def __init__(
@@ -32,53 +35,89 @@ class OnlineFit:
         self.standardizer = Standardizer(n_features, active=settings.standardize)
         self.history = History(verbose=verbose)
         self._settings = settings
-        initial = None if before is None else LinearModel(*self.standardizer.transform_coef(*before))
+        self._runner = self._start(before)
+        self._rng = np.random.default_rng(seed)
+        self._begins_anew = before is None
+        self.reservoir: Reservoir
+        self._sparse: bool | None = None
+
+    def _start(self, before: LinearModel | None) -> Runner:
+        dtype, initial = np.dtype(np.float32), None
+        if before is not None:
+            weights, intercept = self.standardizer.transform_coef(*before)
+            initial = LinearModel(weights.astype(dtype).astype(np.float64), intercept)
+        settings = self._settings
         task = Task(
             settings.measure,
-            n_features,
-            np.dtype(np.float32),
+            self.standardizer.width,
+            dtype,
             l2=settings.l2,
             initial=initial,
             history=self.history,
             endless=True,
         )
-        self._runner = Runner(settings.solver.start(task), 0, NOTHING_SEEN)
-        self._rng = np.random.default_rng(seed)
-        self.reservoir: Reservoir
-        self._sparse: bool | None = None
+        return Runner(settings.solver.start(task), 0, NOTHING_SEEN)
 
     @property
-    def seen(self) -> Summary:
+    def seen(self) -> RowTotals:
         return self._runner.seen
-
-    def prevalence_with(self, X: Any, signed_weights: NDArray[Any]) -> float:
-        """Return the share of positives once these rows have been seen too."""
-        return self.seen.merge(summarize(X, signed_weights)).prevalence
 
     def learn(self, X: Any, signed_weights: NDArray[Any]) -> None:
         X = self._in_the_first_form(X)
         self._update_standardizer(X)
-        rows = ArrayRows(X, signed_weights, self.standardizer, self._rng)
-        self._runner.seen = self.seen.merge(rows.summary)
-        self._runner.feed(rows, rows)
-        self._runner.end_pass(rows)
-        self.reservoir.add(X, signed_weights)
+        fresh = X, signed_weights
+        rarer = config.BEGINNING_ROWS
+        if self._begins_anew:
+            X, signed_weights = self.reservoir.with_more(X, signed_weights)
+            rarer = int(min((signed_weights > 0).sum(), (signed_weights < 0).sum()))
+            self.history = self.history.branch()
+            self._runner = self._start(None)
+            self._begins_anew = rarer < config.BEGINNING_ROWS
+        if rarer:
+            rows = ArrayRows(X, signed_weights, self.standardizer, self._rng)
+            self._runner.seen = self.seen.merge(rows.summary)
+            self._runner.feed(rows, rows)
+            self._runner.end_pass(rows)
+        self.reservoir.add(*fresh)
+
+    def require_sound(self, n_features: int) -> None:
+        """Refuse a state, from a file, that compiled loops would read beyond its ends."""
+        self.standardizer.require_sound(n_features)
+        self._runner.run.learner.require_sound(n_features)
+        if hasattr(self, "reservoir"):
+            self.reservoir.require_sound(n_features)
 
     def model(self) -> LinearModel:
         """Return the model so far, of the user's columns."""
         return LinearModel(*self.standardizer.inverse_coef(*self._runner.run.model()))
 
+    def log_odds_model(self) -> LinearModel:
+        """Return the model with its scores as log odds, drawn on a sample of the rows."""
+        return as_log_odds(self.model(), *self._sampled_scores()[:2])
+
+    def scaling(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what is subtracted from each column, and what it is divided by."""
+        return self.standardizer.centre, self.standardizer.scale
+
     def result(self) -> FitResult:
         """Return the model so far, its threshold chosen on a sample of the rows."""
+        scores, settings = self._sampled_scores(), self._settings
+        points, fitted = effective_points(scores.signed_weights), self.standardizer.width + 1
+        threshold = self.threshold(scores)
+        decision = decide(scores, settings.measure, threshold, points, tune=settings.tune, fitted=fitted)
+        return FitResult.of_model(self.standardizer, self._runner.run.model(), decision, settings.solver)
+
+    def threshold(self, scores: Scores | None = None) -> float:
+        """Return the best threshold on a sample of the rows."""
+        if not self._settings.tune:
+            return 0.0
+        scores = self._sampled_scores() if scores is None else scores
+        return best_threshold(scores.values, scores.signed_weights, self._settings.measure).threshold
+
+    def _sampled_scores(self) -> Scores:
         sample, signed_weights = self.reservoir.sample()
-        model = self._runner.run.model()
-        coef, intercept = self.standardizer.inverse_coef(*model)
-        scores = Scores(np.asarray(sample @ coef) + intercept, signed_weights)
-        settings, points, threshold = self._settings, effective_points(signed_weights), 0.0
-        if settings.tune:
-            threshold = best_threshold(*scores[:2], settings.measure).threshold
-        decision = decide(scores, settings.measure, threshold, points, tune=settings.tune, fitted=coef.size + 1)
-        return FitResult.of_model(self.standardizer, model, decision, settings.solver)
+        model = self.model()
+        return Scores(np.asarray(sample @ model.weights) + model.intercept, signed_weights)
 
     def _in_the_first_form(self, X: Any) -> Any:
         """Dense or CSR as the first rows were: the two are scaled differently."""
@@ -96,3 +135,9 @@ class OnlineFit:
         self._runner.run.change_transform(
             lambda weights, b: after.transform_coef(*before.inverse_coef(weights, b))
         )
+
+
+def as_log_odds(model: LinearModel, scores: NDArray[Any], signed_weights: NDArray[Any]) -> LinearModel:
+    """Return a model whose scores are log odds, by scores of rows."""
+    slope, constant = log_odds_line(scores, signed_weights)
+    return LinearModel(slope * model.weights, slope * model.intercept + constant)

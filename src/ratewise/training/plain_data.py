@@ -12,7 +12,7 @@ import dataclasses
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -20,7 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-_ROOMS = ("kernels", "measures", "rewards", "solvers", "training", "transforms")
+_PACKAGES = (
+    "counts",
+    "decisions",
+    "features",
+    "kernels",
+    "measures",
+    "rewards",
+    "solvers",
+    "training",
+    "transforms",
+)
 _LIBRARY = __name__.partition(".")[0]
 _PLAIN = (bool, int, float, str, type(None))
 _TYPES = {"tuple": tuple, "ndarray": np.ndarray, "float32": np.float32, "float64": np.float64}
@@ -41,17 +51,19 @@ class Known:
     ----------
     settings : object
         Of the fit: a dataclass, perhaps with a measure or a solver of the user.
+    more : sequence of classes
+        Others that may be made again.
     """
 
-    def __init__(self, settings: Any = None):
+    def __init__(self, settings: Any = None, more: Sequence[type] = ()):
         self.given: dict[str, Any] = {}
-        self._classes: dict[str, type] = {}
+        self._classes: dict[str, type] = {_name(kind): kind for kind in more}
         for path, value in _parts(settings, "settings"):
             if dataclasses.is_dataclass(value):
                 self._classes[_name(type(value))] = type(value)
             elif not isinstance(value, _PLAIN):
                 self.given[path] = value
-        self._modules = {found.__module__ for found in self._classes.values()}
+        self._modules = {found.__module__ for found in self._classes.values() if found not in more}
 
     def path_of(self, value: Any) -> str | None:
         """Return where the settings have this very object."""
@@ -63,8 +75,8 @@ class Known:
             return self._classes[name]
         module, _, qualified = name.partition(":")
         library, _, rest = module.partition(".")
-        room = rest.partition(".")[0]
-        if module in self._modules or (library == _LIBRARY and room in _ROOMS):
+        package = rest.partition(".")[0]
+        if module in self._modules or (library == _LIBRARY and package in _PACKAGES):
             found: Any = sys.modules.get(module)
             for part in qualified.split("."):
                 found = getattr(found, part, None)

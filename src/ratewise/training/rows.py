@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..features.coded import CodedColumns
 from ..kernels import evenly_mixed_order, gather_weights, hash_rows, square_rows
-from ..solvers.state import Chunk, Summary, class_totals, kernel_rows, sum_of_squares
+from ..solvers.state import Chunk, RowTotals, class_totals, kernel_rows, sum_of_squares
 from ..transforms import Standardizer, Transform
+from .folds import order_by_fold
 
 # A kernel call sums models in the width of the data; learners fold that into float64 between calls.
 _LARGEST_CHUNK = 1 << 18
@@ -30,6 +31,7 @@ class StoredRows:
 
     _stored: RowStorage
     _groups: NDArray[np.intp] | None
+    _sensitive: NDArray[np.intp] | None
     _ranges: tuple[tuple[int, int], ...]
 
     @property
@@ -49,6 +51,11 @@ class StoredRows:
     def groups(self) -> NDArray[np.intp] | None:
         """The group of each row, as a number; None if every row is on its own."""
         return self._groups
+
+    @property
+    def sensitive(self) -> NDArray[np.intp] | None:
+        """The group of each of these rows that bounds are about, as a number."""
+        return None if self._sensitive is None else joined([self._sensitive[a:b] for a, b in self._ranges])
 
     @property
     def n_groups(self) -> int | None:
@@ -78,6 +85,7 @@ class ArrayRows(StoredRows):
         dtype: Any = np.float32,
         *,
         groups: NDArray[np.intp] | None = None,
+        sensitive: NDArray[np.intp] | None = None,
         fold_of_row: NDArray[Any] | None = None,
         n_folds: int = 1,
         low_memory: bool = False,
@@ -93,7 +101,8 @@ class ArrayRows(StoredRows):
             )
         stored = store(X, order, transform, dtype, low_memory=low_memory, threads=threads)
         self._begin(stored, gather_weights(signed_weights, order), transform.unit_scale, rng)
-        self._groups = None if groups is None else groups[order]
+        self._groups, self._sensitive = (None if one is None else one[order] for one in (groups, sensitive))
+        self._own_scales = isinstance(transform, CodedColumns)
 
     @classmethod
     def of_stored(
@@ -111,9 +120,10 @@ class ArrayRows(StoredRows):
         self._stored = stored
         self._weights = self._pulls = weights
         self._rng = rng
-        self._groups = None
+        self._groups = self._sensitive = None
         self._ranges = ((0, stored.shape[0]),)
         self._unit_scale = unit_scale
+        self._own_scales = False  # the deviations of columns are part of their meaning
         self._measured: tuple[float, float] | None = None
         self._restart()
 
@@ -139,18 +149,18 @@ class ArrayRows(StoredRows):
         """Begin a new pass."""
         self.signed_weights = joined([self._weights[start:stop] for start, stop in self._ranges])
         self.n_points = int(self.signed_weights.size)
-        self._summary: Summary | None = None
+        self._summary: RowTotals | None = None
         self._blocks: ShuffledBlocks | None = None
         self._shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         self._with_ones: tuple[Any, Any] | None = None
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> RowTotals:
         """What the rows come to; summed up when first asked for."""
         if self._summary is None:
             squared_row, entry_square = self._usual_row()
             weights = class_totals(self.signed_weights)
-            self._summary = Summary(self.n_points, *weights, squared_row * self.n_points, entry_square)
+            self._summary = RowTotals(self.n_points, *weights, squared_row * self.n_points, entry_square)
         return self._summary
 
     def part(self, *ranges: tuple[int, int], rng: np.random.Generator | None = None) -> ArrayRows:
@@ -200,12 +210,10 @@ class ArrayRows(StoredRows):
         """Return a copy in this order."""
         self._usual_row()  # the same whatever the order
         other = copy.copy(self)
-        other._stored, other._weights, other._pulls = (
-            self._stored.reordered(order),
-            self._weights[order],
-            self._pulls[order],
-        )
-        other._groups = None if self._groups is None else self._groups[order]
+        other._stored = self._stored.reordered(order)
+        other._weights, other._pulls = self._weights[order], self._pulls[order]
+        kept = (self._groups, self._sensitive)
+        other._groups, other._sensitive = (None if one is None else one[order] for one in kept)
         other.fold_ranges = [(0, other._weights.size)]
         other._rng = rng
         other._restart()
@@ -291,9 +299,9 @@ class ArrayRows(StoredRows):
         return self._with_ones
 
     def standardized_apart(self) -> tuple[ArrayRows, Standardizer]:
-        """Return a copy of these rows, standardised without any others, and what was done to them."""
+        """Return a copy of these rows, standardized without any others, and what was done to them."""
         X = joined(list(self._stored.pieces(self._ranges)))
-        own = Standardizer(self.n_features, active=self._unit_scale).update(X)
+        own = Standardizer(self.n_features, active=self._unit_scale, scaled=not self._own_scales).update(X)
         if own.active:
             X = own.transform(X, np.arange(self.n_points), self.dtype)
         apart = ArrayRows.of_stored(MaterializedRows(X), self.signed_weights, self._unit_scale, self._rng)
@@ -365,10 +373,10 @@ class LazyRows(RowStorage):
 
     def __init__(self, X: Any, order: NDArray[np.signedinteger[Any]], transform: Transform, dtype: Any):
         self._X, self._order, self._transform = X, order, transform
-        self.shape = X.shape
+        self.shape = (X.shape[0], transform.width)
         self.dtype = np.dtype(dtype)
         self.sparse = bool(sparse.issparse(X))
-        self.n_values = int(X.nnz if self.sparse else X.size)
+        self.n_values = int(X.nnz if self.sparse else X.shape[0] * transform.width)
         row_bytes = self.n_values / max(X.shape[0], 1) * self.dtype.itemsize
         self._at_once = max(int(_CACHED_BYTES / max(row_bytes, 1.0)), 64)
 
@@ -383,7 +391,7 @@ class LazyRows(RowStorage):
         for group in _groups(zip(starts.tolist(), stops.tolist(), strict=True), self._at_once):
             rows = self._gathered(np.concatenate([self._order[start:stop] for start, stop in group]))
             weights = np.concatenate([signed_weights[start:stop] for start, stop in group])
-            yield Chunk(kernel_rows(rows), weights, np.zeros(1, np.int64), np.array([weights.size]))
+            yield Chunk(kernel_rows(rows), weights, np.zeros(1, np.int64), np.array([weights.shape[0]]))
 
     def reordered(self, order: NDArray[np.signedinteger[Any]]) -> LazyRows:
         return LazyRows(self._X, self._order[order], self._transform, self.dtype)
@@ -476,18 +484,6 @@ class ShuffledBlocks:
         ahead[0][0] = taken[1][-1] = stops[last] - (ends[last] - rows)
         self._ahead = ahead
         return taken
-
-
-def order_by_fold(
-    fold_of_row: NDArray[Any], codes: NDArray[Any], folds: int, rng: np.random.Generator, mixed: Callable[..., Any]
-) -> tuple[NDArray[np.intp], list[tuple[int, int]]]:
-    """Return an order of rows in which each fold is a range, and the ranges."""
-    parts = []
-    for fold in range(folds):
-        mine = np.flatnonzero(fold_of_row == fold)
-        parts.append(mine[mixed(codes[mine], rng)])
-    edges = np.cumsum([0, *(part.size for part in parts)]).tolist()
-    return np.concatenate(parts), list(pairwise(edges))
 
 
 def joined(pieces: list[Any]) -> Any:

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..measures import Measure
+from ..decisions.certify import certifies
+from ..decisions.cuts import BestThreshold, half_standard_error, quick_threshold
+from ..measures import Measure, Rates
 from ..solvers.base import Scores, Solver
-from ..solvers.certify import certifies
 from ..solvers.logistic import PenalizedLogistic, WeightedLogistic
 from ..solvers.state import LinearModel, mean_model
-from ..solvers.threshold import BestThreshold, half_standard_error, quick_threshold
 from . import config
-from .source import Statistics, TrainingRows
+from .source import DataShape, TrainingRows
 
 NOTHING_LEARNED = (
     "No model could be learned: numbers beyond the range of float32 arose in every training run. Bring the "
@@ -34,6 +34,8 @@ class SelectionPlan(NamedTuple):
     """Few enough rows to evaluate a start pass by pass, and to try penalized ones."""
     batch: bool = False
     """Rows so few that all of them are learned from at once, and by the chosen stages once more in the end."""
+    given: bool = False
+    """The folds are the user's: a row may have been learned from by few of their models, or by none."""
 
     @property
     def models(self) -> int:
@@ -47,7 +49,7 @@ class SelectionPlan(NamedTuple):
     @classmethod
     def of(
         cls,
-        statistics: Statistics,
+        statistics: DataShape,
         measure: Measure,
         validation_fraction: float | None,
         *,
@@ -56,7 +58,7 @@ class SelectionPlan(NamedTuple):
         """Return the plan; ``own_choice`` is whether starts and passes are the library's to choose."""
         rarer, asked = statistics.rarer_rows, _points_in_plenty(statistics)
         plenty = rarer >= asked
-        constrained = bool(measure.constraints(0.5))
+        constrained = bool(measure.bounds)
         # A bound is a matter of level, so the folds' models must be about as good as the whole; and it can be
         # certified by out-of-fold scores only.
         size = max(statistics.rows, statistics.n_values / config.VALUES_PER_ROW)
@@ -71,7 +73,10 @@ class SelectionPlan(NamedTuple):
         # A model of all rows has no out-of-fold scores: under a bound it is the mean of the folds' models.
         batch = own_choice and _few_enough_for_batches(statistics)
         if batch:
-            folds = _folds_of_batches(statistics.rows) if plenty else config.FOLDS
+            counted = statistics.rows if plenty else 1  # scarce points keep their folds, unless columns are many
+            if not statistics.sparse and statistics.n_features <= config.CURVATURE_COLUMNS:
+                counted = max(counted, statistics.n_values // config.BATCH_VALUES_PER_ROW)
+            folds = max(_folds_of_batches(counted), 2 if plenty else few)
         small = starts > plainest
         if validation_fraction is not None:
             folds = round(1.0 / validation_fraction)
@@ -83,14 +88,17 @@ class SelectionPlan(NamedTuple):
         if batch:
             repeats = config.BATCH_REPEATS if rarer < config.BATCH_FEW_POINTS else 1
         folds = max(min(folds, rarer), 1)
-        return cls(folds, repeats if folds > 1 else 1, starts, small, batch)
+        given = statistics.given_folds is not None
+        if statistics.given_folds is not None:
+            folds, repeats = statistics.given_folds, 1
+        return cls(folds, repeats if folds > 1 else 1, starts, small, batch, given)
 
 
-def _points_in_plenty(statistics: Statistics) -> int:
+def _points_in_plenty(statistics: DataShape) -> int:
     return config.PLENTY_PER_COLUMN * (statistics.n_features + 1)
 
 
-def _few_enough_for_batches(statistics: Statistics) -> bool:
+def _few_enough_for_batches(statistics: DataShape) -> bool:
     size = statistics.n_values * (8 if statistics.sparse else 4)
     return statistics.in_memory and statistics.rows <= config.BATCH_ROWS and size <= config.IN_MEMORY_BYTES
 
@@ -101,15 +109,15 @@ def _folds_of_batches(rows: int) -> int:
     return min(int(config.FOLDS * (config.FEW_ROWS / rows) ** power + 0.5), config.FOLDS)
 
 
-def batch_starts(measure: Measure, statistics: Statistics, *, wide: bool = False) -> list[Solver]:
+def batch_starts(measure: Measure, statistics: DataShape, *, wide: bool = False) -> list[Solver]:
     """Return the penalized starts of few rows: weak and strong penalties, the one to sharpen from last.
 
-    Where points are in plenty a strong penalty has nothing to mend. Where rows are ``wide`` all of them fit their
+    Where points are in plenty a strong penalty has nothing to fix. Where rows are ``wide`` all of them fit their
     rows perfectly, and differ little: one stands for them.
     """
     prevalence = statistics.prevalence
     penalties = config.BATCH_C[-1:] if statistics.rarer_rows >= _points_in_plenty(statistics) else config.BATCH_C
-    bounded = bool(measure.constraints(0.5))
+    bounded = bool(measure.bounds)
     natural = 0.5 if bounded else natural_exponent(measure, prevalence)
     if wide:
         from ..solvers.centroids import ShrunkenCentroids
@@ -127,7 +135,7 @@ def _effort(size: float, plenty: bool) -> float:
     return min(max(math.log(many / size) / math.log(many / few), 0.0), 1.0)
 
 
-# Folds and starts to choose from, the dearest first: no two neighbours differ by more than a factor of two. One
+# Folds and starts to choose from, the dearest first: no two neighbors differ by more than a factor of two. One
 # fold is for plenty of points only. Two are no step: models of half the rows are worse than one of all.
 _LADDER = (
     *((config.FOLDS, starts) for starts in (7, 6, 5, 4, 3)),
@@ -159,11 +167,11 @@ def starts_for(
     one or two passes, others up to eight, fewer the more rows there are.
     """
     if not plan.small or plan.starts == 1:
-        if measure.constraints(0.5):  # slopes tell nothing of where the cut will be
+        if measure.bounds:  # slopes tell nothing of where the cut will be
             return [_start_with(exponent, points, whitened=whitened) for exponent in (0.0, 0.5, 1.0)]
         return [_start_with(natural_exponent(measure, prevalence), points, whitened=whitened)]
     passes = config.WHITENED_START_PASSES if whitened else config.START_PASSES
-    natural = 0.5 if measure.constraints(0.5) else natural_exponent(measure, prevalence)
+    natural = 0.5 if measure.bounds else natural_exponent(measure, prevalence)
     stochastic = [WeightedLogistic(exponent, passes) for exponent in config.CLASS_WEIGHT_EXPONENTS]
     penalized = [PenalizedLogistic(e, C) for e in config.PENALIZED_EXPONENTS for C in config.PENALIZED_C]
     everything: list[Solver] = [*stochastic, *penalized]
@@ -174,7 +182,7 @@ def starts_for(
     by_worth = [near[0], near[1], similar[0], near[2], *similar[1:]]
     if plan.folds == 1:  # rows that both train and choose cannot tell what a penalty is worth
         by_worth = [*near]
-    if measure.constraints(0.5):
+    if measure.bounds:
         by_worth = [*stochastic, *similar]
     return list(by_worth[: plan.starts])
 
@@ -197,9 +205,8 @@ def natural_exponent(measure: Measure, prevalence: float) -> float:
         return 0.5
     tpr = 0.7
     tnr = max(1.0 - (1.0 - tpr) / skew, 0.0)
-    on_tpr, on_tnr = measure.slopes(tpr, tnr, prevalence)
-    ratio = skew * max(on_tpr, 1e-6) / max(on_tnr, 1e-6)
-    return min(max(math.log(ratio) / math.log(skew), 0.0), 1.0)
+    on_positive, on_negative = measure.gains(Rates(tpr, tnr, prevalence), least=1e-6)
+    return min(max(math.log(on_positive / on_negative) / math.log(skew), 0.0), 1.0)
 
 
 class Validated(NamedTuple):
@@ -232,10 +239,14 @@ def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -
     """Average all stages whose out-of-fold value is within half a standard error of the best."""
     if not candidates:
         raise ValueError(NOTHING_LEARNED)
-    caution = math.sqrt(repeats)  # a row scored three times over tells no more than once
+    margin_scale = math.sqrt(repeats)  # a row scored three times over tells no more than once
     found = [
         quick_threshold(
-            one.scores.values, one.scores.signed_weights, measure, caution=caution, points=one.scores.points
+            one.scores.values,
+            one.scores.signed_weights,
+            measure,
+            margin_scale=margin_scale,
+            points=one.scores.points,
         )
         for one in candidates
     ]
@@ -251,7 +262,9 @@ def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -
     return Selected(models, stages, candidates[values.index(best)].stage, tolerance, found)
 
 
-def select_apart(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -> list[LinearModel] | None:
+def select_crossfitted(
+    candidates: Sequence[Validated], measure: Measure, *, repeats: int
+) -> list[LinearModel] | None:
     """Make the same choice for every fold by the rows of others: a mean model per fold for its rows to certify.
 
     Stages chosen by the rows that certify them would seem better than they are: of every repeat, one half of the

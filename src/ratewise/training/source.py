@@ -9,37 +9,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..decisions.calibrate import stacked
+from ..decisions.certify import Decision, relative_groups
+from ..decisions.cuts import Points, rates_at
+from ..decisions.group_cuts import GroupDecision
+from ..decisions.intervals import ModelShift
+from ..features.splines import Basis, BasisSettings
 from ..measures import Measure
 from ..rewards import Reward, Sigmoid
-from ..solvers.base import (
-    CompareCentroids,
-    CountRates,
-    Evaluate,
-    Learn,
-    Maximize,
-    MeanRewards,
-    Request,
-    Run,
-    Scores,
-    Solver,
-)
-from ..solvers.batch import maximize
-from ..solvers.calibrate import stacked
-from ..solvers.certify import Decision, ModelShift
+from ..solvers.base import Scores, Solver
+from ..solvers.driver import Run
+from ..solvers.evaluate import evaluate
+from ..solvers.learner import Learner
+from ..solvers.maximize import maximize
 from ..solvers.multiclass import MultinomialLogistic
-from ..solvers.state import Chunk, LinearModel, Summary
-from ..solvers.threshold import rates_at
+from ..solvers.requests import CompareCentroids, CountRates, Evaluate, Learn, Maximize, MeanRewards, Request
+from ..solvers.state import Chunk, LinearModel, RowTotals, mean_model
 from ..transforms import Transform
 from . import config
 from .rows import ArrayRows
-
-R = TypeVar("R", bound=Run)
 
 _COMPARED_ROWS = 1 << 14
 ALL_ROWS = -1
@@ -48,7 +42,7 @@ Progress = Callable[[dict[str, Any]], object]
 """Takes stage, done_rows, total_rows and, while rows are learned from in windows, tpr, tnr and value."""
 
 
-class Statistics(NamedTuple):
+class DataShape(NamedTuple):
     """What the rows come to, before anything is learned."""
 
     rows: int
@@ -64,6 +58,10 @@ class Statistics(NamedTuple):
     sparse: bool
     n_groups: int | None = None
     in_memory: bool = False
+    coded: bool = False
+    """In a basis, whose columns ``n_features`` are."""
+    given_folds: int | None = None
+    """How many folds the user gave; None leaves them to the fit."""
 
     @property
     def rarer_rows(self) -> int:
@@ -84,13 +82,15 @@ class TrainingRows(Protocol):
     """Points that one model meets in a pass over all rows."""
     whole_steps: bool
     """A pass is a few steps on all rows at once, not a step per point."""
-    common_rows: Any
+    points: Points
+    """Effective points of the positive and of the negative class; in memory, copies of a row count once."""
+    frequent_rows: Any
     """One of each of the rows that come often, transformed, the most frequent first; None where not looked for."""
 
-    def summary(self, fold: int) -> Summary:
+    def summary(self, fold: int) -> RowTotals:
         """Sum up the rows that one pass of a run of this fold learns from."""
 
-    def train(self, runs: Sequence[tuple[int, R]]) -> list[R]:
+    def train(self, runs: Sequence[tuple[int, Run]]) -> list[Run]:
         """Bring runs, each with its fold, to their end; in memory, fold ``ALL_ROWS`` leaves none out."""
 
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
@@ -111,8 +111,14 @@ class RowSource(Protocol):
 
     dtype: Any
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> DataShape:
         """Count rows, classes and weights."""
+
+    def coded(self, asked: BasisSettings | Basis | None) -> RowSource:
+        """Return the same rows, coded in a basis of this kind; sparse rows stay as they are."""
+
+    def sample(self) -> RowSource:
+        """Return rows in memory by which a basis is chosen: these, or a fair sample of each class."""
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:
         """Return the transform that rows are learned in."""
@@ -141,6 +147,14 @@ class FitResult(NamedTuple):
     """The numbers of a ``Calibration`` per model, as :func:`stacked` has them."""
     message: str | None = None
     """One sentence if a bound of the measure cannot be promised."""
+    basis: Basis | None = None
+    """Whose named columns the models are of; None for the user's columns."""
+    centre: NDArray[np.float64] | None = None
+    """What was subtracted from each of the user's columns; None for nothing."""
+    table: NDArray[np.float64] | None = None
+    """C[true, predicted] of many classes, out-of-fold where there are folds."""
+    groups: GroupDecision | None = None
+    """Of sensitive features: their thresholds, less that of the intercept, and their counts."""
 
     @classmethod
     def of_model(
@@ -162,6 +176,9 @@ class FitResult(NamedTuple):
             decision.interval,
             stacked([decision.calibration]),
             decision.message,
+            getattr(transform, "basis", None),
+            transform.centre,
+            groups=relative_groups(decision),
         )
         return found.checked()
 
@@ -174,13 +191,21 @@ class FitResult(NamedTuple):
             "of X to a common scale (standardize=True does), and look for values far from all others."
         )
 
+    def told_in(self, basis: Basis | None) -> FitResult:
+        """Return models of the coded columns of a basis as models of its named columns."""
+        if basis is None:
+            return self
+        models = [basis.inverse_coef(w, float(b)) for w, b in zip(self.coef, self.intercept, strict=True)]
+        coef, intercept = np.array([w for w, _ in models]), np.array([b for _, b in models])
+        return self._replace(coef=coef, intercept=intercept, scale=basis.scale, basis=basis, centre=basis.centre)
+
     def widened(self, occupied: NDArray[np.integer[Any]] | None, n_columns: int) -> FitResult:
         """Return the result of all columns, where only some of them have entries and were fitted."""
         if occupied is None:
             return self
         coef, scale = np.zeros((self.coef.shape[0], n_columns)), np.ones(n_columns)
         coef[:, occupied], scale[occupied] = self.coef, self.scale
-        return self._replace(coef=coef, scale=scale)
+        return self._replace(coef=coef, scale=scale, centre=None)
 
 
 def occupied_columns(X: Any) -> tuple[Any, NDArray[np.integer[Any]] | None]:
@@ -207,7 +232,7 @@ def answer(rows: ArrayRows, request: Request) -> Any:
     """Answer any request but :class:`Learn` from rows in memory."""
     match request:
         case Evaluate(model):
-            return Scores(rows.scores(*model), rows.signed_weights)
+            return evaluate(request, Scores(rows.scores(*model), rows.signed_weights))
         case CountRates(model, number):
             sample = rows if number is None else rows.first(number)
             return rates_at(sample.scores(*model), sample.signed_weights)
@@ -219,9 +244,9 @@ def answer(rows: ArrayRows, request: Request) -> Any:
             sums = [reward_sums(*part, reward) for part in parts]
             rewards, weights = (np.sum([one[k] for one in sums], axis=0) for k in (0, 1))
             return tuple((rewards / np.maximum(weights, 1e-300)).tolist())
-        case CompareCentroids(solver, number, prevalence):
+        case CompareCentroids():
             signs, shares = rows.signs_and_shares
-            return solver.model(rows.weighted_sum(signs * shares), number, prevalence)
+            return rows.weighted_sum(signs * shares)
         case Maximize(reward, class_weights):
             objective = WeightedReward(rows, reward, class_weights, few_rows=request.few_rows)
             by_curvature = request.few_rows and curvature_is_cheap(rows.n_features, sparse=rows.sparse)
@@ -229,18 +254,17 @@ def answer(rows: ArrayRows, request: Request) -> Any:
     raise TypeError(f"{type(request).__name__} is no request that rows in memory can answer.")
 
 
-def learn(request: Learn, rows: ArrayRows, points: int) -> None:
+def learn(learner: Learner, request: Learn, rows: ArrayRows, points: int) -> None:
     """Learn from the next points: the only place where rows meet a learner."""
     for chunk in rows.take(points):
-        request.learner.learn(chunk, request.settings, request.reward, request.measure)
+        learner.learn(chunk, request.settings, request.reward, request.measure)
 
 
 class Runner:
     """A run with the rows it learns from, and how far its present request has come. Plain data in between."""
 
-    def __init__(self, run: Run, fold: int, seen: Summary):
+    def __init__(self, run: Run, fold: int, seen: RowTotals):
         self.run, self.fold, self.seen = run, fold, seen
-        self._begun = False
         self._points = self._passes = 0
 
     def to_the_end(self, rows: ArrayRows) -> None:
@@ -263,12 +287,11 @@ class Runner:
             elif not isinstance(request, Learn):
                 self._receive(answer(sample, request))
             else:
-                self._begin(request)
                 wanted = math.inf if request.points is None else request.points - self._points
                 if whole and request.passes is not None:
                     wanted = request.passes * rows.n_points
                 points = int(min(wanted, left))
-                learn(request, rows, points)
+                learn(self.run.to_learn(), request, rows, points)
                 self._points += points
                 left -= points
                 if points == wanted:
@@ -286,14 +309,7 @@ class Runner:
         while not self.run.finished and not isinstance(request := self.run.request(self.seen), Learn):
             self._receive(answer(sample, request))
 
-    def _begin(self, request: Learn) -> None:
-        if not self._begun and request.restart_mean:
-            request.learner.restart_mean()
-            request.learner.restart_rates()
-        self._begun = True
-
     def _receive(self, found: Any) -> None:
-        self._begun = False
         self._points = self._passes = 0
         self.run.receive(found)
 
@@ -305,38 +321,31 @@ def model_shift(
     threshold: float,
     folds: int,
     per_point: tuple[float, float] = (1.0, 1.0),
+    common: Any = None,
 ) -> ModelShift:
     """Return how a model differs from those of the folds, by the rows of each fold; of several draws of folds.
 
-    ``per_point`` are the points of both classes that one of these rows stands for.
+    ``per_point`` are the points of both classes that one of these rows stands for. Rows that are ``common`` have
+    the score of the folds' mean model.
     """
-    # Weights by class, by how many of the models that learned a row call it, and by whether the one that did not
-    # and the model itself do.
     total = np.zeros((2, folds, 2, 2))
     for number, part in enumerate(parts):
         first = number - number % folds
-        models = [model, *of_folds[first : first + folds]]
+        of_draw = of_folds[first : first + folds]
+        models = [model, *of_draw, mean_model(of_draw)]
         coef, intercepts = np.stack([one.weights for one in models], axis=1), [one.intercept for one in models]
         for rows in part.blocks(_COMPARED_ROWS):
             called = rows.scores(coef, intercepts) > threshold
+            if common is not None and common.shape[0]:
+                alike = rows.places_among(common) >= 0
+                called[alike, 1:] = called[alike, -1:]
             own, scored = called[:, 0], called[:, 1 + number - first]
-            cell = (rows.signed_weights > 0) * folds + called[:, 1:].sum(axis=1) - scored
-            cell = 4 * cell + 2 * scored + own
-            total += np.bincount(cell, np.abs(rows.signed_weights), total.size).reshape(total.shape)
-    found = []
-    for called_right, counts, points in ((1, total[1], per_point[0]), (0, total[0], per_point[1])):
-        share = counts / max(float(counts.sum()), 1e-300)
-        right = np.meshgrid(np.arange(folds) / (folds - 1.0), [0.0, 1.0], [0.0, 1.0], indexing="ij")
-        of_learned, of_scored, of_own = right if called_right else [1.0 - one for one in right]
-        difference = of_own - of_learned
-        shift = float((share * difference).sum())
-        apart = share * (difference - shift)
-        variance = points * float((apart * difference).sum()) + 2.0 * float((apart * of_scored).sum())
-        found.append((shift, float((share * of_learned).sum()), variance))
-    (tpr, hits, of_tpr), (tnr, passes, of_tnr) = found
-    return ModelShift((tpr, tnr), (hits, passes), (of_tpr, of_tnr), folds)
+            learned = called[:, 1:-1].sum(axis=1) - scored
+            total += ModelShift.tally(learned, scored, own, rows.signed_weights, folds)
+    return ModelShift.of_counts(total, per_point)
 
 
+_GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
 _WINDOW = Sigmoid()  # its slope is the curvature of the logistic reward, to base e
 
 
@@ -372,13 +381,24 @@ class WeightedReward:
         return loss, (self._transpose @ pull.astype(self._rows.dtype)).astype(np.float64)
 
     def curvature(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives of the logistic reward, of few rows; of the sigmoid as if it were that."""
+        """Return the second derivatives of the logistic reward, of few rows; of the sigmoid as if it were that.
+
+        Where columns are many, some of the rows tell them, near enough for steps that climb with every row.
+        """
         pull = self._weights * _WINDOW.slope(self._margins(model))
         if self._reward.concave:
             pull /= math.log(2.0)
-        weighted = self._matrix * pull.astype(self._rows.dtype)[:, np.newaxis]
-        products: NDArray[np.float64] = (self._transpose @ weighted).astype(np.float64)
-        return products
+        n_features = model.size - 1
+        if n_features <= config.WHOLE_CURVATURE_COLUMNS:
+            weighted = self._matrix * pull.astype(self._rows.dtype)[:, np.newaxis]
+            return (self._transpose @ weighted).astype(np.float64)  # type: ignore[no-any-return]
+        told = config.CURVATURE_ROWS_PER_COLUMN * n_features
+        some: Any = slice(None)
+        if told < pull.size:  # spread over all rows, in step with no order of theirs
+            some = (np.arange(told) * _GOLDEN_RATIO % 1.0 * pull.size).astype(np.intp)
+        roots = np.sqrt(pull[some] * (pull.sum() / max(pull[some].sum(), 1e-300)))
+        weighted = self._matrix[some] * roots.astype(self._rows.dtype)[:, np.newaxis]
+        return (weighted.T @ weighted).astype(np.float64)  # type: ignore[no-any-return]
 
     def _margins(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._last is None or self._last[0] is not model:

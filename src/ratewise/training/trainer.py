@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 from functools import partial
@@ -10,15 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..decisions.certify import Decision, certifies, decide, warn_of_unknown_rates
+from ..decisions.cuts import beside_tied_rows, best_threshold, rates_at, smoothed_threshold
 from ..measures import Measure
-from ..solvers.base import History, Run, Scores, Solver, Task
-from ..solvers.batch import BatchRun
-from ..solvers.certify import Decision, certifies, decide
-from ..solvers.sharpen import Sharpen, SharpenedRun
+from ..solvers.base import History, Scores, Solver, Task
+from ..solvers.batch import Batch
+from ..solvers.driver import Run
+from ..solvers.sharpen import Candidate, Sharpen, Sharpened
 from ..solvers.state import LinearModel, mean_model
-from ..solvers.threshold import Points, beside_tied_rows, best_threshold, rates_at, smoothed_threshold
 from ..transforms import Transform
 from . import config
+from .bases import CANDIDATES, simplest_of_the_best
 from .config import FitConfig
 from .selection import (
     NOTHING_LEARNED,
@@ -27,10 +30,10 @@ from .selection import (
     Validated,
     batch_starts,
     select,
-    select_apart,
+    select_crossfitted,
     starts_for,
 )
-from .source import ALL_ROWS, FitResult, RowSource, Statistics, TrainingRows, curvature_is_cheap
+from .source import ALL_ROWS, DataShape, FitResult, RowSource, TrainingRows, curvature_is_cheap
 
 _DIVERGED_TRIES = 5
 _BESIDE = 1e-3  # of the deviation of scores: more than rounding
@@ -52,11 +55,36 @@ class Trainer:
 
     def fit(self, source: RowSource) -> FitResult:
         with np.errstate(over="ignore"):  # what became infinite is refused in one sentence
+            basis = self._config.basis
+            if isinstance(basis, str):
+                return self._fit_best_basis(source)
+            if basis is not None:
+                source = source.coded(basis)
             statistics = source.statistics()
             fit = self._fit_plain if self._config.sharpen is None else self._fit_sharpened
-            return fit(source, statistics)
+            result = fit(source, statistics)
+        warn_of_unknown_rates(statistics.points)
+        return result
 
-    def _fit_plain(self, source: RowSource, statistics: Statistics) -> FitResult:
+    def _fit_best_basis(self, source: RowSource) -> FitResult:
+        """Fit rows in each basis, and take the simplest that does about as well as the best."""
+        sample, plain = source.sample(), dataclasses.replace(self._config, basis=None)
+        sources = [sample.coded(basis) for basis in CANDIDATES]
+        widths = [one.statistics().n_features for one in sources]
+        tried = [k for k, width in enumerate(widths) if width not in widths[:k]]  # others add no column
+        histories = [self._history.branch() for _ in tried]
+        results = [
+            Trainer(plain, history, self._before).fit(sources[k])
+            for k, history in zip(tried, histories, strict=True)
+        ]
+        chosen = simplest_of_the_best(results, self._config.measure, sample.statistics())
+        if sample is not source:
+            config = dataclasses.replace(self._config, basis=CANDIDATES[tried[chosen]])
+            return Trainer(config, self._history, self._before).fit(source)
+        self._history.join(histories[chosen])
+        return results[chosen]
+
+    def _fit_plain(self, source: RowSource, statistics: DataShape) -> FitResult:
         """The solver's own algorithm, and the best threshold on the scores of its training rows.
 
         Bounds are certified by out-of-fold scores: then the model is the mean of those of the folds.
@@ -79,14 +107,14 @@ class Trainer:
             scores,
             measure,
             threshold,
-            statistics.points,
+            rows.points,
             tune=settings.tune,
             fitted=fitted,
             shift_at=None if rows.n_folds == 1 else partial(rows.model_shift, model, models),
         )
         return FitResult.of_model(transform, model, decision, trained.solver)
 
-    def _fit_sharpened(self, source: RowSource, statistics: Statistics) -> FitResult:
+    def _fit_sharpened(self, source: RowSource, statistics: DataShape) -> FitResult:
         """Starts, sharpening, and the choice between all stages by validation rows."""
         settings = self._config
         sharpen = settings.sharpen
@@ -103,41 +131,42 @@ class Trainer:
         if settings.start is not None:
             starts = [settings.start]
         starts, passes = _share_passes(starts, sharpen.passes_over(points), settings.passes)
+        # Folds of the user's may leave out many rows: then one more run of each start learns from all of them.
+        parts = [*range(rows.n_folds), *([ALL_ROWS] if plan.given else [])]
         runs = [
             (
-                fold,
-                SharpenedRun(
+                part,
+                Sharpened(
                     start,
-                    self._task(source, statistics, transform),
                     sharpen,
                     passes=passes,
                     leverage=rows.leverage,
-                    number=fold * len(starts) + number,
+                    number=number,
                     whole_start=plan.small,
                     in_sample=rows.n_folds == 1,
                     damped=rows.whole_steps,
-                ),
+                ).start(self._task(source, statistics, transform)),
             )
-            for fold in range(rows.n_folds)
-            for number, start in enumerate(starts)
+            for number, (part, start) in enumerate(itertools.product(parts, starts))
         ]
-        trained = rows.train(runs)
-        for run in trained:
+        found: list[list[Candidate]] = []
+        for run in rows.train(runs):
             self._history.join(run.history)
-        makers = {candidate.stage: run.start for run in trained for candidate in run.candidates}
+            found.append(run.result)
+        found, whole = found[: rows.n_folds * len(starts)], found[rows.n_folds * len(starts) :]
         if rows.n_folds == 1:
-            model, stage = _best_of(trained)
+            model, stage = _best_of(found)
             scores = rows.threshold_scores([model], settings.measure)
             threshold = best_threshold(*scores[:2], settings.measure, points=scores.points).threshold
             fitted = statistics.n_features + 1
-            decision = decide(scores, settings.measure, threshold, statistics.points, fitted=fitted)
+            decision = decide(scores, settings.measure, threshold, rows.points, fitted=fitted)
             stages: tuple[str, ...] = (stage,)
         else:
-            model, decision, stages, stage = self._mean_of_the_best(trained, rows, plan, statistics.points)
-        return FitResult.of_model(transform, model, decision, makers[stage], stages)
+            model, decision, stages, stage = self._mean_of_the_best(found, whole, rows, plan)
+        return FitResult.of_model(transform, model, decision, _maker_of(stage, found), stages)
 
     def _fit_in_batches(
-        self, source: RowSource, statistics: Statistics, plan: SelectionPlan, sharpen: Sharpen
+        self, source: RowSource, statistics: DataShape, plan: SelectionPlan, sharpen: Sharpen
     ) -> FitResult:
         """Folds choose between the stages of one run, and tell the threshold; all rows make the model."""
         measure = self._config.measure
@@ -148,12 +177,12 @@ class Trainer:
         cheap = curvature_is_cheap(statistics.n_features, sparse=statistics.sparse)
         rounds = () if wide else config.BATCH_ROUNDS if cheap else config.BATCH_ROUNDS[:1]
 
-        def run_of(fold: int, wanted: tuple[str, ...] | None = None) -> tuple[int, BatchRun]:
+        def run_of(fold: int, wanted: tuple[str, ...] | None = None) -> tuple[int, Run]:
             task = self._task(source, statistics, transform)
-            return fold, BatchRun(starts, task, sharpen.softness, rounds=rounds, wanted=wanted)
+            return fold, Batch(tuple(starts), sharpen.softness, rounds, wanted).start(task)
 
-        trained = rows.train([run_of(fold) for fold in range(rows.n_folds)])
-        # All stages are to count alike in their mean, in folds and on all rows.
+        trained = [run.result for run in rows.train([run_of(fold) for fold in range(rows.n_folds)])]
+        # All stages are to count equally in their mean, in folds and on all rows.
         validated = self._validated(trained, rows)
         spreads = {one.stage: one.scores.mean_and_deviation()[1] for one in validated}
         selected, scored = self._select([one.divided(spreads[one.stage]) for one in validated], rows, plan)
@@ -166,27 +195,35 @@ class Trainer:
             model = mean_model(selected.models)
         else:
             (whole,) = rows.train([run_of(ALL_ROWS, selected.stages)])
-            model = mean_model([one.normalized().divided(spreads[one.stage]) for one in whole.candidates])
+            model = mean_model([one.normalized().divided(spreads[one.stage]) for one in whole.result])
         near = config.BATCH_SMOOTHING * selected.tolerance
-        decision = self._cut(model, scored, near, rows, plan, statistics.points)
-        maker = next(start for start in starts if selected.best.startswith(start.label))
+        decision = self._cut(model, scored, near, rows, plan)
+        maker = _maker_of(selected.best, trained)
         return FitResult.of_model(transform, model, decision, maker, selected.stages)
 
     def _mean_of_the_best(
-        self, runs: list[SharpenedRun], rows: TrainingRows, plan: SelectionPlan, points: Points
+        self,
+        found: list[list[Candidate]],
+        whole: list[list[Candidate]],
+        rows: TrainingRows,
+        plan: SelectionPlan,
     ) -> tuple[LinearModel, Decision, tuple[str, ...], str]:
-        """Average all stages that do about as well as the best one, and cut where out-of-fold scores say."""
-        selected, scored = self._select(self._validated(runs, rows), rows, plan)
-        model = mean_model(selected.models)
-        decision = self._cut(model, scored, selected.tolerance, rows, plan, points)
+        """Average all stages that do about as well as the best one, and cut where out-of-fold scores say.
+
+        ``whole`` are candidates of all rows, if there are any. Bounds are certified for the folds' models only.
+        """
+        selected, scored = self._select(self._validated(found, rows), rows, plan)
+        chosen = [one.normalized() for one in itertools.chain(*whole) if one.stage in selected.stages]
+        of_folds = certifies(self._config.measure) or not chosen
+        model = mean_model(selected.models if of_folds else chosen)
+        decision = self._cut(model, scored, selected.tolerance, rows, plan)
         return model, decision, selected.stages, selected.best
 
-    def _validated(self, runs: Sequence[SharpenedRun | BatchRun], rows: TrainingRows) -> list[Validated]:
+    def _validated(self, found: Sequence[list[Candidate]], rows: TrainingRows) -> list[Validated]:
         """Score the validation rows of every fold by its own model of each stage."""
         by_stage: dict[str, list[LinearModel]] = {}
-        for run in runs:
-            for candidate in run.candidates:
-                by_stage.setdefault(candidate.stage, []).append(candidate.normalized())
+        for candidate in itertools.chain(*found):
+            by_stage.setdefault(candidate.stage, []).append(candidate.normalized())
         # A stage that was skipped in some fold, because its steps were too long, is no candidate.
         return [
             Validated(stage, models, rows.validation_scores(models))
@@ -205,7 +242,7 @@ class Trainer:
         selected = select(validated, measure, repeats=repeats)
         apart = None
         if certifies(measure) and not plan.batch:
-            apart = select_apart(validated, measure, repeats=repeats)
+            apart = select_crossfitted(validated, measure, repeats=repeats)
         return selected, selected.models if apart is None else apart
 
     def _cut(
@@ -215,33 +252,34 @@ class Trainer:
         tolerance: float,
         rows: TrainingRows,
         plan: SelectionPlan,
-        points: Points,
     ) -> Decision:
         """Return the threshold that out-of-fold scores of the chosen stages tell, and what is known there."""
         measure = self._config.measure
-        scores = rows.threshold_scores(scored, measure)
-        threshold = smoothed_threshold(
-            scores.values,
-            scores.signed_weights,
-            measure,
-            tolerance,
-            caution=math.sqrt(plan.repeats_of(rows)),
-            points=scores.points,
-        )
+        scores, repeats = rows.threshold_scores(scored, measure), plan.repeats_of(rows)
+
+        def choose(scores: Scores, margin_scale: float = 1.0) -> float:
+            values, weights, points = scores[:3]
+            return smoothed_threshold(
+                values, weights, measure, tolerance, margin_scale=margin_scale, points=points
+            )
+
+        threshold = choose(scores, math.sqrt(repeats))
         own = rows.own_scores(model)
+        fitted = model.weights.size + 1 if rows.n_folds == 1 else 0
         if own.all_equal:  # the models of the folds may still differ, by chance
             ends = float(own.values.min()), float(own.values.max())
             cuts = [end + sign * (1.0 + abs(end)) for end, sign in zip(ends, (-1.0, 1.0), strict=True)]
             values = [measure.value(*rates_at(own.values, own.signed_weights, cut)) for cut in cuts]
-            return decide(own, measure, cuts[int(np.argmax(values))], points)
-        if plan.batch:  # scores of its own rows would flatter the model
-            threshold = _beside_common_rows(threshold, model, scored, rows.common_rows)
+            return decide(own, measure, cuts[int(np.argmax(values))], rows.points, fitted=fitted)
+        if plan.batch:  # scores of its own rows would be too optimistic for the model
+            threshold = _beside_frequent_rows(threshold, model, scored, rows.frequent_rows)
         else:
             threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, tolerance)
-        shift_at = None if len(scored) == 1 else partial(rows.model_shift, model, scored)
-        return decide(scores, measure, threshold, points, shift_at=shift_at)
+        shift_at = None if len(scored) == 1 or plan.given else partial(rows.model_shift, model, scored)
+        only = None if repeats > 1 or measure.bounds else choose
+        return decide(scores, measure, threshold, rows.points, fitted=fitted, shift_at=shift_at, choose=only)
 
-    def _task(self, source: RowSource, statistics: Statistics, transform: Transform) -> Task:
+    def _task(self, source: RowSource, statistics: DataShape, transform: Transform) -> Task:
         initial = None if self._before is None else LinearModel(*transform.transform_coef(*self._before))
         return Task(
             self._config.measure,
@@ -278,21 +316,24 @@ def trained_with_care(solver: Solver, tasks: Sequence[Task], rows: TrainingRows,
     )
 
 
-def may_whiten(statistics: Statistics) -> bool:
+def may_whiten(statistics: DataShape) -> bool:
+    """Whether whitening of these rows pays."""
+    dense = not statistics.sparse
+    return whitening_pays(statistics.rows, statistics.n_features, dense=dense, coded=statistics.coded)
+
+
+def whitening_pays(rows: int, n_features: int, *, dense: bool, coded: bool) -> bool:
     """Whether whitening pays: dense rows, many enough to tell signal from noise, of not too many columns."""
-    return (
-        not statistics.sparse
-        and statistics.rows >= config.WHITENED_ROWS
-        and statistics.n_features <= config.WHITENED_COLUMNS
-    )
+    most = config.WHITENED_CODES if coded else config.WHITENED_COLUMNS
+    return dense and rows >= config.WHITENED_ROWS and n_features <= most
 
 
-def is_wide(statistics: Statistics) -> bool:
+def is_wide(statistics: DataShape) -> bool:
     """Whether dense rows have so many columns that most of them must be noise."""
     return not statistics.sparse and statistics.n_features >= config.WIDE * statistics.rows
 
 
-def _beside_common_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
+def _beside_frequent_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
     """Return the threshold, moved so that rows that come often lie on the side that the folds' models put them.
 
     The model's own score of such a row differs a little from their mean: the side of a hundredth of all rows must
@@ -311,9 +352,14 @@ def _beside_common_rows(threshold: float, model: LinearModel, of_folds: list[Lin
     return low + _BESIDE if threshold <= low else high - _BESIDE
 
 
-def _best_of(runs: list[SharpenedRun]) -> tuple[LinearModel, str]:
+def _maker_of(stage: str, found: Sequence[list[Candidate]]) -> Solver:
+    """Return the solver that made a stage."""
+    return next(candidate.maker for candidate in itertools.chain(*found) if candidate.stage == stage)
+
+
+def _best_of(found: Sequence[list[Candidate]]) -> tuple[LinearModel, str]:
     """Return the best stage on the training rows themselves."""
-    candidates = [candidate for run in runs for candidate in run.candidates]
+    candidates = list(itertools.chain(*found))
     if not candidates:
         raise ValueError(NOTHING_LEARNED)
     chosen = max(candidates, key=lambda candidate: candidate.value)

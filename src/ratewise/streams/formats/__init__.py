@@ -10,19 +10,20 @@ from __future__ import annotations
 import importlib
 import mmap
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ..errors import DataError, Place
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._errors import DataError, Place
+from ...features.learn import MOST_COLUMNS, too_wide
 
 if TYPE_CHECKING:
-    from ..encode import Encoder
+    from ...features.encode import Encoder
 
 PIECE_BYTES = 4 << 20
-MOST_COLUMNS = 1 << 26
-"""A model has several numbers for every column, and so has every fit on its way: gigabytes, beyond this."""
-_PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY = 1 << 21, 100
 _MOST_FILES_KEPT_OPEN = 64
 _RELEASE_AFTER = 16 << 20
 _COMPRESSED_ENDINGS = (".gz", ".bz2", ".zst")
@@ -77,6 +78,12 @@ class Request(NamedTuple):
     weight: Any
     format: str | None
     encoder: Encoder | None
+    columns: Mapping[str, str] | None = None
+    """What the user says of columns, by name."""
+    keep: tuple[str, ...] = ()
+    """Columns that come along as they are."""
+    decimal: str = "."
+    """What numbers in texts are written with."""
 
 
 class Opened(NamedTuple):
@@ -87,24 +94,11 @@ class Opened(NamedTuple):
     target: Any
 
 
-def are_too_few(entries: int, n_columns: int) -> bool:
-    """Return whether sparse rows have so few entries for their columns that the columns must be a mistake."""
-    return n_columns > max(_PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY * entries)
-
-
-def too_wide(name: str, n_columns: int) -> str:
-    """Return the message for more columns than a model can have."""
-    return (
-        f"{name}: {n_columns:,} columns, where at most {MOST_COLUMNS:,} are possible. Hash them into fewer first, "
-        "for instance with sklearn.feature_extraction.FeatureHasher."
-    )
-
-
 def matrix_encoder(
     n_features: int, name: str, request: Request, *, is_sparse: bool = False, names: list[str] | None = None
 ) -> Encoder:
     """Return the encoder of a matrix: that of the model, whose width it must have, or a new one."""
-    from ..encode import Encoder
+    from ...features.encode import Encoder
 
     encoder = request.encoder
     if n_features > MOST_COLUMNS:
@@ -128,6 +122,8 @@ class Rows:
     target: Any
     weights: Any
     place: Place
+    kept: dict[str, Any] = field(default_factory=dict)
+    """Columns that come along as they are."""
 
     def cut(self, start: int, stop: int) -> Rows:
         """Return the rows from start to stop; nothing but sparse rows is copied."""
@@ -140,8 +136,23 @@ class Rows:
                 return {name: column[start:stop] for name, column in values.items()}
             return None if values is None else values[start:stop]
 
-        features, target, weights = map(part, (self.features, self.target, self.weights))
-        return Rows(stop - start, features, target, weights, self.place.shifted(start))
+        features, target, weights, kept = map(part, (self.features, self.target, self.weights, self.kept))
+        return Rows(stop - start, features, target, weights, self.place.shifted(start), kept)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Rows:
+        """Return some of the rows of a table. Messages about scattered rows do not number them."""
+        if chosen.all():
+            return self
+        import pyarrow as pa
+
+        def part(column: Any) -> Any:
+            if column is None or isinstance(column, np.ndarray):
+                return None if column is None else column[chosen]
+            return column.filter(pa.array(chosen))
+
+        features, kept = ({name: part(column) for name, column in of.items()} for of in (self.features, self.kept))
+        size, place = int(chosen.sum()), Place(self.place.file)
+        return Rows(size, features, part(self.target), part(self.weights), place, kept)
 
 
 class Reader:
@@ -151,6 +162,8 @@ class Reader:
     """
 
     repeatable = True
+    decodes = True
+    """Reading costs more than a copy of the rows, so that they are worth keeping."""
     lane_bytes = 0
     """About how much memory an open piece takes."""
     sizes: list[int | None]
@@ -161,6 +174,7 @@ class Reader:
     def __init__(self, name: str, sizes: Sequence[int | None] = (None,)):
         self.name = name
         self.sizes = list(sizes)
+        self.kinds: dict[str, str] = {}  # of named columns that are read
 
     def require_whole(self) -> None:
         """Refuse files that were shortened since they were mapped: the system ends who accesses what is gone."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..._foreign import plain_matrix, trusted_csr
-from ..columns import Schema, TablePlan, make_plan, unique_names
-from ..encode import Encoder
-from ..errors import ARROW_ERRORS, DataError, Place, need_pyarrow
+from ..._errors import DataError, Place
+from ..._input_checks import plain_matrix, trusted_csr
+from ...features.tables import as_array, is_table, parts_of, table_schema
+from ..columns import TablePlan, encoder_for, make_plan
 from . import Opened, Reader, Request, Rows, matrix_encoder
 
 
@@ -39,26 +39,8 @@ def open_batches(source: Any, request: Request) -> Opened:
     if isinstance(first, tuple) and request.target is not None:
         raise ValueError("Batches that are pairs (X, y) bring their labels: leave out target=.")
     reader.plan = make_plan(table_schema(table, "batch 1"), "batch 1", request)
-    encoder = request.encoder or Encoder(list(reader.plan.kinds), reader.plan.kinds)
-    return Opened([reader], encoder, request.target)
-
-
-def _library_of(item: Any) -> str:
-    return type(item).__module__.partition(".")[0]
-
-
-def is_table(item: Any) -> bool:
-    """Return whether columns have names: a dict of arrays, or a table of pandas, polars, Arrow or the like."""
-    if isinstance(item, np.ndarray):
-        return False
-    known = isinstance(item, Mapping) or _library_of(item) in ("pandas", "polars", "pyarrow")
-    return known or hasattr(item, "__arrow_c_stream__")
-
-
-def table_schema(table: Any, name: str) -> Schema:
-    """Return the types of a table's columns."""
-    columns = next(_as_columns(table, name), {}).items()
-    return {name: column.dtype if isinstance(column, np.ndarray) else column.type for name, column in columns}
+    reader.kinds = reader.plan.kinds
+    return Opened([reader], encoder_for(reader.plan, request), request.target)
 
 
 def _is_batch(item: Any) -> bool:
@@ -70,48 +52,10 @@ def _is_batch(item: Any) -> bool:
     return is_table(item) and (isinstance(item, Mapping) or hasattr(item, "columns"))
 
 
-def _as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
-    """Yield the columns of a table, by name: once, or once for each of its record batches."""
-    if isinstance(table, Mapping):
-        yield {str(key): _as_column(values) for key, values in table.items()}
-        return
-    library = _library_of(table)
-    pa = need_pyarrow(f"tables of {library}")
-    if type(table).__name__ == "Series":
-        raise TypeError(f"{name}: a Series is one column; a table is needed, such as its to_frame().")
-    if library == "pandas":
-        unique_names(list(map(str, table.columns)), name)
-        try:
-            table = pa.Table.from_pandas(table, preserve_index=False)
-        except (*ARROW_ERRORS, OverflowError) as error:
-            problem = "a column holds values of different types, or of one that is neither number, text nor time"
-            raise DataError(f"{name}: {problem}. ({error.args[-1]})") from error
-    elif not isinstance(table, pa.Table | pa.RecordBatch):
-        if not hasattr(table, "__arrow_c_stream__"):
-            raise TypeError(
-                f"{name}: a {type(table).__name__} is no table of rows yet; call collect() on it first."
-            )
-        table = pa.table(table)
-    unique_names(table.schema.names, name)
-    batches = table.to_batches() if isinstance(table, pa.Table) else [table]
-    for batch in batches or [pa.RecordBatch.from_pylist([], schema=table.schema)]:
-        yield dict(zip(batch.schema.names, batch.columns, strict=True))
-
-
-def _as_column(values: Any) -> Any:
-    """Return labels, weights or a column of a dict as an Arrow or a numpy array."""
-    if _library_of(values) == "polars":
-        values = values.to_arrow()
-    if _library_of(values) == "pyarrow":
-        return values.combine_chunks() if hasattr(values, "combine_chunks") else values
-    array = np.asarray(values)
-    return array.reshape(-1) if array.ndim == 2 and array.shape[1] == 1 else array
-
-
 def batch_rows(item: Any, name: str, plan: TablePlan | None = None) -> Iterator[Rows]:
     """Yield the rows of one batch: a matrix, a table, or one of them with labels and perhaps weights."""
     features, y, w = (*item, None)[:3] if isinstance(item, tuple) else (item, None, None)
-    target, weights = (None if values is None else _as_column(values) for values in (y, w))
+    target, weights = (None if values is None else as_array(values) for values in (y, w))
     if not is_table(features):
         try:
             is_sparse = sparse.issparse(features)
@@ -122,21 +66,18 @@ def batch_rows(item: Any, name: str, plan: TablePlan | None = None) -> Iterator[
             raise DataError(f"{name}: a matrix is needed, and the array has {X.ndim} dimensions.")
         yield _checked(Rows(X.shape[0], X, target, weights, Place(name, 0)))
         return
-    start = 0
-    for columns in _as_columns(features, name):
-        place = Place(name, start)
+    for columns, size, place in parts_of(features, name):
         if plan is None:
-            rows = Rows(len(next(iter(columns.values()))), columns, None, None, place)
+            rows = Rows(size, columns, None, None, place)
         else:
             for column in plan.columns:
                 if column not in columns:
                     raise DataError(f"{name}: there is no column {column!r}, which the first batch had.")
             rows = plan.rows(columns, place)
-        stop = start + rows.size
+        start, stop = place.first_row or 0, (place.first_row or 0) + size
         own_target = rows.target if target is None else target[start:stop]
         own_weights = rows.weights if weights is None else weights[start:stop]
-        yield _checked(Rows(rows.size, rows.features, own_target, own_weights, place))
-        start = stop
+        yield _checked(Rows(size, rows.features, own_target, own_weights, place))
 
 
 def _checked(rows: Rows) -> Rows:
@@ -151,6 +92,8 @@ class BatchReader(Reader):
 
     Each batch of a list is a piece; anything else is one piece.
     """
+
+    decodes = False
 
     def __init__(self, source: Any):
         self.repeatable = not isinstance(source, Iterator)

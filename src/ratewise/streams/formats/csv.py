@@ -12,12 +12,16 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..columns import BOOLEAN, CATEGORY, DATE, LARGEST_EXACT, NUMBER, Schema, TableReader, kind_of
-from ..errors import DataError, Place, first_line, need_pyarrow, shortened
+from ..._errors import DataError, Place, first_line, need_pyarrow, shortened
+from ...features.kinds import BOOLEAN, CATEGORY, GAPS, NUMBER, TEXT, kind_of
+from ...features.tables import Schema
+from ...features.values import parsed_numbers
+from ..columns import LARGEST_EXACT, TableReader
 from ..open import open_tables
 from . import Opened, Request, Rows, TextReader
 
 pa = need_pyarrow("CSV")
+pc = need_pyarrow("CSV", "pyarrow.compute")
 arrow_csv = need_pyarrow("CSV", "pyarrow.csv")
 
 _COMPRESSED = (".gz", ".bz2", ".zst")
@@ -28,14 +32,11 @@ _TO_UTF8 = "Convert the file: iconv -f latin1 -t utf-8 FILE > NEW, if it is Lati
 _MANY_COLUMNS, _COLUMNS_AT_ONCE, _ROWS_AT_ONCE = 1000, 1 << 14, 256
 _DELIMITERS = (",", "\t", ";", "|")
 _BOOLEANS = {"0", "1", "true", "false", "True", "False", "TRUE", "FALSE"}
-_MISSING = [
-    *("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "?"),
-    *("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
-]
+_MISSING = sorted(GAPS)
 
 
 def open_files(paths: list[str], request: Request, stream: BinaryIO | None = None) -> Opened:
-    return open_tables([CsvReader(path, stream) for path in paths], request)
+    return open_tables([CsvReader(path, stream, request.decimal) for path in paths], request)
 
 
 class CsvReader(TextReader, TableReader):
@@ -44,8 +45,10 @@ class CsvReader(TextReader, TableReader):
     The first few megabytes tell names, types, the delimiter, and whether values have line breaks in them.
     """
 
-    def __init__(self, path: str, stream: BinaryIO | None = None):
+    def __init__(self, path: str, stream: BinaryIO | None = None, decimal: str = "."):
         super().__init__(path)
+        self._decimal = decimal
+        self._not_numbers: set[str] = set()  # columns that hold other texts, as rows far from the top showed
         self.repeatable = stream is None
         self._stream = None if stream is None else _Replay(stream)
         self._read_layout()
@@ -72,12 +75,14 @@ class CsvReader(TextReader, TableReader):
         if is_cut:
             lines = lines[: self._end_of_rows(lines) or len(lines)]
         self.schema: Schema = dict.fromkeys(names, pa.null())
+        self._inferred_types = dict(self.schema)
         self._header_bytes = len(head) - len(body) + len(header) + 1
         self.has_rows = bool(lines.strip())
         if len(names) > _MANY_COLUMNS:  # every piece costs a little per column
             self._wide_bytes = min(_ROWS_AT_ONCE * (lines.find(b"\n") + 1), _LONGEST_ROW)
         if self.has_rows:
-            self.schema = self._inferred(lines)
+            self._inferred_types = self._inferred(lines)
+            self.schema = {name: _number_or_text(dtype) for name, dtype in self._inferred_types.items()}
 
     def _check_header(self, header: bytes, is_whole: bool) -> None:
         if b"\0" in header:
@@ -107,10 +112,7 @@ class CsvReader(TextReader, TableReader):
         return delimiter, names
 
     def _inferred(self, lines: bytes) -> Schema:
-        """Return the types of these lines; more than half of numbers make a column of numbers.
-
-        The texts in such a column are then faults, which are to be found.
-        """
+        """Return the types of these lines."""
         try:
             table = self._table(lines, list(self.schema), {}, in_one_block=True)
         except ValueError as error:
@@ -121,10 +123,6 @@ class CsvReader(TextReader, TableReader):
                 raise DataError(
                     f"{self.name}, column {shortened(name)!r}: there is text that is not UTF-8. {_TO_UTF8}"
                 )
-            if pa.types.is_string(dtype):
-                values = table[name].drop_null().slice(0, 10_000).to_pylist()
-                if 2 * sum(map(_is_number, values)) > len(values):
-                    types[name] = pa.float64()
         return types
 
     def _opened(self) -> Any:
@@ -142,18 +140,15 @@ class CsvReader(TextReader, TableReader):
     def forget_types(self) -> None:
         self.schema = dict.fromkeys(self.schema, pa.null())
 
-    def find_types(self, columns: list[str]) -> None:
-        unknown = {name for name in columns if self.has_rows and pa.types.is_null(self.schema[name])}
-        if not unknown or self._stream is not None:
-            return
-        for table in self._batches_in_order(sorted(unknown), dict.fromkeys(unknown, pa.string())):
-            for name in sorted(unknown):
+    def label_type(self, name: str) -> Any:
+        """Return the type of the labels; where the first are missing, that of the first one that is there."""
+        found = self._inferred_types[name]
+        if pa.types.is_null(found) and self.has_rows and self._stream is None:
+            for table in self._batches_in_order([name], {name: pa.string()}):
                 values = table.column(name).drop_null()
                 if len(values):
-                    unknown.remove(name)
-                    self.schema[name] = pa.float64() if _is_number(values[0].as_py()) else pa.string()
-            if not unknown:
-                return
+                    return pa.float64() if _is_number(values[0].as_py()) else pa.string()
+        return found
 
     def read(self, piece: int, batch_rows: int) -> Iterator[Rows]:
         place, columns = self.place(piece), self.plan.columns
@@ -210,12 +205,29 @@ class CsvReader(TextReader, TableReader):
         """Return the record batches of some whole rows; ``before`` counts the rows and lines before them."""
         if not text.strip():
             return []
+        in_one_block = len(self.schema) > _MANY_COLUMNS
         try:
-            table = self._table(text, columns, types, in_one_block=len(self.schema) > _MANY_COLUMNS)
+            table = self._table(text, columns, types, in_one_block=in_one_block)
         except (OSError, ValueError) as error:
-            raise self._fault(error, text, before()) from error
+            try:
+                self._find_texts(text, columns)
+                table = self._table(text, columns, types | self._types(), in_one_block=in_one_block)
+            except (OSError, ValueError):
+                raise self._fault(error, text, before()) from error
         batches: list[Any] = table.to_batches()
         return batches
+
+    def _find_texts(self, text: bytes, columns: list[str]) -> None:
+        """Find columns of features that hold texts where the rows before had numbers: these are read as texts."""
+        features = {} if self._plan is None else self._plan.kinds
+        numbers = [name for name in columns if features.get(name) == NUMBER]
+        table = self._table(text, numbers, dict.fromkeys(numbers, pa.string()), in_one_block=True)
+        for name in numbers:
+            values = table[name].drop_null()
+            if self._decimal == ",":
+                values = pc.replace_substring(values, ",", ".")
+            if np.isnan(parsed_numbers(values)).any() or not _converts(values):
+                self._not_numbers.add(name)
 
     def _table(self, text: bytes, columns: list[str], types: Schema, *, in_one_block: bool) -> Any:
         """Return some whole rows as a table of Arrow's; one block is not worth threads.
@@ -236,6 +248,7 @@ class CsvReader(TextReader, TableReader):
                 column_types={name: types[name] for name in mine if name in types},
                 null_values=_MISSING,
                 strings_can_be_null=True,
+                decimal_point=self._decimal,
             )
             tables.append(arrow_csv.read_csv(_of_arrow(text), read, parse, convert))
         if len(tables) == 1:
@@ -244,10 +257,11 @@ class CsvReader(TextReader, TableReader):
 
     def _types(self) -> Schema:
         """Return the types to read the columns as: numbers as floats, since an int may be followed by one."""
-        arrow = {NUMBER: pa.float64(), BOOLEAN: pa.bool_(), CATEGORY: pa.dictionary(pa.int32(), pa.string())}
-        dates = {} if self._plan is None else self._plan.date_types
-        dates = {name: _instant(dtype) for name, dtype in dates.items()}
-        return {name: dates.get(name, arrow.get(kind, pa.string())) for name, kind in self._kinds().items()}
+        texts = pa.dictionary(pa.int32(), pa.string())
+        arrow = {NUMBER: pa.float64(), BOOLEAN: pa.bool_(), CATEGORY: texts, TEXT: texts}
+        found = {name: arrow.get(kind, pa.string()) for name, kind in self._kinds().items()}
+        found |= dict.fromkeys(self._not_numbers & found.keys(), texts)
+        return found | dict.fromkeys(() if self._plan is None else self._plan.kept, pa.string())
 
     def _kinds(self) -> dict[str, str]:
         if self._plan is None:
@@ -286,8 +300,9 @@ class CsvReader(TextReader, TableReader):
     def _find_fault(self, lines: Any, row: int, lines_before: int) -> DataError | None:
         """Find the first row with too few or too many values, or a text where a number is expected."""
         reader = csv.reader(lines, delimiter=self._delimiter)
-        types, places = self._types(), {name: place for place, name in enumerate(self.schema)}
-        checked = [(places[name], name, kind) for name, kind in self._kinds().items()]
+        places = {name: place for place, name in enumerate(self.schema)}
+        labels = (self.plan.target, self.plan.weight) if self._plan is not None else ()
+        checked = [(places[name], name, kind) for name, kind in self._kinds().items() if name in labels]
         try:
             for values in reader:
                 if not values:
@@ -299,15 +314,15 @@ class CsvReader(TextReader, TableReader):
                         f"{where}: {len(values):,} values, where the header has {len(places):,} columns."
                     )
                 for position, name, kind in checked:
-                    if not _fits(text := values[position], kind, types[name]):
+                    if not _fits(text := values[position], kind):
                         return DataError(
                             f"{where}, column {shortened(name)!r}: {shortened(text)!r} is not a {kind}. "
-                            "Mend the row, or leave the column out with features=."
+                            "Correct the row."
                         )
         except UnicodeDecodeError:
             return DataError(f"{self.name}, after row {row:,}: this is not UTF-8 text. {_TO_UTF8}")
         except csv.Error as error:  # such as a value of more than 131,072 characters
-            return DataError(f"{self.name}, after row {row:,}: {error}. Mend the next row.")
+            return DataError(f"{self.name}, after row {row:,}: {error}. Correct the next row.")
         return None
 
 
@@ -322,20 +337,23 @@ def _of_arrow(text: bytes) -> Any:
     return pa.BufferReader(copied)
 
 
-def _instant(dtype: Any) -> Any:
-    """Return the type to read dates as: days may be followed by times, and whole seconds by fractions."""
-    whole = pa.types.is_date(dtype) or (pa.types.is_timestamp(dtype) and dtype.unit == "s")
-    return pa.timestamp("us", getattr(dtype, "tz", None)) if whole else dtype
+def _number_or_text(dtype: Any) -> Any:
+    """Return what a column is read as: the rules tell dates, booleans and categories among texts."""
+    return dtype if kind_of(dtype) == NUMBER else pa.string()
 
 
-def _fits(text: str, kind: str, dtype: Any) -> bool:
-    if kind not in (NUMBER, BOOLEAN, DATE) or text.strip() in _MISSING:
+def _converts(values: Any) -> bool:
+    """Return whether Arrow reads all of these numbers as we do."""
+    try:
+        values.cast(pa.float64())
+    except ValueError:
+        return False
+    return True
+
+
+def _fits(text: str, kind: str) -> bool:
+    if kind not in (NUMBER, BOOLEAN) or text.strip() in _MISSING:
         return True
-    if kind == DATE:
-        try:
-            return bool(pa.scalar(text.strip()).cast(dtype).is_valid)
-        except ValueError:
-            return False
     return _is_number(text) if kind == NUMBER else text.strip() in _BOOLEANS
 
 

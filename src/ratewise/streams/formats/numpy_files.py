@@ -19,20 +19,18 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..._foreign import LARGEST_UNPACKED, is_text, trusted_csr
-from ..errors import DataError, Place, first_line
+from ..._errors import DataError, Place, first_line
+from ..._input_checks import LARGEST_UNPACKED, is_text, trusted_csr
+from ...features.learn import MOST_COLUMNS, are_too_few, too_wide
 from . import (
-    MOST_COLUMNS,
     PIECE_BYTES,
     MappedFile,
     Opened,
     Reader,
     Request,
     Rows,
-    are_too_few,
     few_enough_to_keep_open,
     matrix_encoder,
-    too_wide,
 )
 
 _PIECE_BYTES = 1 << 20
@@ -391,6 +389,8 @@ def _csr(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], n_colu
 
 class MappedReader(Reader):
     """Rows of arrays with random access. Pieces are runs of rows of about a megabyte."""
+
+    decodes = False
 
     def __init__(self, path: str, opened: Callable[[], _Arrays], plan: MatrixPlan, keep_open: bool):
         self._opened, self.plan = opened, plan

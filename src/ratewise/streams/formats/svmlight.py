@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..._errors import DataError
+from ...features.encode import Encoder
+from ...features.learn import MOST_COLUMNS, too_wide
 from ...kernels import svmlight as kernel
-from ..encode import Encoder
-from ..errors import DataError
-from . import MOST_COLUMNS, Opened, Request, Rows, TextReader, too_wide
+from . import Opened, Request, Rows, TextReader
 
 Chunk = tuple[sparse.csr_array, NDArray[np.float64]]  # consecutive rows of float32, and their labels
 

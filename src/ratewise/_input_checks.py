@@ -1,0 +1,147 @@
+"""Where arrays of others become arrays that compiled loops may trust: nothing is read outside of them.
+
+Compiled loops check no index. So what comes from a caller, a file or another machine passes through here once:
+every index of a sparse matrix lies inside of its shape, every offset of an Arrow array inside of its buffers.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+LARGEST_UNPACKED = 1 << 30
+"""How many bytes may be unpacked at once, whatever the file says."""
+
+_SAMPLED_ROWS, _FEWEST_ROWS, _FAR, _FLOAT32_WHOLE = 256, 8, 30.0, 2.0**24
+
+
+class FarColumnWarning(UserWarning):
+    """A column of sparse rows lies so far from 0 that what it tells is lost.
+
+    Sparse rows are not centered, since zeros would be none then. Subtract a usual value from the column first.
+
+    Examples
+    --------
+    >>> import ratewise
+    >>> issubclass(ratewise.FarColumnWarning, UserWarning)
+    True
+    """
+
+
+def plain_matrix(X: Any, what: str = "X") -> Any:
+    """Return X, checked as far as can be done without changing it; refuse what would lose a part of it unseen.
+
+    The arrays of a sparse matrix may be too short, or point outside of it. Masked and complex arrays would lose
+    their mask and their imaginary part on the way to floats.
+    """
+    require_table(X, what)
+    if isinstance(X, np.ma.MaskedArray):
+        if np.ma.is_masked(X):
+            masked = int(np.ma.getmaskarray(X).sum())
+            raise ValueError(
+                f"{what} is a masked array with {masked:,} masked values. Fill them first: "
+                "X.filled(numpy.nan), then sklearn.impute.SimpleImputer."
+            )
+        return X.data
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+        raise ValueError(
+            f"Complex data not supported: {what} has the type {X.dtype}. Give real and imaginary parts."
+        )
+    return _checked_sparse(X, what) if sparse.issparse(X) else X
+
+
+def require_table(X: Any, what: str = "X") -> None:
+    """Refuse a LazyFrame of polars, which has no rows yet, and a table with two columns of one name."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(f"{what} is a LazyFrame, whose rows are not read yet: give X.collect().")
+    names: Any = getattr(X, "columns", None)
+    if not getattr(names, "is_unique", True):  # of pandas; other tables cannot have one name twice
+        raise ValueError(f"{what}: there are two columns {names[names.duplicated()][0]!r}. Rename one of them.")
+
+
+def is_text(array: Any) -> bool:
+    """Whether the numbers that an array of texts holds are all those of characters."""
+    numbers = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))).view(np.uint32)
+    return bool(numbers.size == 0 or numbers.max() <= sys.maxunicode)
+
+
+def trusted_csr(X: Any, what: str = "X") -> Any:
+    """Return a sparse matrix as checked CSR with sorted indices, none twice in a row.
+
+    Entries that are stored twice are added up, as scipy does. Nothing is copied if nothing has to be changed.
+    """
+    X = plain_matrix(X, what)
+    return canonical_csr(X if X.format == "csr" else X.tocsr())
+
+
+def canonical_csr(X: Any) -> Any:
+    """Return a checked CSR matrix with sorted indices, none twice in a row."""
+    if X.has_canonical_format:
+        return X
+    X = X.astype(np.float64) if X.dtype.kind != "f" else X.copy()
+    X.sum_duplicates()
+    return X
+
+
+def warn_of_far_columns(X: Any) -> None:
+    """Warn of columns of CSR rows to learn from that have a value in every row, far from 0, as a sample tells.
+
+    Sparse rows are not centered. Such a column is a second intercept to a solver, and what differs between rows
+    drowns in it.
+    """
+    if not sparse.issparse(X):
+        return
+    sample = X[:: -(-X.shape[0] // _SAMPLED_ROWS) or 1]
+    if sample.shape[0] < _FEWEST_ROWS:
+        return
+    full = np.flatnonzero(np.bincount(sample.indices) == sample.shape[0])
+    values = sample[:, full].toarray().astype(np.float64)
+    sizes, differ = np.abs(values.mean(axis=0)), np.ptp(values, axis=0) > 0.0
+    differ |= (sizes >= _FLOAT32_WHOLE) & (X.dtype == np.float32)  # such values may be equal by rounding alone
+    far = np.flatnonzero((sizes > _FAR * values.std(axis=0)) & differ)
+    if far.size:
+        near, more = values[0, far[0]], f" and {far.size - 1:,} more" if far.size > 1 else ""
+        warnings.warn(
+            f"Column {full[far[0]]} of the sparse rows{more}: all values are near {near:g}. Sparse rows are not "
+            "centered, so that what differs between rows is lost: subtract that number first, or give dense rows.",
+            FarColumnWarning,
+            stacklevel=2,
+        )
+
+
+def _checked_sparse(X: Any, what: str) -> Any:
+    """Return the same matrix, made anew of the same arrays: flags that a caller has set may be wrong."""
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            _check_places(X)
+        elif X.format == "coo":
+            X = type(X)((X.data, (X.row, X.col)), shape=X.shape)
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{what} is not a whole sparse matrix: its indices do not fit its shape {X.shape}. ({error})"
+        ) from error
+    return X
+
+
+def _check_places(X: Any) -> None:
+    """Check what scipy's ``check_format(full_check=True)`` does, in one pass over the indices instead of two."""
+    minor = X.shape[0] if X.format == "csc" else X.shape[1]
+    if X.format == "bsr":
+        X.check_format(full_check=True)
+    elif X.indices.size:
+        unsigned = X.indices.view(f"u{X.indices.itemsize}")  # what is below 0 becomes large
+        if int(unsigned.max()) >= minor:
+            raise ValueError(f"indices must be at least 0 and below {minor:,}")
+    if np.any(X.indptr[1:] < X.indptr[:-1]):
+        raise ValueError("indptr must not fall")
+
+
+def trusted_batch(batch: Any) -> Any:
+    """Return an Arrow record batch, its offsets, dictionary indices and texts checked; ValueError otherwise."""
+    batch.validate(full=True)
+    return batch

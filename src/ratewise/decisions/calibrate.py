@@ -1,0 +1,333 @@
+"""Scores as probabilities: a rising curve of log odds, as free as out-of-fold scores call for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import chdtri, expit, logsumexp
+
+from ..kernels import mean_and_spread
+from .cuts import ScoreBins
+
+_BINS = _MANY_SCORES = 2048
+_SAMPLED = 1 << 14  # scores of a class, to see where they lie
+_REACH = 6.0  # standard deviations from the mean of a class
+_GROUPS = 200
+_KNOTS = 15
+_POINTS_PER_KNOT = 5.0  # of the rarer class
+_LEAST_SLOPE = 0.01  # log odds per spread of the scores; a curve must rise
+_STIFFNESS = 10.0 ** np.arange(2.0, -7.0, -1.5)  # per point of the rarer class; the first all but a line
+_TELLS = 0.01  # of log likelihood: less tells nothing
+_RIDGE = 1e-3  # so that classes that scores part have finite odds
+
+
+class Calibration(NamedTuple):
+    """A rising curve from scores to log odds of the positive class: straight lines that meet at knots.
+
+    At score s the log odds are constant + slope s + sum_k gain_k (max(s - knot_k, 0) - max(-knot_k, 0)): those
+    at the cut, where s = 0, are the constant. Without knots it is Platt's line.
+    """
+
+    slope: float
+    constant: float
+    knots: tuple[float, ...] = ()
+    gains: tuple[float, ...] = ()
+    """By how much the slope grows at each knot."""
+
+    @classmethod
+    def of_numbers(cls, numbers: NDArray[np.float64]) -> Calibration:
+        """Return the curve of a row of ``calibration_``: slope, constant, and a knot and its gain in turn."""
+        slope, constant, *more = numbers.tolist()
+        return cls(slope, constant, tuple(more[::2]), tuple(more[1::2]))
+
+    def log_odds(self, scores: Any) -> Any:
+        scores = np.asarray(scores, dtype=np.float64)
+        odds = self.slope * scores + self.constant
+        for knot, gain in zip(self.knots, self.gains, strict=True):
+            odds = odds + gain * (np.maximum(scores - knot, 0.0) - max(-knot, 0.0))
+        return odds
+
+    def of_the_other_class(self) -> Calibration:
+        """Return the log odds of the negative class, of scores of the other sign."""
+        knots, gains = tuple(-knot for knot in self.knots), tuple(-gain for gain in self.gains)
+        return Calibration(self.slope - sum(gains), -self.constant, knots, gains)
+
+
+def stacked(curves: Sequence[Calibration]) -> NDArray[np.float64]:
+    """Return ``calibration_``: a row of numbers per curve, filled up with knots of no gain."""
+    found = np.zeros((len(curves), 2 + 2 * max(len(one.knots) for one in curves)))
+    for row, one in zip(found, curves, strict=True):
+        n_knots = len(one.knots)
+        row[:2] = one[:2]
+        row[2 : 2 + 2 * n_knots : 2], row[3 : 3 + 2 * n_knots : 2] = one.knots, one.gains
+    return found
+
+
+def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float, cut: float) -> Calibration:
+    """Return the calibration of scores less the cut, from Platt's line to a free curve.
+
+    Knots lie where both classes have their scores, and between. Changes of slope are penalized, and of several
+    penalties that one is taken whose log likelihood, less what so many useless parameters would gain in one case
+    of twenty, is best. ``points`` is the number of points that the scores are worth; rows scored several times
+    count once.
+    """
+    rows = _Rows.of(scores, signed_weights, points)
+    spread = rows.spread()
+    places, weights = (rows.places - cut) / spread, rows.positive + rows.negative
+    rarer = min(float(rows.positive.sum()), float(rows.negative.sum()))
+    number = int(np.clip(rarer / _POINTS_PER_KNOT, 0, _KNOTS))
+    knots = np.unique(np.interp(np.arange(1, number + 1) / (number + 1), rows.order(), places))
+
+    # The length of each line between the cut and a score: its slope is the coefficient.
+    low, high = np.append(-np.inf, knots), np.append(knots, np.inf)
+    lengths = np.clip(places[:, np.newaxis], low, high) - np.clip(0.0, low, high)
+    columns = np.column_stack([lengths, np.ones(places.size)])
+    least = np.append(np.full(low.size, _LEAST_SLOPE), -np.inf)
+    bends = np.diff(np.eye(low.size, least.size), axis=0)
+    targets = _targets(rows.positive, rows.negative)
+    found = np.append(np.ones(low.size), _usual_log_odds(rows.positive, rows.negative))
+    best, best_value = found, np.inf
+    for stiffness in _STIFFNESS if knots.size else _STIFFNESS[:1]:
+        penalty = stiffness * rarer * (bends.T @ bends)
+        found = _newton(columns, found, weights, targets, penalty, least)
+        odds = columns @ found
+        curvature = _curvature(columns, weights, odds)
+        free = found > least + 1e-9
+        matrix = _only(free, _solvable(curvature + penalty))
+        parameters = np.trace(np.linalg.solve(matrix, curvature * free[:, np.newaxis]))
+        value = _lost(weights, targets, odds) + _worth(1) * float(parameters)
+        if value < best_value:
+            best, best_value = found, value
+        elif value > best_value + _worth(2):
+            break
+    slopes = best[:-1] / spread
+    gains = np.diff(slopes)
+    return Calibration(float(slopes[0]), float(best[-1]), tuple((knots * spread).tolist()), tuple(gains.tolist()))
+
+
+def _worth(parameters: int) -> float:
+    """Return the log likelihood that so many useless parameters gain in one case of twenty."""
+    return 0.5 * float(chdtri(parameters, 0.05))
+
+
+class _Rows(NamedTuple):
+    """A few hundred scores in order that stand for all, with the weight of each class at them."""
+
+    places: NDArray[np.float64]
+    positive: NDArray[np.float64]
+    negative: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any], points: float) -> _Rows:
+        """Return scores with weights that add up to ``points``."""
+        if scores.size > _MANY_SCORES:
+            bins = _bins_around(scores, signed_weights)
+            weights = bins.empty()
+            bins.add(scores, signed_weights, weights)
+            occupied = np.flatnonzero(weights.any(axis=0))
+            places, weights = bins.low + bins.width * (occupied.astype(np.float64) + 0.5), weights[:, occupied]
+        else:
+            places, where = np.unique(scores.astype(np.float64), return_inverse=True)
+            weights = np.array([np.bincount(where, np.maximum(side * signed_weights, 0.0)) for side in (-1, 1)])
+        negative, positive = weights * (max(points, 2.0) / weights.sum())
+        rows = cls(places, positive, negative)
+        return rows if places.size <= _GROUPS else rows._grouped()
+
+    def _grouped(self) -> _Rows:
+        share = self._share()
+        group = np.minimum((self.order() * _GROUPS).astype(np.intp), _GROUPS - 1)
+        sums = np.array([np.bincount(group, one) for one in (share, share * self.places, *self[1:])])
+        total, places, positive, negative = sums[:, sums[0] > 0]
+        return _Rows(places / total, positive, negative)
+
+    def _share(self) -> Any:
+        """The share of each place, where both classes count equally."""
+        return sum(0.5 * side / max(float(side.sum()), 1e-300) for side in self[1:])
+
+    def spread(self) -> float:
+        share = self._share()
+        return max(float(np.sqrt(share @ (self.places - share @ self.places) ** 2)), 1e-12)
+
+    def order(self) -> NDArray[np.float64]:
+        """How far along each place lies, from 0 to 1: half by rank, both classes counting alike, half by score.
+
+        By score between the medians of the classes: there the odds turn, also where few rows lie between them.
+        """
+        ranks = np.array([(np.cumsum(one) - 0.5 * one) / max(float(one.sum()), 1e-300) for one in self[1:]])
+        low, high = sorted(self.places[min(int(np.searchsorted(rank, 0.5)), rank.size - 1)] for rank in ranks)
+        by_score = np.clip((self.places - low) / max(high - low, 1e-300), 0.0, 1.0)
+        found: NDArray[np.float64] = 0.5 * ranks.mean(axis=0) + 0.5 * by_score
+        return found
+
+
+def _bins_around(scores: NDArray[Any], signed_weights: NDArray[Any]) -> ScoreBins:
+    """Return bins around the scores of each class: rare rows may score far from all others."""
+    ends = []
+    for mine in (signed_weights > 0, signed_weights < 0):
+        which = np.flatnonzero(mine)
+        some = scores[which[:: 1 + which.size // _SAMPLED]] if which.size else scores
+        mean, deviation = mean_and_spread(some)
+        ends += [mean - _REACH * deviation, mean + _REACH * deviation]
+    return ScoreBins(min(ends), (max(ends) - min(ends) + 1e-30) / _BINS, _BINS)
+
+
+def class_calibrations(
+    scores: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return a line per class, of one slope, so that their softmax has the least log loss.
+
+    The lines have constants where the log loss gains by them: then the likeliest class need not be the one with
+    the highest score.
+    """
+    n_rows, n_classes = scores.shape
+    spread, rows = _scaled(scores, codes, weights)
+
+    def least(constants: tuple[float | None, float | None]) -> Any:
+        start, limits = np.eye(1, n_classes + 1)[0], [(0.0, None), *[constants] * n_classes]
+        return minimize(_log_loss, start, rows, "L-BFGS-B", jac=True, bounds=limits)
+
+    alike, each = least((0.0, 0.0)), least((None, None))
+    found = each if n_rows * (alike.fun - each.fun) > _worth(n_classes - 1) else alike
+    return stacked([Calibration(found.x[0] / spread, float(constant)) for constant in found.x[1:]])
+
+
+def class_slope(scores: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[Any]) -> float:
+    """Return the slope by which the softmax of all scores has the least log loss: one over the temperature."""
+    spread, rows = _scaled(scores, codes, weights)
+    constants = np.zeros(scores.shape[1])
+
+    def loss(log_slope: float) -> float:
+        return _log_loss(np.append(np.exp(log_slope), constants), *rows)[0]
+
+    found = minimize_scalar(loss, bounds=(-5.0, 5.0), method="bounded", options={"xatol": 0.02})
+    return float(np.exp(found.x)) / spread
+
+
+def _scaled(
+    scores: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[Any]
+) -> tuple[float, tuple[NDArray[np.float64], NDArray[np.intp], NDArray[Any]]]:
+    """Return the spread of the scores, and scores with spread 1, codes and weights that add up to 1."""
+    spread = max(float(scores.std()), 1e-12)
+    return spread, ((scores / spread).astype(np.float64), codes, weights / weights.sum(dtype=np.float64))
+
+
+def _log_loss(
+    numbers: NDArray[np.float64], scores: NDArray[np.float64], codes: NDArray[np.intp], shares: NDArray[Any]
+) -> tuple[float, NDArray[np.float64]]:
+    """Return that of one slope and a constant per class, with a small penalty on them; and its gradient."""
+    mine = np.arange(codes.size), codes
+    odds = numbers[0] * scores + numbers[1:]
+    odds -= logsumexp(odds, axis=1, keepdims=True)
+    value = -float(shares @ odds[mine]) + 0.5 * _RIDGE * float(numbers @ numbers) / codes.size
+    wrong = np.exp(odds) * shares[:, np.newaxis]
+    wrong[mine] -= shares
+    gradient = np.concatenate([[float((wrong * scores).sum())], wrong.sum(axis=0)])
+    return value, gradient + _RIDGE * numbers / codes.size
+
+
+def log_odds_line(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[float, float]:
+    """(slope, constant) of the positive class's log odds as a line in the scores: Platt's, by Newton's method.
+
+    The slope is never negative.
+    """
+    spread = max(float(scores.std()), 1e-12)
+    middle = float(scores.mean())
+    columns = np.column_stack([(scores - middle) / spread, np.ones(scores.size)])
+    positive, negative = (np.maximum(side * signed_weights, 0.0).astype(np.float64) for side in (1, -1))
+    start = np.array([0.0, _usual_log_odds(positive, negative)])
+    line = _newton(columns, start, positive + negative, _targets(positive, negative))
+    slope = max(float(line[0]), 0.0) / spread
+    return slope, float(line[1]) - slope * middle
+
+
+def _usual_log_odds(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:
+    """Return those of a row of unknown score: where to begin."""
+    return float(np.log((positive.sum() + 1.0) / (negative.sum() + 1.0)))
+
+
+def _targets(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the shares of positives, a point short of certainty, as Platt has them.
+
+    So that classes that a curve parts have finite odds.
+    """
+    above, below = float(positive.sum()), float(negative.sum())
+    hits = positive * (above + 1.0) / (above + 2.0) + negative / (below + 2.0)
+    found: NDArray[np.float64] = hits / np.maximum(positive + negative, 1e-300)
+    return found
+
+
+def _newton(
+    columns: NDArray[np.float64],
+    start: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    penalty: NDArray[np.float64] | None = None,
+    least: NDArray[np.float64] | float = -np.inf,
+) -> NDArray[np.float64]:
+    """Return the coefficients, none below ``least``, of a logistic regression on few columns."""
+    penalty = np.zeros((start.size, start.size)) if penalty is None else penalty
+
+    def loss(coefficients: NDArray[np.float64]) -> float:
+        return _lost(weights, targets, columns @ coefficients) + 0.5 * float(coefficients @ penalty @ coefficients)
+
+    found = np.maximum(start, least)
+    lowest = loss(found)
+    for _ in range(30):
+        odds = columns @ found
+        gradient = columns.T @ (weights * (targets - expit(odds))) - penalty @ found
+        curvature = _solvable(_curvature(columns, weights, odds) + penalty)
+        step = _step_within(curvature, gradient, np.asarray(least - found))
+        last = float(gradient @ step) < _TELLS  # twice what it gains
+        step *= min(1.0, 5.0 / max(float(np.abs(step).max()), 1e-300))
+        before = lowest
+        while (lowest := loss(found + step)) > before + 1e-9 and float(np.abs(step).max()) > 1e-9:
+            step *= 0.5
+        found = found + step
+        if last or before - lowest < _TELLS:
+            break
+    return found
+
+
+def _step_within(
+    curvature: NDArray[np.float64], gradient: NDArray[np.float64], least: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return Newton's step; coefficients that it would take below their least stop there."""
+    stopped = (least >= 0.0) & (gradient <= 0.0)
+    while True:
+        forced = np.where(stopped, least, 0.0)
+        wanted = np.where(stopped, least, gradient - curvature @ forced)
+        step = np.asarray(np.linalg.solve(_only(~stopped, curvature), wanted), dtype=np.float64)
+        beyond = ~stopped & (step < least)
+        if not beyond.any():
+            return np.asarray(step, dtype=np.float64)
+        stopped |= beyond
+
+
+def _only(free: NDArray[np.bool_], curvature: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the curvature of free coefficients; the others have ones on the diagonal alone."""
+    found: NDArray[np.float64] = curvature * np.outer(free, free)
+    found[~free, ~free] = 1.0
+    return found
+
+
+def _lost(weights: NDArray[np.float64], targets: NDArray[np.float64], odds: NDArray[np.float64]) -> float:
+    return float(weights @ (np.logaddexp(0.0, odds) - targets * odds))
+
+
+def _curvature(
+    columns: NDArray[np.float64], weights: NDArray[np.float64], odds: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    share = expit(odds)
+    telling = weights * np.maximum(share * (1.0 - share), 1e-10)
+    found: NDArray[np.float64] = (columns * telling[:, np.newaxis]).T @ columns
+    return found
+
+
+def _solvable(curvature: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the matrix, with a little more on its diagonal."""
+    curvature.flat[:: curvature.shape[0] + 1] += 1e-9 * np.trace(curvature)
+    return curvature

@@ -1,0 +1,186 @@
+"""Between what the rates of a model lie on new rows, by scores of rows that it has not learned from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtri
+
+from ..measures import Measure, Rates, RatesInterval
+from .cuts import Points, rates_at
+from .scores import Scores
+
+LEAST_POINTS = 2.0  # of a class, for its rate to be known at all: one to learn from and one to validate on
+_USUAL_CONFIDENCE = 0.95
+# Points per fitted parameter by which rates of training rows are too high, at least and at most. (Two clouds, 20
+# and 50 columns, F1 and G-mean: 0.55 to 1.9.)
+_OPTIMISM = (0.5, 2.0)
+# With more points of the rarer class the choice of a threshold changes nothing that an interval would show.
+_PLENTY_TO_CHOOSE = 3000
+_GRID = (np.arange(64) + 0.5) / 64
+
+
+class ModelShift(NamedTuple):
+    """How the model returned differs from those of the folds, whose out-of-fold scores are all that is known.
+
+    Of the TPR and of the TNR at one threshold, on training rows.
+    """
+
+    rates: tuple[float, float]
+    """Of the model returned, less those of the folds' models on the rows that they have learned from."""
+    of_training: tuple[float, float]
+    """The rates of the folds' models on the rows that they have learned from."""
+    variance: tuple[float, float]
+    """What the difference adds to the variance of a rate, times the points of its class."""
+    folds: float
+    """Infinity if the model returned has learned from no more rows than those of the folds."""
+    unseen: tuple[float, float] = (0.0, 0.0)
+    """What the rates may be more, or less if negative, for what rows that were learned do not show."""
+
+    @staticmethod
+    def tally(
+        learned: NDArray[Any], scored: NDArray[Any], own: NDArray[Any], signed_weights: NDArray[Any], folds: int
+    ) -> NDArray[np.float64]:
+        """Return the weights of rows by class, by how many of the models that learned a row call it, and by
+        whether the model that did not and the one returned do."""
+        cell = 4 * ((signed_weights > 0) * folds + learned) + 2 * scored + own
+        found = np.bincount(cell, np.abs(signed_weights).astype(np.float64), 8 * folds)
+        return np.asarray(found, dtype=np.float64).reshape(2, folds, 2, 2)
+
+    @classmethod
+    def of_counts(cls, counts: NDArray[np.float64], per_point: tuple[float, float] = (1.0, 1.0)) -> ModelShift:
+        """Return the shift by such counts; ``per_point`` are the points of both classes that a row stands for."""
+        folds, found = counts.shape[1], []
+        for called_right, mine, points in ((1, counts[1], per_point[0]), (0, counts[0], per_point[1])):
+            share = mine / max(float(mine.sum()), 1e-300)
+            right = np.meshgrid(np.arange(folds) / (folds - 1.0), [0.0, 1.0], [0.0, 1.0], indexing="ij")
+            of_learned, of_scored, of_own = right if called_right else [1.0 - one for one in right]
+            difference = of_own - of_learned
+            shift = float((share * difference).sum())
+            apart = share * (difference - shift)
+            variance = points * float((apart * difference).sum()) + 2.0 * float((apart * of_scored).sum())
+            found.append((shift, float((share * of_learned).sum()), variance))
+        (tpr, hits, of_tpr), (tnr, passes, of_tnr) = found
+        return cls((tpr, tnr), (hits, passes), (of_tpr, of_tnr), folds)
+
+    @staticmethod
+    def even_disagreement(counts: NDArray[np.float64]) -> tuple[float, float]:
+        """Return, for positives and negatives, how much of the disagreement between a row's out-of-fold prediction
+        and those of the models that have learned it is as often for its class as against it.
+
+        0 if models are right about every row that they have learned: then they overfit, and nothing else is seen.
+        """
+        folds, shares = counts.shape[1], []
+        apart = np.array([0.0, 1.0]) - np.arange(folds)[:, np.newaxis] / (folds - 1.0)
+        for found in (counts[1].sum(axis=2), counts[0].sum(axis=2)):
+            either_way = float((found * np.abs(apart)).sum())
+            shares.append(1.0 - abs(float((found * apart).sum())) / either_way if either_way > 0 else 0.0)
+        return shares[0], shares[1]
+
+    def blended(self, other: ModelShift, shares: tuple[float, float]) -> ModelShift:
+        """Return the mean of this shift and another one, which has these shares for the TPR and the TNR.
+
+        The rest of the way to the other one may be overfitting, or may come true on new rows.
+        """
+
+        def mean(mine: tuple[float, float], its: tuple[float, float]) -> tuple[float, float]:
+            of_tpr, of_tnr = ((1.0 - share) * a + share * b for share, a, b in zip(shares, mine, its, strict=True))
+            return of_tpr, of_tnr
+
+        rates = mean(self.rates, other.rates)
+        unseen = other.rates[0] - rates[0], other.rates[1] - rates[1]
+        return self._replace(rates=rates, variance=mean(self.variance, other.variance), unseen=unseen)
+
+
+def choice_shift(
+    scores: Scores, rates: Rates, choose: Callable[[Scores], float] | None, points: Points
+) -> tuple[float, float]:
+    """Return how the rates change if the threshold of each fold is chosen by the other folds.
+
+    A threshold fits the noise of the rows that have chosen it, the more so the fewer they are.
+    """
+    if choose is None or scores.folds is None or len(scores.folds) < 3 or min(points) > _PLENTY_TO_CHOOSE:
+        return 0.0, 0.0
+    folds = range(len(scores.folds))
+    above = []
+    for fold in folds:
+        threshold = choose(scores.of_folds([other for other in folds if other != fold]))
+        above.append(scores.of_folds([fold]).values - threshold)
+    honest = rates_at(np.concatenate(above), scores.signed_weights)
+    return honest.tpr - rates.tpr, honest.tnr - rates.tnr
+
+
+def moved(rates: Rates, shift: ModelShift) -> Rates:
+    """Return out-of-fold rates, moved to the model that is returned."""
+    tpr, tnr = (min(max(rate + by, 0.0), 1.0) for rate, by in zip(rates[:2], shift.rates, strict=True))
+    return Rates(tpr, tnr, rates.prevalence)
+
+
+def rates_interval(
+    rates: Rates,
+    measure: Measure,
+    points: Points,
+    fitted: int = 0,
+    shift: ModelShift | None = None,
+    of_choice: tuple[float, float] = (0.0, 0.0),
+) -> RatesInterval:
+    """Return between what the rates and the measure lie on new rows, with 95% or the confidence of the bounds.
+
+    Clopper-Pearson's intervals, on effective points. If the rows themselves have chosen ``fitted`` parameters,
+    their rates are too high, by between half a point and two per parameter. Out-of-fold rates are moved by
+    ``shift``. What the model returned gains by having learned from more rows than the folds' models is between
+    nothing, if these fit their rows perfectly, and what Burman's correction of cross-validation (1989) says: the
+    rates of their training rows, less those of validation rows, by the number of folds. What averaging gains on
+    rows that the models have overfitted is between nothing and ``shift.unseen``. ``of_choice`` is how the
+    rates would change had other rows chosen the threshold: the end on that side is moved by it. A rate that was
+    seen on fewer than two points, or on no more than the parameters chosen on them, may be anything: from 0 to 1.
+    """
+    confidences = [one.confidence for one in measure.bounds if one.confidence is not None]
+    confidence = max(confidences, default=_USUAL_CONFIDENCE)
+    error = 0.5 * (1.0 - confidence)
+    ends, grids, outer = [], [], error
+    for k, number in enumerate(points):
+        if number < LEAST_POINTS or (shift is None and number <= fitted):
+            outer = 0.0  # the value may be anything, too
+            ends.append((0.0, 1.0))
+            grids.append(np.linspace(0.0, 1.0, _GRID.size))
+            continue
+        if shift is None:
+            rate, more = rates[k], 0.0
+            least, most = (-share * fitted / number for share in _OPTIMISM[::-1])
+        else:
+            rate, more = moved(rates, shift)[k], max(shift.variance[k], 0.0)
+            least, most = sorted((0.0, (shift.of_training[k] - rates[k]) / shift.folds))
+            least, most = least + min(shift.unseen[k], 0.0), most + max(shift.unseen[k], 0.0)
+        least, most = least + min(of_choice[k], 0.0), most + max(of_choice[k], 0.0)
+        hits = rate * number
+        below = rate - float(lower_bound(hits, number, error))
+        above = 1.0 - float(lower_bound(number - hits, number, error)) - rate
+        wider = float(ndtri(1.0 - error)) * math.sqrt(more / number)
+        low, high = rate + least - math.hypot(below, wider), rate + most + math.hypot(above, wider)
+        ends.append((min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)))
+        # As many points as would leave a rate so uncertain by themselves.
+        rate = min(max(rate + 0.5 * (least + most), 0.0), 1.0)
+        noise = max(rate * (1.0 - rate), 1.0 / number)
+        number *= noise / (noise + more + number * (most - least) ** 2 / 12.0)
+        grids.append(betaincinv(rate * number + 0.5, (1.0 - rate) * number + 0.5, _GRID))
+    values = np.asarray(measure.value(grids[0][:, np.newaxis], grids[1], rates.prevalence), dtype=np.float64)
+    finite = values[np.isfinite(values)]
+    low, high = np.quantile(finite, [outer, 1.0 - outer]) if finite.size else (math.nan, math.nan)
+    # The grids lie about what may be gained: the rates stated are within all the same.
+    if shift is not None or any(of_choice):
+        stated = float(measure.value(*(rates if shift is None else moved(rates, shift))))
+        low, high = min(low, stated), max(high, stated)
+    return RatesInterval(ends[0], ends[1], (float(low), float(high)), confidence)
+
+
+def lower_bound(successes: Any, trials: Any, error: float) -> Any:
+    """Return the exact (Clopper-Pearson) lower bound of a share, one-sided."""
+    some = np.clip(successes, 1e-300, None)
+    return np.where(
+        np.asarray(successes) > 1e-9, betaincinv(some, np.maximum(trials - some, 0.0) + 1.0, error), 0.0
+    )

@@ -1,0 +1,58 @@
+"""Scores of rows: what decisions are made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_ROUNDING = 1e-6  # of the size of float32 scores
+
+
+class Sensitive(NamedTuple):
+    """The group of each row, as a number, and the names of the groups."""
+
+    codes: NDArray[np.intp]
+    names: NDArray[Any]
+
+
+class Scores(NamedTuple):
+    """Scores of rows under a model, with the signed weight of each; of many rows, a histogram in their place."""
+
+    values: NDArray[np.floating[Any]]
+    signed_weights: NDArray[np.floating[Any]]
+    points: tuple[float, float] | None = None
+    """Of a histogram: the effective points of both classes. None: one value per row."""
+    folds: tuple[int, ...] | None = None
+    """How many of the values each fold has, in order, where folds can be told apart."""
+    sensitive: Sensitive | None = None
+    """The groups that the rows belong to, where bounds or reports are about groups."""
+
+    def of_folds(self, which: Collection[int]) -> Scores:
+        """Return the scores of some folds only."""
+        assert self.folds is not None
+        kept = np.repeat([fold in which for fold in range(len(self.folds))], self.folds)
+        return Scores(self.values[kept], self.signed_weights[kept])
+
+    def mean_and_deviation(self) -> tuple[float, float]:
+        """Return both; 1 for the deviation of scores that are all equal, but for rounding."""
+        if self.points is None:
+            mean, deviation = float(self.values.mean()), float(self.values.std())
+        else:
+            shares = np.abs(self.signed_weights, dtype=np.float64)
+            mean = float(np.average(self.values, weights=shares))
+            deviation = math.sqrt(float(np.average((self.values - mean) ** 2, weights=shares)))
+        return mean, 1.0 if deviation <= max(_ROUNDING * abs(mean), 1e-12) else deviation
+
+    @property
+    def all_equal(self) -> bool:
+        """Whether no threshold tells any rows apart; scores come in float32."""
+        low, high = float(self.values.min()), float(self.values.max())
+        return high - low <= _ROUNDING * max(abs(low), abs(high))
+
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(float(self.values.sum(dtype=np.float64)))

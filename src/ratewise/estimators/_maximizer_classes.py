@@ -1,0 +1,191 @@
+"""MeasureMaximizer with more than two classes, or with costs per row: models of the folds and a decision rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_method_params, _num_samples
+
+from ..decisions.costs import row_costs
+from ..decisions.cuts import half_standard_error
+from ._boosters import MANY_ROWS, booster_of, prepared
+from ._crossfit import fit_base_estimator
+from ._folds import Fold, make_folds
+from ._targets import checked_labels, checked_weights, is_multiclass, positive_label, require_more_than_one_class
+from .decision_rule import DecisionRule
+
+
+class ClassMember(NamedTuple):
+    """One fitted model, and its weight in the ensemble."""
+
+    model: Any
+    class_weights: NDArray[np.float64]
+    """What rows of each class weighed in its fit."""
+    weight: int = 1
+
+    def probabilities(self, X: Any) -> NDArray[np.float64]:
+        """Return the model's probabilities, a column per class; it may be anybody's."""
+        found, n_classes = np.asarray(self.model.predict_proba(X), dtype=np.float64), self.class_weights.size
+        if found.shape != (_num_samples(X), n_classes) or not np.isfinite(found).all():
+            raise ValueError(
+                f"{type(self.model).__name__} gives no probabilities to decide by: predict_proba gives shape "
+                f"{found.shape} for {_num_samples(X):,} rows and {n_classes} classes, or NaN."
+            )
+        return _normalized(np.maximum(found, 0.0))
+
+    def corrected(self, X: Any) -> NDArray[np.float64]:
+        """Return probabilities as of equally weighted rows."""
+        return _normalized(self.probabilities(X) / self.class_weights)
+
+
+def _normalized(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+    return shares
+
+
+class ClassCandidate(NamedTuple):
+    """The models of all folds, fitted with some class weights, and the rule for their probabilities."""
+
+    name: str
+    members: list[ClassMember]
+    probabilities: NDArray[np.float64]
+    rule: DecisionRule
+
+
+class FittedClasses(NamedTuple):
+    """What a fit of many classes returns."""
+
+    members: list[ClassMember]
+    rule: DecisionRule
+    history: dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class ClassCrossFit:
+    """The training set, and how models of its folds are fitted and judged."""
+
+    estimator: Any
+    rule: DecisionRule
+    X: Any
+    y: NDArray[Any]
+    classes: NDArray[Any]
+    sample_weight: NDArray[np.float64] | None
+    costs: NDArray[np.float64] | None
+    params: dict[str, Any]
+    folds: list[Fold]
+    groups: NDArray[np.intp] | None
+    n_jobs: int | None
+
+    def fit(self, *, balanced: bool, ensemble: bool) -> FittedClasses:
+        """Fit plain models and, if wanted, balanced ones; keep those that the rule makes most of, or both."""
+        candidates = [self._candidate("plain", np.ones(self.classes.size))]
+        if balanced:
+            totals = np.bincount(np.searchsorted(self.classes, self.y), self._weights(), self.classes.size)
+            candidates.append(self._candidate("balanced", totals.sum() / (totals.size * totals)))
+            plain, even = candidates
+            mean = 0.5 * (plain.probabilities + even.probabilities)
+            candidates.append(ClassCandidate("both", plain.members + even.members, mean, self._rule_of(mean)))
+        values = np.array([one.rule.value_ for one in candidates])
+        best = candidates[better_than_first(values, self.y.size)]
+        history = {
+            "weights": np.array([one.name for one in candidates]),
+            "value": values,
+            "kept": np.array([one is best for one in candidates]),
+        }
+        return FittedClasses(self._members(best, ensemble), best.rule, history)
+
+    def _members(self, best: ClassCandidate, ensemble: bool) -> list[ClassMember]:
+        """Return the models of the folds; with few rows, also models of all rows, which weigh as much."""
+        few_rows = self.y.size < MANY_ROWS and booster_of(self.estimator) is None
+        members = list(best.members) if ensemble else []
+        if few_rows or not members:
+            every = np.arange(self.y.size)
+            kinds = best.members[:: len(self.folds)]
+            weight = len(self.folds) if ensemble else 1
+            members += [self._fit_rows(every, one.class_weights)._replace(weight=weight) for one in kinds]
+        return members
+
+    def _candidate(self, name: str, class_weights: NDArray[np.float64]) -> ClassCandidate:
+        fits = (delayed(self._fit_rows)(train, class_weights) for train, _ in self.folds)
+        members = list(Parallel(n_jobs=self.n_jobs)(fits))
+        held = [_safe_indexing(self.X, rows) for _, rows in self.folds]
+        found = np.concatenate([one.probabilities(rows) for one, rows in zip(members, held, strict=True)])
+        return ClassCandidate(name, members, found, self._rule_of(found))
+
+    def _rule_of(self, probabilities: NDArray[np.float64]) -> DecisionRule:
+        held = np.concatenate([rows for _, rows in self.folds])
+        copies = np.unique(held).size < held.size
+        groups = self.groups[held] if self.groups is not None else held if copies else None
+        weights = None if self.sample_weight is None else self.sample_weight[held]
+        costs = None if self.costs is None else self.costs[held]
+        rule = DecisionRule(**self.rule.get_params())
+        return rule.fit(probabilities, self.y[held], weights, costs=costs, groups=groups)
+
+    def _fit_rows(self, train: NDArray[np.intp], class_weights: NDArray[np.float64]) -> ClassMember:
+        own = None if self.sample_weight is None else self.sample_weight[train]
+        weights = own
+        if not (class_weights == 1.0).all():
+            weights = class_weights[np.searchsorted(self.classes, self.y[train])]
+            weights = weights if own is None else weights * own
+        booster = booster_of(self.estimator)
+        n_classes = self.classes.size
+        estimator = self.estimator if booster is None else prepared(self.estimator, booster, 0, n_classes)
+        params = _check_method_params(self.X, self.params, indices=train)
+        model = fit_base_estimator(estimator, _safe_indexing(self.X, train), self.y[train], weights, params)
+        return ClassMember(model, class_weights)
+
+    def _weights(self) -> NDArray[np.float64]:
+        return np.ones(self.y.size) if self.sample_weight is None else self.sample_weight
+
+
+def better_than_first(values: NDArray[np.float64], rows: int) -> int:
+    """Return the place of the best value; the first one unless that is better by half a standard error."""
+    best = int(values.argmax())
+    if not 0.0 <= values[best] <= 1.0:  # costs
+        return best
+    noise = half_standard_error(float(values[best]), (0.0, 1.0), rows)
+    return best if values[best] > values[0] + noise else 0
+
+
+def class_cross_fit(
+    estimator: Any,
+    rule: DecisionRule,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    groups: Any,
+    costs: Any,
+    params: dict[str, Any],
+    cv: Any,
+    n_jobs: int | None,
+) -> ClassCrossFit:
+    """Return the checked training set with its folds."""
+    if not hasattr(estimator, "predict_proba"):
+        binary = "Only binary classification is supported. The type of the target is multiclass, and "
+        raise ValueError(
+            f"{binary * is_multiclass(y)}{type(estimator).__name__} has no predict_proba, which more than two "
+            "classes and costs are decided by: wrap it in sklearn.calibration.CalibratedClassifierCV."
+        )
+    n_rows = _num_samples(X)
+    y, classes = checked_labels(y, n_rows)
+    require_more_than_one_class(classes)
+    weights = None if sample_weight is None else checked_weights(sample_weight, y)
+    if costs is not None:
+        if rule.measure != "cost":
+            raise ValueError(f'costs= goes with measure="cost"; the measure is {rule.measure!r}.')
+        positive = 1 if classes.size > 2 else classes.tolist().index(positive_label(classes, rule.pos_label))
+        costs = row_costs(costs, n_rows, classes.size, positive)
+    folds, numbers = make_folds(cv, X, y, groups)
+    return ClassCrossFit(estimator, rule, X, y, classes, weights, costs, params, folds, numbers, n_jobs)
+
+
+def mean_probabilities(members: list[ClassMember], X: Any, *, corrected: bool = False) -> NDArray[np.float64]:
+    """Return the mean of the members' probabilities, which the rule decides by; or of the corrected ones."""
+    found = [one.corrected(X) if corrected else one.probabilities(X) for one in members]
+    mean: NDArray[np.float64] = np.average(found, axis=0, weights=[one.weight for one in members])
+    return mean

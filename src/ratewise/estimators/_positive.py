@@ -1,0 +1,53 @@
+"""The positive class, which every report speaks of, where scikit-learn's scores speak for ``classes_[1]``."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._targets import positive_label
+
+
+class PositiveClass(NamedTuple):
+    """Which of two classes is the positive one, and the sign that turns scikit-learn's scores towards it.
+
+    ``coef_``, ``intercept_`` and ``decision_function`` speak for ``classes_[1]``, as scikit-learn has them. All
+    that a person reads (reports, cards, plots, what commands print and write) goes through this class.
+    """
+
+    label: Any
+    other: Any
+    sign: float
+
+    @classmethod
+    def of(cls, classes: NDArray[Any], pos_label: Any = None) -> Self:
+        label = positive_label(classes, pos_label)
+        second = bool(label == classes[1])
+        return cls(label, classes[0] if second else classes[1], 1.0 if second else -1.0)
+
+    @classmethod
+    def of_model(cls, classifier: Any) -> Self:
+        """Return the positive class that a fitted classifier was told, or its second class."""
+        return cls.of(classifier.classes_, getattr(classifier, "pos_label", None))
+
+    def scores(self, decisions: Any) -> NDArray[np.float64]:
+        """Return a decision function as scores: the higher, the more likely the positive class."""
+        return self.sign * np.asarray(decisions)
+
+    def coef(self, classifier: Any) -> NDArray[np.float64]:
+        """Return the coefficients of a linear model: above 0 where a column speaks for the positive class."""
+        coef = classifier.coef_
+        dense = np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef, dtype=np.float64)
+        towards: NDArray[np.float64] = self.sign * dense[0]
+        return towards
+
+    def threshold(self, classifier: Any) -> float:
+        """Return what the products of columns and coefficients must exceed."""
+        return float(-self.sign * classifier.intercept_[0]) + 0.0
+
+    @property
+    def cut(self) -> float:
+        """What scores of the positive class exceed where it is predicted: a score of 0 is the first class."""
+        return 0.0 if self.sign > 0 else float(np.nextafter(0.0, -1.0))

@@ -1,0 +1,226 @@
+"""The rules: what a column is taken for, and why. They are the same for every way in.
+
+A rule looks at a summary of all rows of a column (:mod:`.summaries`), never at a sample of them. So it does not
+matter which rows come first or how they are cut into parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .._errors import Place
+from .codecs import Boolean, Category, Codec, Date, Ignored, Number, Text
+from .dates import DAY, DAY_FIRST, MONTH_FIRST, DateStats
+from .kinds import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, say
+from .summaries import ColumnSummary
+from .values import COMMA, PLAIN, POINT
+
+KINDS = (
+    *("number", "boolean", "category", "date", "text", "ignore"),
+    *("elapsed", "day first", "month first", "decimal point", "decimal comma"),
+)
+"""What ``columns=`` may say of a column."""
+
+NEARLY_ALL = 0.95
+FEWEST_ROWS, MOST_LEVELS = 5, 255
+LARGEST_MOST_LEVELS, ROWS_PER_LEVEL = 4095, 250
+_WORDS_OF_TEXT, _WORDS_OF_NAMES, _FEW_TEXTS, _ROWS_OF_IDENTIFIERS, _FEW_LEVELS = 3.0, 1.5, 30, 50, 16
+_BOOLEANS = ({"no": 0, "yes": 1}, {"false": 0, "true": 1}, {"n": 0, "y": 1}, {"f": 0, "t": 1}, {"off": 0, "on": 1})
+
+
+def check_wanted(wanted: Mapping[str, str] | None, names: list[str], place: Place) -> dict[str, str]:
+    """Return what a user says of columns, or refuse what cannot be meant."""
+    found = dict(wanted or {})
+    for name, kind in found.items():
+        if kind not in KINDS:
+            raise ValueError(f"columns: {name!r} cannot be {kind!r}. A column can be {', '.join(KINDS)}.")
+        if name not in names:
+            shown = ", ".join(repr(other) for other in names[:12])
+            raise place.error(f"columns names {name!r}, which is not a column. There are {shown}.")
+    return found
+
+
+def summary_for(name: str, kind: str, wanted: str | None, style: str = PLAIN) -> ColumnSummary:
+    """Return the empty summary of a column, of which the type and perhaps the user say something.
+
+    ``style`` is how numbers are written in texts of columns that the user says nothing of.
+    """
+    as_texts = wanted in ("category", "text") and kind in (NUMBER, BOOLEAN, CATEGORY, TEXT)
+    return ColumnSummary(name, CATEGORY if as_texts else kind, wanted if wanted in (POINT, COMMA) else style)
+
+
+def decide(summary: ColumnSummary, wanted: str | None, place: Place) -> Codec:
+    """Return how a column is encoded: as the user wants it, else as its values say."""
+    if wanted is not None:
+        return _as_wanted(summary, wanted, place)
+    if summary.kind == DATE and summary.dates.rows:
+        return _dates(summary, summary.dates, "its type", is_instant=summary.instant)
+    if summary.kind == CATEGORY:
+        return _category(summary, "its type")
+    texts = summary.texts
+    if summary.present == 0 or not texts.levels.rows:
+        kind = Boolean if summary.kind == BOOLEAN else Number
+        why = "its type" if summary.present else "it holds no values"
+        return kind(summary.name, why, summary.numbers.mean)
+    return _of_texts(summary, place)
+
+
+def _of_texts(summary: ColumnSummary, place: Place) -> Codec:
+    """Return what texts are: the first rule that fits."""
+    name, texts, present = summary.name, summary.texts, summary.present
+    distinct = texts.levels.distinct
+    words = _boolean_words(summary)
+    if words is not None:
+        return _boolean(summary, words, "its two words")
+    numbers = texts.numbers.rows
+    if numbers == present and not texts.codes:
+        return Number(name, "all its texts are numbers", texts.numbers.mean, style=summary.style)
+    if numbers >= NEARLY_ALL * present and not texts.codes and distinct > _FEW_LEVELS:
+        why = f"its texts are numbers, but for {_strange(summary)}"
+        return Number(name, why, texts.numbers.mean, lenient=True, style=summary.style)
+    if distinct > _FEW_LEVELS and texts.written >= 0.1 * present and 2 * (texts.written + numbers) > present:
+        raise place.error(_ask_for_decimals(name, texts.written_example), column=name)
+    order, most = max(((key, stats.rows) for key, stats in texts.dates.items()), key=lambda one: one[1])
+    if most >= NEARLY_ALL * present:
+        if texts.slashed and not any(texts.days_over_12.values()) and texts.slashed >= 0.05 * present:
+            raise place.error(_ask_for_order(name, texts.slashed_example), column=name)
+        why = "its texts are dates" + (f", but for {_strange(summary)}" if most < present else "")
+        return _dates(summary, texts.dates[order], why, order=order, lenient=most < present)
+    if texts.clocks.rows == present:
+        return _dates(summary, texts.clocks, "its texts are times of day", is_instant=False)
+    differ = distinct > _FEW_TEXTS and 2 * distinct > present
+    if texts.n_words >= _WORDS_OF_TEXT * present and (differ or distinct > most_levels(summary.rows)):
+        return _text(summary, f"{texts.n_words / present:.0f} words in a value, {distinct:,} different values")
+    if texts.n_words >= _WORDS_OF_NAMES * present and differ and _words_recur(summary):
+        return _text(summary, f"{distinct:,} different values, whose words recur")
+    return _category(summary, f"{distinct:,} different values")
+
+
+def _words_recur(summary: ColumnSummary) -> bool:
+    """Return whether a row has a word that recurs, every other row at least; not one that most rows have."""
+    counts = summary.texts.words.words.by_count()[1]
+    telling = counts[(counts >= FEWEST_ROWS) & (2 * counts < summary.present)]
+    return telling.size >= FEWEST_ROWS and bool(2 * telling.sum() >= summary.present)
+
+
+def _strange(summary: ColumnSummary) -> str:
+    """Return how many values are neither numbers nor dates, and one of them."""
+    texts = summary.texts
+    known = max(texts.numbers.rows, *(stats.rows for stats in texts.dates.values()))
+    letters = (value for value in texts.levels.by_count()[0] if not value.strip()[-1:].isdigit())
+    example = next(letters, None)
+    return f"{summary.present - known:,}" + (f", such as {example!r}" if example is not None else "")
+
+
+def most_levels(rows: int) -> int:
+    """Return how many columns a category may take: more on large data."""
+    return min(max(MOST_LEVELS, rows // ROWS_PER_LEVEL), LARGEST_MOST_LEVELS)
+
+
+def fewest_rows(rows: int) -> int:
+    """Return how many rows a value must have to be a column of its own: 5, and fewer on small data."""
+    return min(FEWEST_ROWS, max(rows // 100, 1))
+
+
+def _category(summary: ColumnSummary, why: str, *, asked: bool = False) -> Codec:
+    levels, rows, present = summary.texts.levels, summary.rows, summary.present
+    distinct = levels.distinct
+    if not asked and distinct >= NEARLY_ALL * present and present >= _ROWS_OF_IDENTIFIERS:
+        return Ignored(summary.name, f"an identifier: {distinct:,} different values in {present:,} rows", True)
+    values, counts = levels.by_count()
+    enough = fewest_rows(rows)
+    kept = [value for value, count in zip(values, counts, strict=True) if count >= enough][: most_levels(rows)]
+    if not kept and not asked and present:
+        return Ignored(summary.name, f"no value has {enough} rows, and {distinct:,} are different", True)
+    pooled = int(levels.rows - counts[: len(kept)].sum()) if len(kept) else levels.rows
+    if pooled:
+        why += f"; {distinct - len(kept):,} rare ones are 'other'"
+    return Category(summary.name, why, sorted(kept), summary.missing > 0, pooled > 0)
+
+
+def _boolean_words(summary: ColumnSummary) -> dict[str, int] | None:
+    levels = summary.texts.levels
+    if levels.distinct > 2 * len(_BOOLEANS):
+        return None
+    found = {value.strip().lower() for value in levels.by_count()[0]}
+    return next((words for words in _BOOLEANS if found == set(words)), None)
+
+
+def _boolean(summary: ColumnSummary, words: dict[str, int], why: str) -> Boolean:
+    values, counts = summary.texts.levels.by_count()
+    ones = sum(int(n) for value, n in zip(values, counts, strict=True) if words.get(value.strip().lower()))
+    return Boolean(summary.name, why, ones / max(summary.present, 1), dict(words))
+
+
+def _dates(
+    summary: ColumnSummary,
+    stats: DateStats,
+    why: str,
+    *,
+    order: str = DAY_FIRST,
+    is_instant: bool = True,
+    lenient: bool = False,
+    parts: bool = True,
+) -> Date:
+    if not stats.rows:
+        return Date(summary.name, why, 0.0, 0.0, (), order, lenient)
+    if not is_instant:
+        hours = ("hour",) if parts and summary.kind != DATE else ()
+        return Date(summary.name, why, 0.0, stats.total / stats.rows, hours, "time", lenient)
+    origin = stats.first // DAY * DAY
+    mean = round((stats.total / stats.rows - origin) / 60.0) * 60.0
+    return Date(summary.name, why, origin, mean, stats.parts if parts else (), order, lenient)
+
+
+def _text(summary: ColumnSummary, why: str) -> Text:
+    words = summary.texts.words
+    mean = summary.texts.n_words / max(summary.rows, 1)
+    return Text(summary.name, why, words.idf(), "\n".join(words.names()), float(mean))
+
+
+def _as_wanted(summary: ColumnSummary, wanted: str, place: Place) -> Codec:
+    """Return a column as the user says it is, or refuse it with what its values are."""
+    name, why, texts = summary.name, "columns=", summary.texts
+    typed = summary.numbers if summary.numbers.rows else texts.numbers
+    if wanted == "ignore":
+        return Ignored(name, why)
+    if wanted == "category":
+        return _category(summary, why, asked=True)
+    if wanted == "text":
+        return _text(summary, why)
+    if wanted in (POINT, COMMA):
+        return Number(name, why, texts.numbers.mean, lenient=True, style=wanted)
+    if wanted == "boolean":
+        words = _boolean_words(summary)
+        if words is None and texts.levels.rows:
+            raise place.error("it is to be boolean, and its values are not two such as yes and no.", column=name)
+        return Boolean(name, why, typed.mean) if words is None else _boolean(summary, words, why)
+    if wanted == "number":
+        return Number(name, why, typed.mean, lenient=bool(texts.levels.rows), style=summary.style)
+    order = {"month first": MONTH_FIRST}.get(wanted, DAY_FIRST)
+    if wanted in ("date", "elapsed"):
+        order = max(texts.dates, key=lambda key: texts.dates[key].rows)
+    typed_dates = summary.kind == DATE
+    stats = summary.dates if typed_dates else texts.dates[order]
+    if not stats.rows:
+        raise place.error("it is to be a date, and none of its values is one.", column=name)
+    instant = summary.instant or not typed_dates
+    lenient = stats.rows < summary.present
+    parts = wanted != "elapsed"
+    return _dates(summary, stats, why, order=order, is_instant=instant, lenient=lenient, parts=parts)
+
+
+def _ask_for_decimals(name: str, example: str) -> str:
+    comma = example.rfind(",") > example.rfind(".") and example[-4:-3] != ","
+    kinds = (COMMA, POINT) if comma else (POINT, COMMA)
+    return (
+        f"it holds numbers written as {example!r}. Say {say(name, kinds[0])} to read them so, {kinds[1]!r} for "
+        "the other way round, 'category' for codes, or 'ignore'."
+    )
+
+
+def _ask_for_order(name: str, example: str) -> str:
+    return (
+        f"it holds dates such as {example!r}, of which no row tells whether the day or the month comes first. "
+        f"Say {say(name, DAY_FIRST)}, or {MONTH_FIRST!r}."
+    )

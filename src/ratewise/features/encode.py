@@ -1,0 +1,346 @@
+"""Raw columns as a matrix of numbers, the same way for every way in and for the model's whole life."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .._errors import DataError, Place, shortened
+from .codecs import CODECS, Boolean, Category, Codec, Date, Hashed, Ignored, Number, fill_gaps
+from .columns import check_wanted
+from .kinds import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT
+from .values import PLAIN
+
+WIDEST_DENSE = 300
+_BLOCK_ROWS = 2048  # of 22 columns: fits into the second-level cache, in which columns become rows
+_CHECKED_AT_ONCE = 1 << 16
+
+
+class Encoder:
+    """How raw columns become the columns of a matrix of float32.
+
+    ``print(encoder)`` shows what every column of a table was taken for, and why; docs/tables.md states the rules.
+    Where a column lies so far from 0 that float32 would lose what it tells, the matrix is of float64 (``wide``).
+
+    Parameters
+    ----------
+    columns : list of str or int
+        The names of the raw columns, or the number of columns of a matrix without names.
+    kinds : dict, default all numbers
+        What the types of columns say, by name: ``number``, ``boolean``, ``date or time``, ``category``, ``text``.
+    sparse_input : bool
+        The columns come as a sparse matrix.
+    elastic : bool
+        Sparse rows may come with fewer columns, or with more, which are left out: svmlight files do not say how
+        many columns there are.
+    wanted : dict, optional
+        What the user says of columns, by name: see ``columns`` of :class:`~ratewise.MeasureClassifier`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ratewise import open_stream
+    >>> table = pd.DataFrame({"age": [1.0, 2.0], "colour": ["red", "blue"], "label": [0, 1]})
+    >>> stream = open_stream([table], target="label")
+    >>> _ = stream.survey()
+    >>> stream.encoder.feature_names
+    ('age', 'colour=blue', 'colour=red')
+    """
+
+    def __init__(
+        self,
+        columns: list[str] | int,
+        kinds: dict[str, str] | None = None,
+        sparse_input: bool = False,
+        elastic: bool = False,
+        wanted: Mapping[str, str] | None = None,
+    ):
+        self.named = not isinstance(columns, int)
+        self.n_columns = columns if isinstance(columns, int) else len(columns)
+        self._names = [] if isinstance(columns, int) else list(columns)
+        self.sparse_input = sparse_input
+        self.elastic = elastic
+        self.zero_based: bool | None = None  # svmlight: the first column is called 0, not 1
+        self.wanted = check_wanted(wanted, self._names, Place("the table"))
+        ignored = {name for name, kind in self.wanted.items() if kind == "ignore"}
+        self.kinds = {name: kind for name, kind in (kinds or {}).items() if kind != NUMBER and name not in ignored}
+        self.style = PLAIN
+        """How numbers are written in texts of columns that the user says nothing of."""
+        self.wide = False
+        self.codecs: list[Codec] = []
+        """How each named column is encoded, in order; learned."""
+        self.means: NDArray[np.float64] = np.zeros(0 if sparse_input else self.n_columns)
+        self.fitted = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({"wide": False, "wanted": {}, "codecs": [], "style": PLAIN} | state)
+        if "vocabularies" in state:
+            self._take_over(state)
+
+    def _take_over(self, state: dict[str, Any]) -> None:
+        """Become what an encoder of a version before codecs was."""
+        for name in ("vocabularies", "buckets", "missing_levels", "centres"):
+            self.__dict__.pop(name, None)
+        centres, means = state.get("centres", {}), state["means"]
+        for place, name in enumerate(state["_names"] if state["named"] else ()):
+            kind, missing = state["kinds"].get(name, NUMBER), name in state["missing_levels"]
+            mean, centre = float(means[place]) if place < len(means) else 0.0, centres.get(name, 0.0)
+            if kind == CATEGORY and name in state["buckets"]:
+                codec: Codec = Hashed(name, "", [], missing, False, state["buckets"][name])
+            elif kind == CATEGORY:
+                codec = Category(name, "", state["vocabularies"].get(name, []), missing, False)
+            elif kind == DATE:
+                codec = Date(name, "", 0.0, mean, (), "seconds", centre=centre)
+            else:
+                codec = Boolean(name, "", mean) if kind == BOOLEAN else Number(name, "", mean, centre=centre)
+            self.codecs.append(codec)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the raw columns, in order."""
+        return self._names if self.named else [f"x{i}" for i in range(self.n_columns)]
+
+    @property
+    def used(self) -> list[str]:
+        """The names of the columns that rows must have: all but those that are left out."""
+        if not self.codecs:
+            return [name for name in self.columns if self.wanted.get(name) != "ignore"]
+        return [codec.name for codec in self.codecs if not isinstance(codec, Ignored)]
+
+    def kind(self, name: str) -> str:
+        """Return what the type of a column says."""
+        return self.kinds.get(name, NUMBER)
+
+    def codec(self, name: str) -> Codec:
+        return self.codecs[self._names.index(name)]
+
+    def start(self, name: str) -> int:
+        """Return the first column of the matrix that is of a raw column."""
+        return sum(codec.width for codec in self.codecs[: self._names.index(name)])
+
+    @property
+    def several(self) -> list[str]:
+        """The raw columns that become several columns of the matrix, or none, or are of no numbers."""
+        plain = (Number, Boolean)
+        return [codec.name for codec in self.codecs if not isinstance(codec, plain)]
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of the matrix."""
+        return sum(codec.width for codec in self.codecs) if self.codecs else self.n_columns
+
+    @property
+    def sparse(self) -> bool:
+        """The matrix is CSR."""
+        return self.sparse_input or (any(codec.sparse for codec in self.codecs) and self.n_features > WIDEST_DENSE)
+
+    @property
+    def row_bytes(self) -> int:
+        """About how much memory a row of the matrix takes."""
+        if not self.sparse:
+            return self.dtype.itemsize * self.n_features
+        return 8 * sum(codec.entries for codec in self.codecs)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the matrix' entries."""
+        return np.dtype(np.float64 if self.wide and not self.sparse else np.float32)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the matrix' columns."""
+        if not self.codecs:
+            return tuple(self.columns)
+        return tuple(title for codec in self.codecs for title in codec.titles())
+
+    def table(self) -> list[tuple[str, str, str, int]]:
+        """Return, for every raw column: its name, what it was taken for, why, and how many columns it became."""
+        return [(codec.name, codec.kind, codec.why, codec.width) for codec in self.codecs]
+
+    def described(self) -> list[dict[str, Any]] | None:
+        """Return the rows of the table by name; None where all columns are numbers."""
+        heads = ("raw_column", "taken_for", "columns", "why")
+        rows = ((name, kind, width, why) for name, kind, why, width in self.table())
+        return [dict(zip(heads, row, strict=True)) for row in rows] if self.several else None
+
+    def __repr__(self) -> str:
+        if not self.codecs:
+            return f"Encoder of {self.n_columns:,} columns{'' if self.fitted else ', not fitted'}"
+        heads = ("column", "taken for", "columns", "why")
+        rows = [(name, kind, f"{width:,}", why) for name, kind, why, width in self.table()]
+        widths = [max(len(row[place]) for row in [heads, *rows]) for place in range(3)]
+        lines = (
+            f"{name:{widths[0]}}  {kind:{widths[1]}}  {width:>{widths[2]}}  {why}".rstrip()
+            for name, kind, width, why in [heads, *rows]
+        )
+        return "\n".join(lines)
+
+    def fills(self) -> NDArray[np.float64]:
+        """Return what a gap is filled with in each column of the matrix: 0 in those of categories and texts."""
+        if not self.codecs:
+            return self.means if self.means.size else np.zeros(self.n_features)
+        parts = [codec.fill(centred=self.sparse) for codec in self.codecs]
+        return np.concatenate(parts)
+
+    def facts(self) -> list[Any]:
+        """Return all that the matrix depends on, as plain values and arrays."""
+        return [self.columns, self.wide, self.means, *(vars(codec) for codec in self.codecs)]
+
+    def is_sound(self, n_features: int) -> bool:
+        """Return whether all parts are of the types and sizes that a fit gives them."""
+        new = {
+            name: value for name, value in vars(Encoder(0)).items() if isinstance(value, (bool, int, list, dict))
+        }
+        typed = all(isinstance(vars(self).get(name, value), type(value)) for name, value in new.items())
+        shapes = ((self.n_columns,), (0,))
+        means = (
+            isinstance(self.means, np.ndarray) and self.means.dtype == np.float64 and self.means.shape in shapes
+        )
+        return (
+            typed
+            and means
+            and bool(np.isfinite(self.means).all())
+            and all(isinstance(codec, CODECS) and codec.is_sound() for codec in self.codecs)
+            and [codec.name for codec in self.codecs] in ([], self._names)
+            and not (self.named and self.sparse_input)
+            and (not self.named or len(self._names) == self.n_columns)
+            and self.n_features == n_features
+            and {*self.kinds.values()} <= {BOOLEAN, CATEGORY, DATE, TEXT}
+        )
+
+    def transform(self, table: Any, name: str = "the table") -> Any:
+        """Return the matrix of a table (Arrow, pandas, polars, a dict of arrays) or of another matrix."""
+        from .tables import is_table, parts_of
+
+        if not is_table(table):
+            X = sparse.csr_array(table) if sparse.issparse(table) else np.asarray(table)
+            return self.matrix([(X, X.shape[0], Place(name, 0))])
+        return self.matrix(parts_of(table, name))
+
+    def matrix(self, parts: Iterable[tuple[Any, int, Place]]) -> Any:
+        """Return the matrix of parts of a table, or of a matrix: features, number of rows, and where they are."""
+        parts, filler = list(parts), Filler(self)
+        if self.sparse:
+            return sparse.vstack([filler.csr(*part) for part in parts], format="csr", dtype=np.float32)
+        out, start = np.empty((sum(rows for _, rows, _ in parts), self.n_features), dtype=self.dtype), 0
+        for features, rows, place in parts:
+            filler.fill(features, place, out[start : start + rows])
+            start += rows
+        return out
+
+
+class Filler:
+    """Writes rows into a matrix as an encoder says. Rows are named columns, a dense or a CSR matrix."""
+
+    def __init__(self, encoder: Encoder):
+        self.encoder = encoder
+        self.n_features = encoder.n_features
+        if encoder.named and not encoder.codecs:  # the columns of a matrix that have names
+            means = zip(encoder.columns, encoder.means.tolist(), strict=True)
+            self._codecs: list[Any] = [Number(name, "", mean) for name, mean in means]
+        else:
+            self._codecs = [codec for codec in encoder.codecs if not isinstance(codec, Ignored)]
+        self._starts = np.cumsum([0, *(codec.width for codec in self._codecs)]).tolist()
+
+    def fill(self, features: Any, place: Place, out: NDArray[Any]) -> None:
+        """Write dense rows into ``out``."""
+        self._check_shape(features, place)
+        if not isinstance(features, dict):
+            self._fill_matrix(features, place, out)
+            return
+        columns = []
+        for codec, start in zip(self._codecs, self._starts, strict=False):
+            block = codec.block(features[codec.name], place)
+            if codec.sparse:
+                out[:, start : start + codec.width] = block.toarray()
+            elif block.ndim == 2:
+                out[:, start : start + codec.width] = block
+            else:
+                columns.append((codec, block, start))
+        with np.errstate(over="ignore"):
+            for begin in range(0, out.shape[0], _BLOCK_ROWS):  # a row stays in the cache until it is complete
+                rows = out[begin : begin + _BLOCK_ROWS]
+                for _, block, start in columns:
+                    rows[:, start] = block[begin : begin + _BLOCK_ROWS]
+        if not _all_finite(out):
+            for codec, block, start in columns:
+                fill_gaps(codec, block, out[:, start], place)
+
+    def _fill_matrix(self, features: Any, place: Place, out: NDArray[Any]) -> None:
+        dense = features.toarray() if sparse.issparse(features) else np.asarray(features)
+        with np.errstate(over="ignore"):
+            out[...] = dense
+        if not _all_finite(out):
+            names, means = self.encoder.columns, self.encoder.means
+            for j in map(int, np.flatnonzero(~np.isfinite(out).all(axis=0))):
+                fill_gaps(Number(names[j], "", float(means[j])), dense[:, j], out[:, j], place)
+
+    def csr(self, features: Any, rows: int, place: Place) -> Any:
+        """Return the rows as a CSR matrix."""
+        self._check_shape(features, place)
+        if not isinstance(features, dict):
+            return _finite_csr(sparse.csr_array(features), self.n_features, place)
+        blocks: list[Any] = []
+        dense: list[NDArray[np.float32]] = []
+        for codec in self._codecs:
+            block = codec.block(features[codec.name], place)
+            if codec.sparse:
+                if dense:
+                    blocks.append(sparse.csr_array(np.column_stack(dense)))
+                blocks.append(block)
+                dense = []
+            else:
+                dense.append(block.astype(np.float32) if block.ndim == 2 else _centred(codec, block, place))
+        if dense:
+            blocks.append(sparse.csr_array(np.column_stack(dense)))
+        return sparse.hstack(blocks, format="csr", dtype=np.float32)
+
+    def _check_shape(self, features: Any, place: Place) -> None:
+        encoder = self.encoder
+        if isinstance(features, dict):
+            for name in encoder.used:
+                if name not in features:
+                    raise missing_column(name, place.file, list(features), "the model was trained on")
+        elif features.shape[1] != encoder.n_columns and not encoder.elastic:
+            raise place.error(f"{features.shape[1]:,} columns, where {encoder.n_columns:,} are expected.")
+
+
+def _centred(codec: Any, block: NDArray[Any], place: Place) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        column = (block - codec.centre if codec.centre else block).astype(np.float32)
+    fill_gaps(codec, block, column, place, codec.centre)
+    return column
+
+
+def missing_column(name: str, file: str, there: list[str], whose: str) -> DataError:
+    """Return the error for a column that is asked for and is not there."""
+    shown = ", ".join(repr(shortened(other)) for other in there[:12]) + (", ..." if len(there) > 12 else "")
+    return DataError(f"{file}: there is no column {shortened(name)!r}, which {whose}. Its columns are: {shown}.")
+
+
+def _all_finite(matrix: NDArray[Any]) -> bool:
+    flat = matrix.reshape(-1)
+    starts = range(0, flat.size, _CHECKED_AT_ONCE)
+    return all(np.isfinite(flat[start : start + _CHECKED_AT_ONCE]).all() for start in starts)
+
+
+def _finite_csr(matrix: Any, width: int, place: Place) -> Any:
+    """Return the matrix as float32, with columns of zeros added, or columns left out, up to the width."""
+    if matrix.shape[1] > width:
+        matrix = matrix[:, :width]
+    matrix = sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
+    with np.errstate(over="ignore"):
+        out = sparse.csr_array(matrix, dtype=np.float32)
+    if not np.isfinite(out.data).all():
+        entry = int(np.argmin(np.isfinite(out.data)))
+        row = int(np.searchsorted(out.indptr, entry, side="right")) - 1
+        raise place.error(
+            f"{matrix.data[entry]} in column {int(out.indices[entry]):,}: "
+            "the numbers of sparse data must be finite, and none may be missing.",
+            row,
+        )
+    return out

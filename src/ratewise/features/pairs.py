@@ -1,0 +1,99 @@
+"""Which products of two columns are worth having."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+from scipy.special import expit
+
+from .splines import FAR, NEAR, Basis
+
+FEW_COLUMNS = 25
+"""Up to so many columns, all products are taken."""
+
+MOST_PAIRS = 100
+"""That a screen keeps."""
+
+_SCREENED_ROWS = 10_000
+_PERMUTATIONS = 2
+_PENALTY = 1.0  # of the curves whose residuals are screened, in rows
+
+
+def all_pairs(columns: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return every pair of some columns, as two arrays."""
+    first, second = np.triu_indices(columns.size, 1)
+    return columns[first], columns[second]
+
+
+def screened_pairs(
+    X: NDArray[Any],
+    signed_weights: NDArray[Any],
+    splines: Basis,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the pairs whose product explains what curves leave unexplained, the best first.
+
+    A score test: curves are fitted to the labels, and each product is set against their residuals. A pair is kept
+    if it does better than every pair does with permuted residuals, so that noise is kept about once in three
+    screens.
+    """
+    chosen = _some_of_each_class(signed_weights, rng)
+    X, signed_weights = X[chosen], signed_weights[chosen]
+    residuals = _residuals(splines.code(X), signed_weights)
+    z = (X - splines.centre) / splines.spread
+    near = np.clip(np.where(np.isnan(z), 0.0, np.clip(z, -FAR, FAR)), -NEAR, NEAR).astype(np.float32)
+    first, second = np.triu_indices(near.shape[1], 1)
+    by_chance = max(
+        _gains(near, rng.permutation(residuals))[first, second].max(initial=0.0) for _ in range(_PERMUTATIONS)
+    )
+    gains = _gains(near, residuals)[first, second]
+    best = np.argsort(-gains, kind="stable")[:MOST_PAIRS]
+    best = best[gains[best] > by_chance]
+    return first[best], second[best]
+
+
+def _some_of_each_class(signed_weights: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return some rows, up to half of them of the rarer class: slopes of logistic regression stay the same."""
+    classes = [np.flatnonzero(signed_weights > 0), np.flatnonzero(signed_weights < 0)]
+    rarer = min(min(mine.size for mine in classes), _SCREENED_ROWS // 2)
+    drawn = [
+        mine if mine.size <= _SCREENED_ROWS - rarer else rng.choice(mine, _SCREENED_ROWS - rarer, replace=False)
+        for mine in classes
+    ]
+    return np.sort(np.concatenate(drawn))
+
+
+def _gains(near: NDArray[np.float32], residuals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return, for each pair of columns, the square of the score of its product by its variance."""
+    narrow = residuals.astype(np.float32)
+    sums = near.T @ (near * narrow[:, np.newaxis])
+    squares = near * near
+    variances = squares.T @ (squares * (narrow * narrow)[:, np.newaxis])
+    return np.asarray(np.square(sums, dtype=np.float64) / np.maximum(variances, 1e-12))
+
+
+def _residuals(coded: NDArray[np.float32], signed_weights: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the weighted residuals of penalized logistic regression, the rarer class weighing more by a root."""
+    positive = signed_weights > 0
+    weights = np.abs(signed_weights).astype(np.float64)
+    share = min(max(float(weights[positive].sum() / weights.sum()), 1e-9), 1.0 - 1e-9)
+    weights *= np.where(positive, np.sqrt((1.0 - share) / share), 1.0)
+    weights /= weights.mean()
+    target = positive.astype(np.float64)
+
+    def loss(model: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        scores = coded @ model[:-1].astype(np.float32) + model[-1]
+        pull = weights * (expit(scores) - target)
+        value = weights @ np.logaddexp(0.0, np.where(positive, -scores, scores))
+        slopes = np.append(coded.T @ pull.astype(np.float32) + _PENALTY * model[:-1], pull.sum())
+        return value + 0.5 * _PENALTY * float(model[:-1] @ model[:-1]), slopes
+
+    found = optimize.minimize(
+        loss, np.zeros(coded.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 40}
+    )
+    scores = coded @ found.x[:-1].astype(np.float32) + found.x[-1]
+    residuals: NDArray[np.float64] = weights * (target - expit(scores))
+    return residuals

@@ -1,0 +1,359 @@
+"""A basis of curves and products: columns in, more columns out, and models of them told in named columns.
+
+A basis has four kinds of columns, in this order: every column of the user's, an indicator for each column with
+missing values, hinges (what a column exceeds a knot by) and products of two columns. There are two forms of them:
+
+- *coded* columns, which models are learned in. The user's columns have mean 0 and deviation 1. A hinge is what a
+line
+  through its column leaves of it, at a smaller deviation, so that a penalty bends curves back to lines.
+- *named* columns, which models are told in: "age" in the user's units, "age > 30" for ``max(age - 30, 0)``, "age
+is
+  missing" for 0 or 1, "age * income" for the product of both in deviations from their means.
+
+A linear model of one form is exactly a linear model of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import code_rows
+
+FAR = 20.0
+"""Values further from the mean, in deviations, count as so far: heavy tails would outweigh everything else."""
+
+NEAR = 4.0
+"""The same for a factor of a product."""
+
+QUANTILES = 21
+"""Kept of every column, evenly spaced from the least value to the largest: where the data lie."""
+
+_FLAT = 1e-3  # deviation of a column that has nothing to say
+_ROWS_AT_ONCE = 4096
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class BasisSettings:
+    """What basis to make; None leaves a number to the rows."""
+
+    pairs: bool = False
+    n_knots: int | None = None
+    hinge_deviation: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Hinges:
+    """The hinges of all columns: the coded column is ``(max(z - knot, 0) - slope * z - mean) * factor``."""
+
+    column: Places
+    knot: Floats
+    """In deviations from the mean of the column."""
+    slope: Floats
+    mean: Floats
+    factor: Floats
+    deviation: Floats
+    """Of ``max(z - knot, 0)``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Products of two columns: the coded column is ``(left * right - mean) * factor``."""
+
+    first: Places
+    second: Places
+    mean: Floats
+    factor: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Indicators:
+    """Columns with missing values: the coded column is ``(is missing - mean) * factor``."""
+
+    column: Places
+    mean: Floats
+    factor: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Basis:
+    """Curves, missing values and products of some columns. Plain data."""
+
+    centre: Floats
+    spread: Floats
+    missing: Indicators
+    hinges: Hinges
+    products: Products
+    quantiles: Floats | None = None
+    """Of each column, a row, in the user's units; None in the first model files that have a basis."""
+
+    def __post_init__(self) -> None:
+        """Refuse parts that do not fit together, as those of a damaged file."""
+        for part in (self, self.missing, self.hinges, self.products):
+            arrays = [
+                value
+                for name, value in vars(part).items()
+                if isinstance(value, np.ndarray) and name != "quantiles"
+            ]
+            numbers = [value for value in arrays if value.dtype == np.float64]
+            places = [value for value in arrays if value.dtype == np.intp]
+            sound = (
+                0 < len(arrays) == len(numbers) + len(places)
+                and all(value.shape == (arrays[0].size,) for value in arrays)
+                and all(np.isfinite(value).all() for value in numbers)
+                and all(((value >= 0) & (value < self.centre.size)).all() for value in places)
+            )
+            if not sound or not self._has_quantiles():
+                raise ValueError("The parts of a basis do not fit together.")
+
+    def _has_quantiles(self) -> bool:
+        found = self.quantiles
+        if found is None:
+            return True
+        fits = isinstance(found, np.ndarray) and found.shape == (self.centre.size, QUANTILES)
+        return fits and found.dtype == np.float64 and bool(np.isfinite(found).all())
+
+    def __repr__(self) -> str:
+        parts = f"{self.hinges.column.size} hinges, {self.products.first.size} products"
+        return f"<{self.kind} of {self.n_columns} columns: {parts}, {self.missing.column.size} of missing values>"
+
+    @property
+    def n_columns(self) -> int:
+        """Columns in."""
+        return int(self.centre.size)
+
+    @property
+    def width(self) -> int:
+        """Columns out."""
+        return self.n_columns + self.missing.column.size + self.hinges.column.size + self.products.first.size
+
+    @property
+    def kind(self) -> str:
+        """What it has beside the columns themselves: "pairs", "splines" or, if nothing, "linear"."""
+        return "pairs" if self.products.first.size else "splines" if self.hinges.column.size else "linear"
+
+    def code(self, X: Any, order: NDArray[np.signedinteger[Any]] | None = None, dtype: Any = np.float32) -> Any:
+        """Return the coded columns of the rows of X, in this order."""
+        ones, zeros = np.ones(self.n_columns), np.zeros(self.n_columns)
+        hinges, products, missing = self.hinges, self.products, self.missing
+        return self._coded(
+            X,
+            order,
+            dtype,
+            (ones, zeros),
+            (missing.mean, missing.factor),
+            (hinges.slope, hinges.mean, hinges.factor),
+            (products.mean, products.factor),
+        )
+
+    def named(self, X: Any) -> Floats:
+        """Return the named columns of the rows of X."""
+        hinges, products, missing = self.hinges, self.products, self.missing
+        none, flat = np.zeros(missing.column.size), np.zeros(hinges.column.size)
+        found: Floats = self._coded(
+            X,
+            None,
+            np.float64,
+            (self.spread, self.centre),
+            (none, none + 1.0),
+            (flat, flat, self.spread[hinges.column]),
+            (np.zeros(products.first.size), np.ones(products.first.size)),
+        )
+        return found
+
+    def scores(self, X: Any, coef: Floats, intercept: Any) -> Floats:
+        """Return the product of the named columns and a model of them, a block of rows at a time."""
+        starts = range(0, max(X.shape[0], 1), _ROWS_AT_ONCE)
+        blocks = [self.named(X[start : start + _ROWS_AT_ONCE]) @ coef for start in starts]
+        return np.asarray(np.concatenate(blocks) + intercept)
+
+    def _coded(
+        self,
+        X: Any,
+        order: Any,
+        dtype: Any,
+        of_columns: tuple[Floats, Floats],
+        of_missing: tuple[Floats, Floats],
+        of_hinges: tuple[Floats, Floats, Floats],
+        of_products: tuple[Floats, Floats],
+    ) -> Any:
+        order = np.arange(X.shape[0]) if order is None else order
+        out = np.empty((order.size, self.width), dtype=dtype)
+        code_rows(
+            np.ascontiguousarray(X),
+            order,
+            (self.centre, 1.0 / self.spread, *of_columns),
+            (self.missing.column, *of_missing),
+            (self.hinges.column, self.hinges.knot, *of_hinges),
+            (self.products.first, self.products.second, *of_products),
+            (FAR, NEAR),
+            out,
+        )
+        return out
+
+    def inverse_coef(self, weights: NDArray[Any], intercept: float) -> tuple[Floats, float]:
+        """Return a model of coded columns as the same model of named columns."""
+        slopes, missing, bends, products = self._parts(np.asarray(weights, dtype=np.float64))
+        hinges = self.hinges
+        bends = bends * hinges.factor
+        slopes = slopes - np.bincount(hinges.column, bends * hinges.slope, self.n_columns)
+        slopes = slopes / self.spread
+        missing, products = missing * self.missing.factor, products * self.products.factor
+        constant = slopes @ self.centre + bends @ hinges.mean
+        constant += missing @ self.missing.mean + products @ self.products.mean
+        coef = np.concatenate([slopes, missing, bends / self.spread[hinges.column], products])
+        return coef, float(intercept - constant)
+
+    def transform_coef(self, coef: NDArray[Any], intercept: float) -> tuple[Floats, float]:
+        """Return a model of named columns as the same model of coded columns."""
+        slopes, missing, bends, products = self._parts(np.asarray(coef, dtype=np.float64))
+        hinges = self.hinges
+        constant = slopes @ self.centre + missing @ self.missing.mean + products @ self.products.mean
+        bends = bends * self.spread[hinges.column]
+        constant += bends @ hinges.mean
+        slopes = slopes * self.spread + np.bincount(hinges.column, bends * hinges.slope, self.n_columns)
+        weights = [slopes, missing / self.missing.factor, bends / hinges.factor, products / self.products.factor]
+        return np.concatenate(weights), float(intercept + constant)
+
+    def _parts(self, values: Floats) -> list[Floats]:
+        sizes = [self.n_columns, self.missing.column.size, self.hinges.column.size]
+        return np.split(values, np.cumsum(sizes))
+
+    @property
+    def scale(self) -> Floats:
+        """How much each named column varies."""
+        hinges = self.hinges
+        of_hinges = hinges.deviation * self.spread[hinges.column]
+        return np.concatenate([self.spread, 1.0 / self.missing.factor, of_hinges, 1.0 / self.products.factor])
+
+    @property
+    def knots(self) -> list[Floats]:
+        """The knots of every column, in the user's units."""
+        values = self.centre[self.hinges.column] + self.hinges.knot * self.spread[self.hinges.column]
+        return [values[self.hinges.column == column] for column in range(self.n_columns)]
+
+    def names(self, columns: Sequence[Any]) -> list[str]:
+        """Return the name of every column out, given those of the columns in."""
+        hinges = [
+            f"{columns[column]} > {shown}"
+            for column, knots in enumerate(self.knots)
+            for shown in _short_numbers(knots)
+        ]
+        missing = [f"{columns[column]} is missing" for column in self.missing.column]
+        pairs = zip(self.products.first, self.products.second, strict=True)
+        products = [f"{columns[first]} * {columns[second]}" for first, second in pairs]
+        return [*map(str, columns), *missing, *hinges, *products]
+
+
+def fit_basis(
+    X: NDArray[Any],
+    centre: Floats,
+    spread: Floats,
+    *,
+    n_knots: int,
+    hinge_deviation: float,
+    pairs: tuple[Places, Places] | None = None,
+) -> Basis:
+    """Return the basis of these columns: knots and moments from a sample of rows.
+
+    Parameters
+    ----------
+    X : array
+        A fair sample of the rows, or all of them; NaN where a value is missing.
+    centre, spread : arrays
+        The mean and the deviation of each column, over all rows that have it.
+    n_knots : int
+        Per column, at most.
+    hinge_deviation : float
+        Of coded hinges. The user's columns have 1.
+    pairs : (array, array), optional
+        The columns to multiply.
+    """
+    is_missing = np.isnan(X)
+    with_gaps = np.flatnonzero(is_missing.any(axis=0))
+    share = is_missing[:, with_gaps].mean(axis=0)
+    kept = np.sqrt(share * (1.0 - share)) > _FLAT
+    indicators = Indicators(with_gaps[kept], share[kept], 1.0 / np.sqrt(share * (1.0 - share))[kept])
+    z = np.clip(np.where(is_missing, 0.0, (X - centre) / spread), -FAR, FAR)
+    hinges = [_hinges_of(z[:, column], ~is_missing[:, column], column, n_knots, hinge_deviation) for column in
+              range(X.shape[1])]  # fmt: skip
+    joined = Hinges(*(np.concatenate(parts) for parts in zip(*hinges, strict=True)))
+    quantiles = np.array(
+        [_quantiles_of(X[~gaps, column], centre[column]) for column, gaps in enumerate(is_missing.T)]
+    )
+    return Basis(centre, spread, indicators, joined, _products(z, pairs), quantiles.reshape(-1, QUANTILES))
+
+
+def _quantiles_of(values: Floats, centre: float) -> Floats:
+    if values.size == 0:
+        return np.full(QUANTILES, centre)
+    return np.asarray(np.quantile(values, np.linspace(0.0, 1.0, QUANTILES)))
+
+
+def _hinges_of(
+    z: Floats, present: NDArray[np.bool_], column: int, n_knots: int, deviation: float
+) -> tuple[NDArray[Any], ...]:
+    """Return the fields of the hinges of one column."""
+    knots = _knots_of(np.unique(z[present]), n_knots)
+    bent = np.maximum(z[:, np.newaxis] - knots, 0.0)
+    own, mean = z - z.mean(), bent.mean(axis=0)
+    slope = own @ bent / max(float(own @ own), 1e-300)
+    left = bent - mean - own[:, np.newaxis] * slope
+    residual = np.sqrt(np.einsum("ij,ij->j", left, left) / max(z.size, 1))
+    kept = residual > _FLAT
+    knots, slope, mean, residual = knots[kept], slope[kept], mean[kept], residual[kept]
+    shift = mean - slope * z.mean()  # a line through the column need not pass through 0 in a sample
+    spread = bent[:, kept].std(axis=0)
+    return np.full(knots.size, column, dtype=np.intp), knots, slope, shift, deviation / residual, spread
+
+
+def _knots_of(values: Floats, number: int) -> Floats:
+    """Return inner quantiles of distinct values; the inner values themselves where they are few."""
+    if values.size <= number + 2:
+        return values[1:-1]
+    return np.unique(np.quantile(values, np.arange(1, number + 1) / (number + 1)))
+
+
+def _products(z: Floats, pairs: tuple[Places, Places] | None) -> Products:
+    none = np.zeros(0, dtype=np.intp)
+    first, second = (none, none) if pairs is None else pairs
+    near = np.clip(z, -NEAR, NEAR)
+    mean, deviation, own = (np.zeros(first.size) for _ in range(3))
+    for start in range(0, first.size, 64):  # few at a time: there may be many rows
+        part = slice(start, start + 64)
+        left, right = near[:, first[part]], near[:, second[part]]
+        product = left * right
+        mean[part], deviation[part] = product.mean(axis=0), product.std(axis=0)
+        own[part] = _beyond_a_plane(product, left, right)
+    kept = own > _FLAT
+    return Products(first[kept], second[kept], mean[kept], 1.0 / deviation[kept])
+
+
+def _beyond_a_plane(product: Floats, left: Floats, right: Floats) -> Floats:
+    """Return the deviation of what a plane of both factors leaves of a product: 0 for two values of a category."""
+    product, left, right = (part - part.mean(axis=0) for part in (product, left, right))
+    for _ in range(2):  # Gram and Schmidt, twice for the sake of rounding
+        for factor in (left, right - left * _ratio(right, left)):
+            product = product - factor * _ratio(product, factor)
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", product, product) / max(product.shape[0], 1)))
+
+
+def _ratio(of: Floats, to: Floats) -> Floats:
+    squares = np.einsum("ij,ij->j", to, to)
+    return np.asarray(np.einsum("ij,ij->j", of, to) / np.where(squares > 1e-12 * to.shape[0], squares, np.inf))
+
+
+def _short_numbers(values: Floats) -> list[str]:
+    """Return numbers as text of as few digits as tell them apart."""
+    for digits in range(4, 17):
+        shown = [f"{value:.{digits}g}" for value in values]
+        if len(set(shown)) == len(shown):
+            break
+    return shown if values.size else []

@@ -1,0 +1,230 @@
+"""What the rules have to know of a column, counted in one reading of the rows. Summaries can be merged."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._errors import Place
+from .dates import DAY_FIRST, MONTH_FIRST, DateStats, is_instant, parse_dates, seconds_of
+from .kinds import BOOLEAN, DATE, NUMBER, kind_of
+from .levels import Levels
+from .text import WordCounts, words_in
+from .values import PLAIN, WRITTEN_NUMBER, coded, numbers, parsed_numbers, short_levels
+
+_EXACT_BITS = 34
+_ROUNDING_NOTICED = 1e-3  # of the deviation
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass
+class NumberStats:
+    """How many numbers there are, where they lie, and what float32 would do to them."""
+
+    rows: int = 0
+    total: float = 0.0
+    low: float = math.inf
+    high: float = -math.inf
+    squares: float = 0.0
+    """Of the distances from the mean."""
+    moved: float = 0.0
+    """By how much float32 moves a number, at most."""
+
+    def add(self, values: NDArray[Any], name: str, place: Place) -> int:
+        """Take in numbers; return how many are missing. An infinite one is refused."""
+        size = values.size
+        with np.errstate(over="ignore", invalid="ignore"):
+            is_finite = math.isfinite(float(values.sum(dtype=np.float64)))
+        if not is_finite:
+            values = values[~np.isnan(values)]
+        self.add_counted(values, None, name, place)
+        return int(size - values.size)
+
+    def add_counted(self, values: NDArray[Any], counts: NDArray[np.int64] | None, name: str, place: Place) -> None:
+        """Take in finite numbers, each so many times."""
+        if values.size == 0:
+            return
+        wide = values.astype(np.float64, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if values.dtype.itemsize > (4 if values.dtype.kind == "f" else 2):
+                rounded = wide.astype(np.float32)
+                check_not_infinite(values, rounded, name, place)
+                self.moved = max(self.moved, float(np.abs(wide - rounded).max()))
+            else:
+                check_not_infinite(values, values, name, place)
+        rows = int(values.size if counts is None else counts.sum())
+        total = float(wide.sum() if counts is None else wide @ counts)
+        apart = wide - total / rows
+        squares = float(apart @ (apart if counts is None else apart * counts))
+        self.merge(NumberStats(rows, total, float(wide.min()), float(wide.max()), squares))
+
+    def merge(self, other: NumberStats) -> None:
+        rows = self.rows + other.rows
+        if self.rows and other.rows:
+            apart = self.total / self.rows - other.total / other.rows
+            self.squares += apart * apart * self.rows * other.rows / rows
+        self.rows, self.total, self.squares = rows, self.total + other.total, self.squares + other.squares
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.moved = max(self.moved, other.moved)
+
+    @property
+    def mean(self) -> float:
+        """The mean, to so many bits that it does not depend on how the rows were cut into parts."""
+        mean, size = self.total / max(self.rows, 1), max(abs(self.low), abs(self.high))
+        if not 0.0 < size < math.inf:
+            return mean
+        grid = 2.0 ** max(math.frexp(size)[1] - _EXACT_BITS, -1000)
+        return round(mean / grid) * grid
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(self.squares / max(self.rows, 1))
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the numbers lie too far from 0 for float32."""
+        return self.low < self.high and self.moved > _ROUNDING_NOTICED * self.deviation
+
+
+def check_not_infinite(raw: NDArray[Any], column: NDArray[Any], name: str, place: Place) -> None:
+    """Refuse numbers that are infinite, or become so as float32."""
+    infinite = np.flatnonzero(np.isinf(column))
+    if infinite.size:
+        value = raw[infinite[0]]
+        raise place.error(f"{value} is infinite, or too large for 32-bit numbers.", int(infinite[0]), name)
+
+
+@dataclass
+class TextStats:
+    """What the values of a column of texts look like."""
+
+    levels: Levels = field(default_factory=Levels)
+    numbers: NumberStats = field(default_factory=NumberStats)
+    codes: int = 0
+    """Rows whose number begins with a 0 that a number does not need."""
+    written: int = 0
+    """Rows with numbers as people write them: 1,234.50 or $5 or 12%."""
+    written_example: str = ""
+    dates: dict[str, DateStats] = field(default_factory=lambda: {DAY_FIRST: DateStats(), MONTH_FIRST: DateStats()})
+    clocks: DateStats = field(default_factory=DateStats)
+    days_over_12: dict[str, int] = field(default_factory=lambda: {DAY_FIRST: 0, MONTH_FIRST: 0})
+    slashed: int = 0
+    slashed_example: str = ""
+    n_words: int = 0
+    words: WordCounts = field(default_factory=WordCounts)
+
+    def add(self, values: Any, counts: NDArray[np.int64], name: str, place: Place, style: str) -> None:
+        """Take in different texts and how often each occurs; numbers among them are written in this style."""
+        import pyarrow.compute as pc
+
+        self.levels.add(short_levels(values), counts)
+        found = parsed_numbers(values, style)
+        is_number = np.abs(found) < _LARGEST  # what is larger is refused with its row when it is encoded
+        if is_number.any():
+            self.numbers.add_counted(found[is_number], counts[is_number], name, place)
+            zeros = pc.match_substring_regex(values, r"^\s*0\d").to_numpy(zero_copy_only=False)
+            self.codes += int(counts[zeros & is_number].sum())
+        if is_number.all():
+            return
+        written = pc.match_substring_regex(pc.utf8_trim_whitespace(values), WRITTEN_NUMBER)
+        self._add_written(values, written.to_numpy(zero_copy_only=False) & ~is_number, counts)
+        self._add_dates(values, counts)
+        words = words_in(values)
+        self.n_words += int(words @ counts)
+        self.words.add(values, words, counts)
+
+    def _add_written(self, values: Any, written: NDArray[np.bool_], counts: NDArray[np.int64]) -> None:
+        if written.any():
+            self.written += int(counts[written].sum())
+            example = min(values.take(np.flatnonzero(written)).to_pylist())
+            self.written_example = min(filter(None, (self.written_example, example)))
+
+    def _add_dates(self, values: Any, counts: NDArray[np.int64]) -> None:
+        parsed = parse_dates(values)
+        if parsed is None:
+            return
+        for order, seconds in parsed.seconds.items():
+            self.dates[order].add(seconds, counts)
+        self.clocks.add(parsed.clocks, counts)
+        if parsed.slashed.any():
+            self.slashed += int(counts[parsed.slashed].sum())
+            self.days_over_12[DAY_FIRST] += int(counts[parsed.first > 12].sum())
+            self.days_over_12[MONTH_FIRST] += int(counts[parsed.second > 12].sum())
+            example = min(values.take(np.flatnonzero(parsed.slashed)).to_pylist())
+            self.slashed_example = min(filter(None, (self.slashed_example, example)))
+
+    def merge(self, other: TextStats) -> None:
+        self.levels.merge(other.levels)
+        self.numbers.merge(other.numbers)
+        self.words.merge(other.words)
+        self.clocks.merge(other.clocks)
+        self.codes, self.written = self.codes + other.codes, self.written + other.written
+        self.slashed, self.n_words = self.slashed + other.slashed, self.n_words + other.n_words
+        for order in self.dates:
+            self.dates[order].merge(other.dates[order])
+            self.days_over_12[order] += other.days_over_12[order]
+        for example in ("written_example", "slashed_example"):
+            mine, theirs = getattr(self, example), getattr(other, example)
+            setattr(self, example, min(mine, theirs) if mine and theirs else mine or theirs)
+
+
+@dataclass
+class ColumnSummary:
+    """What is known of one column; ``kind`` is what its type says."""
+
+    name: str
+    kind: str
+    style: str = PLAIN
+    """How numbers are written in texts."""
+    rows: int = 0
+    missing: int = 0
+    numbers: NumberStats = field(default_factory=NumberStats)
+    dates: DateStats = field(default_factory=DateStats)
+    instant: bool = False
+    """Its type tells days, not times of day or durations."""
+    texts: TextStats = field(default_factory=TextStats)
+
+    def add(self, column: Any, place: Place) -> None:
+        """Take in the column of some more rows."""
+        self.rows += len(column)
+        dtype = column.dtype if isinstance(column, np.ndarray) else column.type
+        found = kind_of(dtype)
+        if self.kind == DATE and found == DATE:
+            seconds = seconds_of(column)
+            self.missing += int(np.isnan(seconds).sum())
+            self.dates.add(seconds)
+            self.instant = self.instant or is_instant(dtype)
+        elif self.kind in (NUMBER, BOOLEAN, DATE) and found in (NUMBER, BOOLEAN):
+            self.missing += self.numbers.add(numbers(column, self.name, place), self.name, place)
+        else:
+            codes, values = coded(column, self.name, place)
+            counts = np.bincount(codes + 1, minlength=len(values) + 1)
+            self.missing += int(counts[0])
+            self.texts.add(values, counts[1:], self.name, place, self.style)
+
+    @property
+    def mixed(self) -> bool:
+        """Rows so far came as numbers, then as texts: all have to be read again as texts."""
+        return self.numbers.rows > 0 and self.texts.levels.rows > 0
+
+    @property
+    def present(self) -> int:
+        return self.rows - self.missing
+
+    def unread(self, kind: str) -> int:
+        """Return how many rows have no value of a kind: number, boolean or date."""
+        texts = self.texts
+        numbers = (self.numbers.rows, texts.numbers.rows)
+        dates = (self.dates.rows, texts.clocks.rows, *(stats.rows for stats in texts.dates.values()))
+        return self.rows - max({"number": numbers, "date": dates}.get(kind, (self.present,)))
+
+    def merge(self, other: ColumnSummary) -> None:
+        self.rows, self.missing = self.rows + other.rows, self.missing + other.missing
+        self.instant = self.instant or other.instant
+        self.numbers.merge(other.numbers)
+        self.dates.merge(other.dates)
+        self.texts.merge(other.texts)

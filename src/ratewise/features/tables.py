@@ -1,0 +1,116 @@
+"""Tables of pandas, polars, Arrow and others as named columns of Arrow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .._errors import ARROW_ERRORS, DataError, Place, need_pyarrow, shortened
+from .values import as_column
+
+Schema = dict[str, Any]  # column name -> Arrow or numpy type, in the order of the table
+
+
+def library_of(item: Any) -> str:
+    return type(item).__module__.partition(".")[0]
+
+
+def is_table(item: Any) -> bool:
+    """Return whether columns have names: a dict of arrays, or a table of pandas, polars, Arrow or the like."""
+    if isinstance(item, np.ndarray):
+        return False
+    known = isinstance(item, Mapping) or library_of(item) in ("pandas", "polars", "pyarrow")
+    return known or hasattr(item, "__arrow_c_stream__")
+
+
+def refuse_dicts(X: Any) -> None:
+    """Refuse a list of dicts in a sentence."""
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
+        raise TypeError(
+            "X is a list of dicts, which is no table yet. Make one with pandas.DataFrame(X) or "
+            "pyarrow.Table.from_pylist(X)."
+        )
+
+
+def unique_names(names: list[str], file: str) -> list[str]:
+    """Return the names of columns, or refuse one that is there twice."""
+    if len(set(names)) < len(names):
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        raise DataError(f"{file}: there are two columns {shortened(twice)!r}. Rename one of them.")
+    return names
+
+
+def table_schema(table: Any, name: str) -> Schema:
+    """Return the types of a table's columns."""
+    columns, _, _ = next(parts_of(table, name), ({}, 0, None))
+    return {
+        key: column.dtype if isinstance(column, np.ndarray) else column.type for key, column in columns.items()
+    }
+
+
+def parts_of(table: Any, name: str) -> Iterator[tuple[dict[str, Any], int, Place]]:
+    """Yield the columns of a table, by name, their rows, and where these are: for each of its record batches."""
+    start = 0
+    for columns in _as_columns(table, name):
+        rows = len(next(iter(columns.values()))) if columns else 0
+        yield columns, rows, Place(name, start)
+        start += rows
+
+
+def _as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
+    if isinstance(table, Mapping):
+        arrays = {str(key): as_array(values) for key, values in table.items()}
+        yield {key: as_column(array, key, Place(name)) for key, array in arrays.items()}
+        return
+    library = library_of(table)
+    pa = need_pyarrow(f"tables of {library}")
+    if type(table).__name__ == "Series":
+        raise TypeError(f"{name}: a Series is one column; a table is needed, such as its to_frame().")
+    if library == "pandas":
+        unique_names(list(map(str, table.columns)), name)
+        table = arrow_of_pandas(table, name)
+    elif not isinstance(table, pa.Table | pa.RecordBatch):
+        if not hasattr(table, "__arrow_c_stream__"):
+            raise TypeError(
+                f"{name}: a {type(table).__name__} is no table of rows yet; call collect() on it first."
+            )
+        table = pa.table(table)
+    unique_names(table.schema.names, name)
+    batches = table.to_batches() if isinstance(table, pa.Table) else [table]
+    for batch in batches or [pa.RecordBatch.from_pylist([], schema=table.schema)]:
+        yield dict(zip(batch.schema.names, batch.columns, strict=True))
+
+
+def arrow_of_pandas(table: Any, name: str) -> Any:
+    """Return a table of pandas as one of Arrow, or name the column that cannot be."""
+    pa = need_pyarrow("tables of pandas")
+    try:
+        return pa.Table.from_pandas(table, preserve_index=False)
+    except (*ARROW_ERRORS, OverflowError) as error:
+        column = next((one for one in table.columns if not _converts(pa, table[one])), None)
+        shown = f", column {shortened(str(column))!r}" if column is not None else ""
+        raise DataError(
+            f"{name}{shown}: it holds values of different types, or of one that is neither number, text nor time. "
+            f"Make them all numbers or all text, for instance with .astype(str). ({error.args[-1]})"
+        ) from error
+
+
+def _converts(pa: Any, column: Any) -> bool:
+    try:
+        pa.Array.from_pandas(column)
+    except (*ARROW_ERRORS, OverflowError):
+        return False
+    return True
+
+
+def as_array(values: Any) -> Any:
+    """Return labels, weights or a column of a dict as an Arrow or a numpy array."""
+    if library_of(values) == "polars":
+        values = values.to_arrow()
+    if library_of(values) == "pyarrow":
+        return values.combine_chunks() if hasattr(values, "combine_chunks") else values
+    array = np.asarray(values)
+    return array.reshape(-1) if array.ndim == 2 and array.shape[1] == 1 else array

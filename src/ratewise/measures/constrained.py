@@ -1,0 +1,155 @@
+"""A measure under bounds of the user's: on all rows, on each group, on differences between groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ._rates import (
+    Bound,
+    Constraint,
+    Gap,
+    alert_rate_at_most,
+    precision_at_least,
+    tnr_at_least,
+    tpr_at_least,
+)
+from .base import Measure
+from .bounds import check_parameters, confidence_field
+
+
+@dataclass(frozen=True)
+class Constrained(Measure):
+    """Maximize a measure among the thresholds that keep some bounds: of all rows, of each group, between groups.
+
+    Parameters
+    ----------
+    measure : Measure, name or function of the rates
+        What to maximize.
+    tpr, tnr, precision : float, optional
+        The lowest each may be, between 0 and 1.
+    penalty : float
+        The value falls by this much where a bound is missed altogether. Thresholds are chosen by the bounds
+        themselves, whatever the penalty.
+    margin : float
+        Used where ``confidence`` is None: standard errors by which the bounds must hold on the rows that choose
+        the threshold.
+    confidence : float or None
+        The probability, over the draw of the training rows, with which the fitted model keeps all bounds on new
+        rows. None promises nothing and goes by ``margin``.
+    alert_rate : float, optional
+        The largest share of all rows that may be predicted positive.
+    tpr_gap, fpr_gap, alert_rate_gap : float, optional
+        How far the TPR, the FPR or the share of rows predicted positive may differ between any two groups. ``fit``
+        then needs ``sensitive_features``: equal opportunity, with both rates equalized odds, demographic parity.
+    per_group : bool
+        Whether ``tpr``, ``tnr``, ``precision`` and ``alert_rate`` are to hold in every group instead.
+    group_cuts : bool
+        With bounds on groups: one threshold per group, so that ``predict`` needs ``sensitive_features`` too. False
+        keeps the bounds with one threshold for all rows, and ``predict`` needs nothing.
+
+    Examples
+    --------
+    >>> from ratewise.measures import Constrained
+    >>> careful = Constrained("f1", tnr=0.95)
+    >>> bool(careful.value(0.8, 0.96, 0.5) == careful.measure.value(0.8, 0.96, 0.5))
+    True
+    >>> bool(careful.value(0.9, 0.94, 0.5) < careful.measure.value(0.9, 0.94, 0.5))
+    True
+    """
+
+    measure: Measure
+    tpr: float | None = None
+    tnr: float | None = None
+    precision: float | None = None
+    penalty: float = 2.0
+    margin: float = 0.5
+    confidence: float | None = confidence_field()
+    alert_rate: float | None = None
+    tpr_gap: float | None = None
+    fpr_gap: float | None = None
+    alert_rate_gap: float | None = None
+    per_group: bool = False
+    group_cuts: bool = True
+
+    smooth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        from . import get_measure  # the registry imports this file
+
+        object.__setattr__(self, "measure", get_measure(self.measure))
+        given = [name for name in (*_BOUNDED, *_GAPS) if getattr(self, name) is not None]
+        if not given:
+            raise ValueError(
+                "Constrained: give at least one of tpr, tnr and precision a lowest value, or alert_rate, tpr_gap, "
+                "fpr_gap or alert_rate_gap a highest."
+            )
+        for name in ("per_group", "group_cuts"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"Constrained: {name} must be True or False; got {getattr(self, name)!r}.")
+        if not self._own_bounds():  # rates of all rows are those of the measure alone
+            for flag in ("smooth", "monotone"):
+                object.__setattr__(self, flag, getattr(self.measure, flag))
+        check_parameters(self, *given)
+
+    @property
+    def label(self) -> str:
+        given = (
+            f"{one.name}={getattr(self, one.name)!r}" for one in fields(self)[1:] if not self._is_default(one)
+        )
+        return f"Constrained({self.measure.label}, {', '.join(given)})"
+
+    def _is_default(self, one: Any) -> bool:
+        return bool(getattr(self, one.name) == one.default)
+
+    def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
+        missed = sum(np.minimum(line.excess(tpr, tnr), 0.0) for line in self._own_lines(prevalence))
+        return (np.asarray(self.measure.value(tpr, tnr, prevalence)) + self.penalty * missed)[()]
+
+    def slopes(self, tpr: float, tnr: float, prevalence: float | None = None) -> tuple[float, float]:
+        on_tpr, on_tnr = self.measure.slopes(tpr, tnr, prevalence)
+        for line in self._own_lines(prevalence):
+            if line.excess(tpr, tnr) < 0:
+                on_tpr += self.penalty * line.on_tpr
+                on_tnr += self.penalty * line.on_tnr
+        return on_tpr, on_tnr
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        return (*self.measure.bounds, *self._own_bounds())
+
+    def scale(self, prevalence: float) -> tuple[float, float]:
+        return self.measure.scale(prevalence)
+
+    def _own_lines(self, prevalence: Any) -> list[Constraint]:
+        if not self.per_group and (self.precision is not None or self.alert_rate is not None):
+            self.require_prevalence(prevalence)
+        return [bound.at(prevalence) for bound in self._own_bounds()]
+
+    @property
+    def group_bounds(self) -> tuple[Bound | Gap, ...]:
+        levels = ((cells, getattr(self, name)) for name, cells in _GAPS.items())
+        gaps = (Gap(*cells, level, self.margin, self.confidence) for cells, level in levels if level is not None)
+        return (*(self._levels() if self.per_group else ()), *gaps)
+
+    def _own_bounds(self) -> list[Bound]:
+        return [] if self.per_group else self._levels()
+
+    def _levels(self) -> list[Bound]:
+        levels = ((make, getattr(self, name)) for name, make in _BOUNDED.items())
+        return [make(level, self.margin, self.confidence) for make, level in levels if level is not None]
+
+
+_BOUNDED = {
+    "tpr": tpr_at_least,
+    "tnr": tnr_at_least,
+    "precision": precision_at_least,
+    "alert_rate": alert_rate_at_most,
+}
+_GAPS = {
+    "tpr_gap": ((1, 1), (1, None)),
+    "fpr_gap": ((0, 1), (0, None)),
+    "alert_rate_gap": ((None, 1), (None, None)),
+}

@@ -1,0 +1,77 @@
+"""The basis of a fit: made from rows, or from a sample of them, and chosen among three where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..decisions.cuts import half_standard_error
+from ..features.pairs import FEW_COLUMNS, all_pairs, screened_pairs
+from ..features.splines import Basis, BasisSettings, fit_basis
+from ..measures import Measure
+from ..transforms import Standardizer
+from . import config
+from .source import DataShape, FitResult
+
+CANDIDATES: tuple[BasisSettings | None, ...] = (None, BasisSettings(), BasisSettings(pairs=True))
+"""What "auto" chooses from, the simplest first: the user's columns, curves, and curves with products."""
+
+
+def basis_of_rows(
+    asked: BasisSettings | Basis,
+    X: NDArray[Any],
+    signed_weights: NDArray[Any],
+    moments: Standardizer,
+    rows: int,
+    rng: np.random.Generator,
+) -> Basis:
+    """Return the basis that is asked for.
+
+    ``X`` are all rows or a fair sample of each class; ``rows`` is the number of all, and ``moments`` are theirs.
+    """
+    n_columns = int(X.shape[1])
+    if isinstance(asked, Basis):
+        if asked.n_columns != n_columns:
+            raise ValueError(
+                f"The basis was fitted on {asked.n_columns} columns, and X has {n_columns}: give X the columns of "
+                "the basis, or a basis that is not fitted."
+            )
+        return asked
+    few = rows < config.FEW_ROWS
+    n_knots, deviation = asked.n_knots, asked.hinge_deviation
+    if n_knots is None:
+        per_knot = config.POINTS_PER_KNOT if few else config.POINTS_PER_KNOT_AND_COLUMN * n_columns
+        n_knots = min(_knots_for(signed_weights, per_knot), config.CURVED_COLUMNS // n_columns - 1)
+    if deviation is None:
+        deviation = config.HINGE_DEVIATION if few else 1.0
+    drawn = np.arange(X.shape[0])
+    if drawn.size > config.BASIS_ROWS:
+        weights = np.abs(signed_weights, dtype=np.float64)
+        drawn = rng.choice(drawn.size, config.BASIS_ROWS, p=weights / weights.sum())
+    sample, centre, spread = X[drawn].astype(np.float64), moments.centre, moments.scale
+
+    def made(pairs: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None) -> Basis:
+        return fit_basis(sample, centre, spread, n_knots=max(n_knots, 0), hinge_deviation=deviation, pairs=pairs)
+
+    if not asked.pairs:
+        return made()
+    varying = np.flatnonzero(moments.squares > 0)
+    if varying.size <= FEW_COLUMNS:
+        return made(all_pairs(varying))
+    return made(screened_pairs(X, signed_weights, made(), rng))
+
+
+def _knots_for(signed_weights: NDArray[Any], points_per_knot: int) -> int:
+    rarer = int(min((signed_weights > 0).sum(), (signed_weights < 0).sum()))
+    return min(max(2 + rarer // points_per_knot, config.FEWEST_KNOTS), config.MOST_KNOTS)
+
+
+def simplest_of_the_best(results: Sequence[FitResult], measure: Measure, statistics: DataShape) -> int:
+    """Return which result to take: the first whose value is within half a standard error of the best."""
+    values = [float(measure.value(*one.rates)) for one in results]
+    best = max(values)
+    near = half_standard_error(best, measure.scale(statistics.prevalence), min(statistics.points))
+    return next(k for k, value in enumerate(values) if value >= best - near)

@@ -1,0 +1,50 @@
+"""Rows of files that are read whole: few of them, or all where a column of theirs makes the folds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .._input_checks import warn_of_far_columns
+from ..streams import FileSurvey, Stream
+from . import config
+from .files import ClassLabels, StreamLabels
+from .source import Progress
+
+
+def rows_in_memory(
+    stream: Stream,
+    survey: FileSurvey,
+    labels: StreamLabels | ClassLabels,
+    progress: Progress | None = None,
+    *,
+    keep: Sequence[str] = (),
+) -> tuple[Any, NDArray[Any], dict[str, list[Any]]] | None:
+    """Return all rows of a small stream and their targets; None if they take more than a sample would.
+
+    With columns to ``keep``, which the stream keeps too, return their values also, and rows of any number.
+    """
+    limit = math.inf if keep else config.IN_MEMORY_BYTES
+    kept: dict[str, list[Any]] = {name: [] for name in keep}
+    if not stream.sparse and survey.rows * len(stream.feature_names) * 4 > limit:
+        return None
+    rows, targets, done, values = [], [], 0, 0
+    for window in stream.windows():
+        rows.append(window.X)
+        targets.append(labels.targets(window))
+        values += int(window.X.nnz if stream.sparse else 0)
+        if values * 8 > limit:
+            return None
+        for name, column in kept.items():
+            column += window.kept[name]
+        done += window.X.shape[0]
+        if progress is not None:
+            progress({"stage": "reading", "done_rows": done, "total_rows": survey.rows})
+    X = sparse.vstack(rows, format="csr") if stream.sparse else np.concatenate(rows)
+    warn_of_far_columns(X)
+    return X, np.concatenate(targets), kept

@@ -1,0 +1,366 @@
+"""What a column is taken for: the same from every way in, whatever rows come first."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+
+import numpy as np
+import pytest
+
+from ratewise import ColumnWarning, MeasureClassifier, open_stream
+from ratewise.features.columns import most_levels
+from ratewise.features.learn import EncoderFit
+from ratewise.streams import DataError
+
+pa = pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+
+N = 400
+
+
+def encoder_of(table, **options):
+    size = len(next(iter(table.values()))) if isinstance(table, dict) else len(table)
+    stream = open_stream([(table, np.arange(size) % 2)], **options)
+    stream.survey()
+    return stream.encoder
+
+
+def taken_for(values, wanted=None, **more):
+    columns = None if wanted is None else {"a": wanted}
+    return encoder_of({"a": np.array(values, dtype=object), **more}, columns=columns).codec("a")
+
+
+def some(*values):
+    return [values[i % len(values)] for i in range(N)]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "titles"),
+    [
+        (some("100.5", "2", " 3 ", "+4", "1e3"), "number", ["a"]),
+        ([("?", "-", "N/A", "")[i % 4] if i % 9 == 0 else f"{i}.25" for i in range(N)], "number", ["a"]),
+        (some("Yes", "No", "yes", "N/A"), "boolean", ["a"]),
+        (some("t", "f"), "boolean", ["a"]),
+        (some("TRUE", "False"), "boolean", ["a"]),
+        (some("0", "1"), "number", ["a"]),
+        (some("red", "blue"), "category", ["a=blue", "a=red"]),
+        (some("red", None), "category", ["a=red", "a is missing"]),
+        (some("007", "010", "x1"), "category", ["a=007", "a=010", "a=x1"]),
+        (some("007", "010"), "category", ["a=007", "a=010"]),
+        (some("1", "2", "3+"), "category", ["a=1", "a=2", "a=3+"]),
+        (some("New York City Hall", "The Bronx of old"), "category", None),
+        ([f"10.0.0.{i % 40}" for i in range(N)], "category", None),
+        ([f"v1.{i % 40}.2" for i in range(N)], "category", None),
+    ],
+)
+def test_texts_are_what_their_values_say(values, kind, titles):
+    codec = taken_for(values)
+    assert codec.kind == kind, codec
+    assert titles is None or codec.titles() == titles
+
+
+DAYS = [datetime.datetime(2023, 1, 1) + datetime.timedelta(days=i, hours=7 * i, minutes=i) for i in range(N)]
+FORMS = {
+    "%Y-%m-%d": False,
+    "%Y/%m/%d": False,
+    "%Y-%m-%d %H:%M": True,
+    "%Y-%m-%dT%H:%M:%S.%f": True,
+    "%Y-%m-%dT%H:%M:%SZ": True,
+    "%Y-%m-%d %H:%M:%S+0000": True,
+    "%d.%m.%Y": False,
+    "%d/%m/%Y": False,
+    "%m/%d/%Y %I:%M %p": True,
+    "%m/%d/%y": False,
+    "%d %b %Y": False,
+    "%d-%B-%Y %H:%M": True,
+    "%B %d, %Y": False,
+    "%a, %d %b %Y %H:%M:%S GMT": True,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_dates_in_texts_are_the_dates_that_were_written(form):
+    typed = [day if FORMS[form] else day.replace(hour=0, minute=0) for day in DAYS]
+    written, expected = [day.strftime(form) for day in DAYS], np.array(typed, dtype="M8[us]")
+    of_text, of_type = encoder_of({"a": np.array(written, dtype=object)}), encoder_of({"a": expected})
+    assert of_text.feature_names == of_type.feature_names
+    assert of_text.feature_names[0] == "a in days since 2023-01-01"
+    assert [name for name in ("hour", "weekday", "month") if any(name in title for title in of_text.feature_names)]
+    found, wanted = of_text.transform({"a": np.array(written, dtype=object)}), of_type.transform({"a": expected})
+    assert found == pytest.approx(wanted, abs=1e-6)
+    swapped = of_text.transform({"a": expected})  # a model takes either
+    assert np.array_equal(found, swapped)
+
+
+def test_the_parts_of_dates_are_periodic_and_can_be_left_out():
+    column = np.array(DAYS, dtype="M8[s]")
+    X = encoder_of({"a": column}).transform({"a": column})
+    assert X.shape[1] == 7
+    for part, period in enumerate((1.0, 7.0, 365.2425)):
+        sine, cosine = X[:, 1 + 2 * part], X[:, 2 + 2 * part]
+        assert sine**2 + cosine**2 == pytest.approx(1.0, abs=1e-5)
+        turns = np.unwrap(np.arctan2(sine, cosine)) if period > 2 else None
+        if turns is not None:
+            assert (turns[-1] - turns[0]) * period / (2 * np.pi) == pytest.approx(X[-1, 0] - X[0, 0], rel=1e-3)
+    assert encoder_of({"a": column}, columns={"a": "elapsed"}).n_features == 1
+
+
+def test_days_and_months_that_no_row_tells_apart_are_asked_for():
+    values = [f"{1 + i % 12}/{1 + i % 9}/2023" for i in range(N)]
+    with pytest.raises(DataError, match=r"column 'a': .*'1/1/2023'.*columns={'a': 'day first'}.*'month first'"):
+        taken_for(values)
+    day, month = (taken_for(values, wanted) for wanted in ("day first", "month first"))
+    (row,) = (codec.block(pa.array(["3/4/2023"]), None)[0, 0] for codec in [day])
+    assert row == 92.0  # the 3rd of April
+    assert month.block(pa.array(["3/4/2023"]), None)[0, 0] == 62.0
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "expected"),
+    [
+        ("{},5", "decimal comma", 10.5),
+        ("${}.20", "decimal point", 10.2),
+        ("{}%", "decimal point", 10.0),
+        ("1.{:03},50", "decimal comma", 1010.5),
+        ("(1,{:03}.00)", "decimal point", -1010.0),
+        ("\u20ac {},5", "decimal comma", 10.5),
+    ],
+)
+def test_numbers_with_signs_and_separators_are_asked_for_and_then_read(form, kind, expected):
+    values = [form.format(i) for i in range(10, 60)]
+    with pytest.raises(DataError, match=rf"column 'a': it holds numbers written as .*columns={{'a': '{kind}'}}"):
+        taken_for(values)
+    codec = taken_for(values, kind)
+    assert codec.block(pa.array(values[:1]), None).tolist() == [expected]
+    assert np.isfinite(codec.mean)
+
+
+def test_identifiers_are_left_out_with_a_warning_that_names_them():
+    x = np.arange(N, dtype=float)
+    for values in ([f"user{i}" for i in range(N)], [f"{i:05}" for i in range(N)], [f"{i}-1" for i in range(N)]):
+        with pytest.warns(ColumnWarning, match=r"Left out: 'a' \(an identifier: 400 different values"):
+            assert taken_for(values, x=x).width == 0
+    assert taken_for([f"user{i}" for i in range(N)], "ignore", x=x).width == 0
+    assert taken_for([f"user{i % 200}" for i in range(N)], "category").kind == "category"
+    with pytest.raises(DataError, match="there is no column to learn from: 'a'"):
+        taken_for([f"user{i}" for i in range(N)])
+
+
+def test_rare_values_are_pooled_and_so_are_values_never_seen():
+    values = [*["a"] * 200, *["b"] * 150, *(f"rare{i}" for i in range(50))]
+    codec = taken_for(values)
+    assert codec.titles() == ["a=a", "a=b", "a is other"]
+    assert "50 rare ones" in codec.why
+    block = codec.block(pa.array(["a", "rare3", "new", None]), None).toarray()
+    assert block.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]]
+
+
+def test_large_data_allow_more_values():
+    assert most_levels(1_000) == most_levels(60_000) == 255
+    assert most_levels(500_000) == 2_000
+    assert most_levels(10**8) == 4_095
+
+
+def test_texts_become_words_of_length_one_that_have_names():
+    rng = np.random.default_rng(0)
+    words = np.array(["refund", "late", "broken", "thanks", "order", "please"])
+    values = [" ".join(rng.choice(words, 5)) + f" number{i}" for i in range(N)]
+    codec = taken_for(values)
+    assert codec.kind == "text"
+    assert codec.width == 4096
+    assert "a: refund" in {title.partition("|")[0] for title in codec.titles()}
+    block = codec.block(pa.array(["refund", None, "Refund, refund! late", "?"]), None)
+    assert np.sqrt(block.multiply(block).sum(axis=1)) == pytest.approx([1.0, 0.0, 1.0, 0.0])
+    assert block[[0]].nnz == 1
+    assert block[[2]].nnz == 2
+
+
+def test_names_whose_words_recur_are_texts_and_names_of_people_are_not():
+    brands = [f"{('ford', 'opel', 'audi', 'fiat', 'seat', 'saab')[i % 6]} model{i}" for i in range(N)]
+    assert taken_for(brands).kind == "text"
+    with pytest.warns(ColumnWarning, match="an identifier"):
+        assert taken_for([f"Ann{i} Bee{i}" for i in range(N)], x=np.arange(N, dtype=float)).kind == "left out"
+
+
+def test_a_text_can_be_asked_for_and_a_wrong_wish_is_told():
+    assert taken_for(some("one word", "two words"), "text").kind == "text"
+    with pytest.raises(ValueError, match=r"columns: 'a' cannot be 'words'\. A column can be number, boolean"):
+        taken_for(some("x", "y"), "words")
+    with pytest.raises(DataError, match=r"columns names 'b', which is not a column\. There are 'a'"):
+        encoder_of({"a": np.arange(4.0)}, columns={"b": "number"})
+    with pytest.raises(DataError, match="it is to be a date, and none of its values is one"):
+        taken_for(some("x", "y"), "date")
+
+
+def test_numbers_can_be_categories_by_name():
+    table = {"zip": np.arange(N) % 3, "x": np.arange(N, dtype=float)}
+    assert encoder_of(table, columns={"zip": "category"}).feature_names == ("zip=0", "zip=1", "zip=2", "x")
+    with_gap = np.where(np.arange(N) % 7 == 0, np.nan, table["zip"])
+    found = encoder_of({"zip": with_gap}, columns={"zip": "category"})
+    assert found.feature_names == ("zip=0", "zip=1", "zip=2", "zip is missing")
+
+
+def test_the_encoder_prints_a_table():
+    encoder = encoder_of({"colour": np.array(some("red", "blue"), dtype=object), "x": np.arange(N, dtype=float)})
+    assert str(encoder).splitlines() == [
+        "column  taken for  columns  why",
+        "colour  category         2  2 different values",
+        "x       number           1  its type",
+    ]
+
+
+def nasty_tables():
+    """Twelve tables, a kind of trouble each, as texts of CSV."""
+    rng = np.random.default_rng(1)
+    i = np.arange(N)
+    gap = rng.random(N) < 0.1
+    words = np.array(["the", "bread", "was", "stale", "again", "very", "good", "service"])
+    return {
+        "numbers with gaps": np.where(gap, "?", np.round(rng.normal(size=N), 4).astype(str)),
+        "whole numbers with gaps": np.where(gap, "N/A", (i % 50).astype(str)),
+        "numbers far from 0": (1e9 + i).astype(np.int64).astype(str),
+        "numbers with a strange word": np.where(i == 300, "abc", np.round(rng.normal(size=N), 4).astype(str)),
+        "booleans": np.where(gap, "", np.where(i % 3 == 0, "True", "False")),
+        "words for booleans": np.where(i % 3 == 0, "yes", "no"),
+        "iso dates": np.array([day.strftime("%Y-%m-%d") for day in DAYS]),
+        "local times with gaps": np.where(gap, "-", [day.strftime("%d/%m/%Y %H:%M") for day in DAYS]),
+        "categories with rare ones": np.where(
+            i % 9 == 0, [f"r{k}" for k in i // 50], np.array(some("b", "a", "NA"))
+        ),
+        "codes": np.array([f"0{k % 7}" for k in i]) + np.where(i % 2, "x", "y"),
+        "text": np.array([" ".join(rng.choice(words, 6)) + f" {k}" for k in i]),
+        "identifiers": np.array([f"id-{k:04}-{k * 7919 % 1000}" for k in i]),
+    }
+
+
+def ways_in(frame, folder):
+    """The same rows by every way in, as (name, what open_stream takes, with the labels in column y)."""
+    pl = pytest.importorskip("polars")
+    path = folder / "rows.csv"
+    frame.to_csv(path, index=False)
+    read = pd.read_csv(path)
+    read.to_parquet(folder / "rows.parquet", row_group_size=70)
+    arrow = pa.Table.from_pandas(read, preserve_index=False)
+    cut = [read[start : start + 37] for start in range(0, len(read), 37)]
+    return {
+        "csv": path,
+        "parquet": folder / "rows.parquet",
+        "pandas": [read],
+        "polars": [pl.from_pandas(read)],
+        "polars.read_csv": [pl.read_csv(path, infer_schema_length=None, null_values=["NA", "N/A"])],
+        "arrow": [arrow],
+        "pyarrow.csv": [__import__("pyarrow.csv").csv.read_csv(path)],
+        "batches": [pa.Table.from_pandas(part, schema=arrow.schema, preserve_index=False) for part in cut],
+    }
+
+
+@pytest.mark.parametrize("name", nasty_tables())
+def test_every_way_in_gives_the_same_bits(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("ratewise.streams.formats.PIECE_BYTES", 2_000)
+    monkeypatch.setattr("ratewise.streams.formats.csv._HEAD_BYTES", 1_000)
+    frame = pd.DataFrame({"a": nasty_tables()[name], "x": np.arange(N) * 0.5, "y": np.arange(N) % 2})
+    expected = None
+    for way, source in ways_in(frame, tmp_path).items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ColumnWarning)
+            stream = open_stream(source, target="y")
+            survey = stream.survey()
+            (X,) = [window.X for window in stream.windows()]
+        X = X.toarray() if hasattr(X, "toarray") else X
+        found = stream.encoder.feature_names, survey.missing, X.tobytes()
+        expected = expected or (way, found)
+        assert found[:2] == expected[1][:2], (way, expected[0])
+        assert found[2] == expected[1][2], (way, expected[0])
+
+
+def test_summaries_of_parts_merge_to_the_summary_of_the_whole():
+    table = pd.DataFrame(nasty_tables()).assign(x=np.arange(N) * 0.5)
+    columns = {"identifiers": "ignore", "numbers with a strange word": "number"}
+    whole = encoder_of(table, columns=columns)
+    parts = []
+    for start in range(0, N, 64):
+        stream = open_stream([table[start : start + 64]], columns=columns)
+        parts.append(EncoderFit(stream.encoder))
+        rows = {name: pa.array(table[name][start : start + 64]) for name in table}
+        parts[-1].add(rows, len(rows["x"]), stream._readers[0].place(0))
+    for other in parts[1:]:
+        parts[0].merge(other)
+    parts[0].finish()
+    assert parts[0].encoder.feature_names == whole.feature_names
+    assert parts[0].encoder.codecs == whole.codecs
+
+
+def test_acceptance_does_not_depend_on_the_rows():
+    rng = np.random.default_rng(0)
+    remarks = [f"remark {rng.integers(10**6)} on {'delivery ' * rng.integers(1, 12)}" for _ in range(12_000)]
+    for rows in (remarks[:8_000], remarks[4_000:], remarks):
+        assert taken_for(rows).kind == "text"
+    days = [str(np.datetime64("2000-01-01") + k) for k in range(12_000)]
+    for rows in (days[:9_000], days):
+        assert taken_for(rows).kind == "date"
+
+
+def test_a_list_of_dicts_is_told_what_to_become():
+    with pytest.raises(TypeError, match=r"X is a list of dicts.*pandas.DataFrame\(X\)"):
+        MeasureClassifier().fit([{"a": 1}, {"a": 2}], [0, 1])
+
+
+@pytest.mark.parametrize("name", nasty_tables())
+def test_dask_frames_give_the_bits_of_memory(name):
+    dask_frame = pytest.importorskip("dask.dataframe")
+    from ratewise.distributed import DaskMeasureClassifier
+
+    table = pd.DataFrame({"a": nasty_tables()[name], "b": np.array(some("u", "v", "w")), "x": np.arange(N) * 0.5})
+    y = pd.Series((np.arange(N) % 7 < 3).astype(int), name="y")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ColumnWarning)
+        in_memory = MeasureClassifier("f1", sharpen=False, random_state=0, encode="auto").fit(table, y)
+        frame = dask_frame.from_pandas(table.assign(y=y), npartitions=3)
+        spread = DaskMeasureClassifier("f1", sharpen=False, random_state=0).fit(frame, target="y")
+        assert spread.encoder_.codecs == in_memory.encoder_.codecs
+        assert np.array_equal(spread.coef_, in_memory.coef_)
+        assert np.array_equal(spread.predict(frame).compute(), in_memory.predict(table))
+
+
+NUMBERS_ONLY = {
+    "codes read as numbers": np.arange(N) % 7 + 501,
+    "whole numbers beyond float64": 2**60 + np.arange(N),
+    "scientific": np.arange(N) * 1e-30 + 1e-28,
+    "far from 0": 1.7e12 + np.arange(N),
+    "empty": np.full(N, np.nan),
+    "gaps": np.where(np.arange(N) % 5 == 0, np.nan, np.arange(N) % 11),
+    "booleans": np.arange(N) % 3 == 0,
+    "float32": (np.arange(N) / 7).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS_ONLY)
+def test_dask_frames_of_numbers_are_encoded_if_asked_to_be(name):
+    dask_frame = pytest.importorskip("dask.dataframe")
+    from ratewise.distributed import DaskMeasureClassifier
+
+    rng = np.random.default_rng(0)
+    y = pd.Series((rng.random(N) < 0.4).astype(int), name="y")
+    table = pd.DataFrame({"a": NUMBERS_ONLY[name], "x": rng.normal(size=N) + y})
+    settings = {"sharpen": False, "random_state": 0, "encode": "auto"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ColumnWarning)
+        in_memory = MeasureClassifier("f1", **settings).fit(table, y)
+        frame = dask_frame.from_pandas(table.assign(y=y), npartitions=3)
+        spread = DaskMeasureClassifier("f1", **settings).fit(frame, target="y")
+        assert spread.encoder_.codecs == in_memory.encoder_.codecs
+        assert np.array_equal(spread.coef_, in_memory.coef_)
+        assert np.array_equal(spread.intercept_, in_memory.intercept_)
+        assert np.array_equal(spread.decision_function(frame).compute(), in_memory.decision_function(table))
+
+
+def test_dask_arrays_cannot_be_encoded():
+    dask_array = pytest.importorskip("dask.array")
+    from ratewise.distributed import DaskMeasureClassifier
+
+    X, y = dask_array.ones((N, 2), chunks=(100, 2)), dask_array.zeros(N, chunks=100)
+    with pytest.raises(ValueError, match="encode='auto' is for tables: give a dask DataFrame"):
+        DaskMeasureClassifier(encode="auto").fit(X, y)
+    with pytest.raises(ValueError, match="encode must be 'auto' or None; got 'yes'"):
+        DaskMeasureClassifier(encode="yes").fit(X, y)

@@ -1,0 +1,23 @@
+"""Measures that cannot be maximized are refused in a sentence."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from ratewise import MeasureClassifier
+from ratewise.measures import FunctionMeasure, get_measure
+
+
+@pytest.mark.parametrize("name", ["roc_auc", "AUC", "average_precision"])
+def test_a_measure_of_the_order_of_rows_is_told_from_one_of_decisions(name):
+    with pytest.raises(ValueError, match=r"about the order of all rows.*'tpr-at-fpr-0\.01'"):
+        get_measure(name)
+
+
+def test_a_function_that_is_nan_is_refused():
+    with pytest.raises(ValueError, match=r"is NaN at TPR 0\.9 and TNR 0\.1"):
+        FunctionMeasure(lambda tpr, tnr: math.nan if tpr > 0.8 else tpr)
+    with pytest.raises(ValueError, match="must be a number at all rates"):
+        MeasureClassifier(lambda tpr, tnr: math.nan).fit([[0.0], [1.0]], [0, 1])
