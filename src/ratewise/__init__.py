@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .onnx import export_onnx
     from .persistence import load_model, save_model
     from .reports import Report, model_card
-    from .reports._document import report  # from .reports mypy would take it for a module
+    from .reports._report import report  # from .reports mypy would take it for a module
     from .streams import open_stream
 
 __version__ = "0.1.0"

@@ -14,7 +14,7 @@ from ..estimators._targets import checked_weights, labels_to_score
 from ..measures import ConfusionMeasure, Measure, confusion_measure, measure_name
 from ..plots import ConfusionDisplay
 from ..plots._scores import inner_classifier
-from ._page import Page
+from ._document import Report
 from ._words import percent, shown
 
 _MOST_CELLS = 30  # classes, up to which the whole confusion matrix is shown
@@ -31,7 +31,7 @@ class ClassedModel(NamedTuple):
     decisions: ConfusionDisplay
 
 
-class ClassReport(Page):
+class ClassReport(Report):
     """A report about one or more classifiers of more than two classes: their confusion matrices, no rows.
 
     :func:`report` makes one of models with more than two classes. In a notebook it shows itself.
@@ -55,6 +55,8 @@ class ClassReport(Page):
     0.862
     """
 
+    models: list[ClassedModel]  # type: ignore[assignment]
+
     def __init__(self, models: list[ClassedModel], *, title: str | None = None):
         self.models = models
         self.title = title or f"Report: {', '.join(model.name for model in models)}"
@@ -68,9 +70,16 @@ class ClassReport(Page):
         *,
         measure: str | Measure | ConfusionMeasure | None = None,
         sample_weight: Any = None,
+        pos_label: Any = None,
+        slices: Any = None,
+        sensitive_features: Any = None,
         title: str | None = None,
     ) -> Self:
         """Report on fitted classifiers, by name; see :func:`report`."""
+        if not (pos_label is None and slices is None and sensitive_features is None):
+            raise ValueError(
+                "pos_label, slices and sensitive_features are for reports on two classes; a model here has more."
+            )
         return cls([_judged(name, one, X, y, measure, sample_weight) for name, one in models.items()], title=title)
 
     def html(self) -> str:

@@ -25,7 +25,6 @@ from ..plots._scores import (
     scores_from_estimator,
     threshold_of,
 )
-from ._classes import ClassReport
 from ._facts import influences_of, path_of, sliced_columns
 from ._groups import GroupRates
 from ._page import Page, part_of_page
@@ -102,7 +101,7 @@ class Report(Page):
         sample_weight: Any,
         columns: Mapping[str, Any],
         sensitive: str | None = None,
-    ) -> Self:
+    ) -> Report:
         """Report on a fitted MeasureClassifier whose decisions were computed elsewhere, from files say.
 
         ``sensitive`` is the column of the groups that bounds are about.
@@ -117,7 +116,7 @@ class Report(Page):
         facts["groups"] = one.groups(sliced_columns(None, dict(columns), rows.positive.size))
         if sensitive is not None:
             facts["sensitive"] = GroupRates.of(rows, one.predicted, columns[sensitive], judged_by)
-        return cls([one])
+        return Report([one])
 
     @classmethod
     def from_scores(
@@ -132,7 +131,7 @@ class Report(Page):
         slices: Mapping[str, Any] | None = None,
         name: str = "scores",
         title: str | None = None,
-    ) -> Self:
+    ) -> Report:
         """Report on scores, of whatever model.
 
         Parameters
@@ -167,7 +166,7 @@ class Report(Page):
             model = ScoredModel(str(one), rows, checked.scores, float(cut), measure, probabilities, facts)
             facts["groups"] = model.groups(sliced_columns(None, slices or {}, rows.positive.size))
             found.append(model)
-        return cls(found, title=title)
+        return Report(found, title=title)
 
     def html(self) -> str:
         """Return the page: one file with its styles, its program and its numbers, and nothing from elsewhere."""
@@ -231,87 +230,6 @@ class Report(Page):
             "shapes": model.facts.get("shapes"),
             "groups": model.facts.get("groups", []),
         }
-
-
-def report(
-    model: Any,
-    X: Any,
-    y: Any,
-    *,
-    measure: str | Measure | ConfusionMeasure | None = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-    slices: Any = None,
-    sensitive_features: Any = None,
-    title: str | None = None,
-) -> Report | ClassReport:
-    """Report on a fitted classifier, on rows that it was not trained on, as one HTML file.
-
-    In words what it was trained for and what to expect of it, with intervals; and, moved by two sliders for the
-    threshold and the prevalence, the confusion table, every measure and the point in the plane of the two rates.
-    With the path of the fit, calibration, the largest coefficients or importances, and the worst groups of rows.
-    Of more than two classes it holds the confusion matrix, recall and precision of each class with intervals, and
-    the most frequent mistakes.
-
-    Parameters
-    ----------
-    model : classifier, or dict of name and classifier
-        Fitted: any of scikit-learn's kind. Of two classes it needs ``predict_proba`` or ``decision_function``.
-        Several are set side by side.
-    X, y : rows and labels
-        Rows that no model was trained on. They are counted, not written to the file.
-    measure : str, Measure or ConfusionMeasure, optional
-        What to judge by: what the model was trained for, or F1, unless given.
-    sample_weight : array, optional
-    pos_label : label, optional
-        Of two classes the positive one: the model's own choice, or ``classes_[1]``, unless given.
-    slices : list of column names, or dict of name and array, optional
-        Of two classes: what to group the rows by; the columns of a data frame of at most 60 columns unless given.
-    sensitive_features : array, optional
-        Of two classes, the group of each row: the report shows the rates of each group, and bounds on them. A
-        model with a threshold for each group needs it. The sliders then move all of
-        them together.
-    title : str, optional
-
-    Returns
-    -------
-    Report, or ClassReport of more than two classes
-        ``save(path)`` writes it; a notebook shows it.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> import ratewise
-    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> classifier = ratewise.MeasureClassifier("gmean", random_state=0).fit(X[:400], y[:400])
-    >>> about = ratewise.report(classifier, X[400:], y[400:])
-    >>> len(about.html()) < 1_000_000
-    True
-    """
-    models = model if isinstance(model, Mapping) else {type(inner_classifier(model)).__name__: model}
-    if any(_has_many_classes(one) for one in models.values()):
-        if not (pos_label is None and slices is None and sensitive_features is None):
-            raise ValueError(
-                "pos_label, slices and sensitive_features are for reports on two classes; a model here has more."
-            )
-        return ClassReport.from_estimators(models, X, y, measure=measure, sample_weight=sample_weight, title=title)
-    return Report.from_estimators(
-        models,
-        X,
-        y,
-        measure=measure,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        slices=slices,
-        sensitive_features=sensitive_features,
-        title=title,
-    )
-
-
-def _has_many_classes(model: Any) -> bool:
-    classes = getattr(model, "classes_", None)
-    multilabel = getattr(inner_classifier(model), "multilabel_", False)
-    return classes is not None and len(classes) > 2 and not multilabel
 
 
 def _facts(model: Any, measure: Any, positive: PositiveClass) -> tuple[Measure, dict[str, Any]]:

@@ -1,0 +1,87 @@
+"""One function for every report: by the number of classes it chooses the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..measures import ConfusionMeasure, Measure
+from ..plots._scores import inner_classifier
+from ._classes import ClassReport
+from ._document import Report
+
+
+def report(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    measure: str | Measure | ConfusionMeasure | None = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    slices: Any = None,
+    sensitive_features: Any = None,
+    title: str | None = None,
+) -> Report:
+    """Report on a fitted classifier, on rows that it was not trained on, as one HTML file.
+
+    In words what it was trained for and what to expect of it, with intervals; and, moved by two sliders for the
+    threshold and the prevalence, the confusion table, every measure and the point in the plane of the two rates.
+    With the path of the fit, calibration, the largest coefficients or importances, and the worst groups of rows.
+    Of more than two classes it holds the confusion matrix, recall and precision of each class with intervals, and
+    the most frequent mistakes.
+
+    Parameters
+    ----------
+    model : classifier, or dict of name and classifier
+        Fitted: any of scikit-learn's kind. Of two classes it needs ``predict_proba`` or ``decision_function``.
+        Several are set side by side.
+    X, y : rows and labels
+        Rows that no model was trained on. They are counted, not written to the file.
+    measure : str, Measure or ConfusionMeasure, optional
+        What to judge by: what the model was trained for, or F1, unless given.
+    sample_weight : array, optional
+    pos_label : label, optional
+        Of two classes the positive one: the model's own choice, or ``classes_[1]``, unless given.
+    slices : list of column names, or dict of name and array, optional
+        Of two classes: what to group the rows by; the columns of a data frame of at most 60 columns unless given.
+    sensitive_features : array, optional
+        Of two classes, the group of each row: the report shows the rates of each group, and bounds on them. A
+        model with a threshold for each group needs it. The sliders then move all of
+        them together.
+    title : str, optional
+
+    Returns
+    -------
+    Report
+        ``save(path)`` writes it; a notebook shows it. Of more than two classes it is a ``ClassReport``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> import ratewise
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> classifier = ratewise.MeasureClassifier("gmean", random_state=0).fit(X[:400], y[:400])
+    >>> about = ratewise.report(classifier, X[400:], y[400:])
+    >>> len(about.html()) < 1_000_000
+    True
+    """
+    models = model if isinstance(model, Mapping) else {type(inner_classifier(model)).__name__: model}
+    kind = ClassReport if any(map(_has_many_classes, models.values())) else Report
+    return kind.from_estimators(
+        models,
+        X,
+        y,
+        measure=measure,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        slices=slices,
+        sensitive_features=sensitive_features,
+        title=title,
+    )
+
+
+def _has_many_classes(model: Any) -> bool:
+    classes = getattr(model, "classes_", None)
+    multilabel = getattr(inner_classifier(model), "multilabel_", False)
+    return classes is not None and len(classes) > 2 and not multilabel
