@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 LARGEST_UNPACKED = 1 << 30
@@ -145,3 +146,44 @@ def trusted_batch(batch: Any) -> Any:
     """Return an Arrow record batch, its offsets, dictionary indices and texts checked; ValueError otherwise."""
     batch.validate(full=True)
     return batch
+
+
+def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that came as objects in the type they have in common."""
+    if y.dtype.kind != "O":
+        return y
+    kinds = {type(value) for value in y.tolist()}
+    if all(issubclass(kind, str) for kind in kinds):
+        return y
+    if any(value is None or not _equals_itself(value) for value in y.tolist()):
+        raise ValueError("Input y contains NaN, None or NA; every row needs a label.")
+    if all(issubclass(kind, bool | np.bool_) for kind in kinds):
+        return y.astype(bool)
+    numeric = (int, float, np.number)
+    if all(issubclass(kind, numeric) and not issubclass(kind, bool) for kind in kinds):
+        return np.array(y.tolist())
+    if len(kinds) > 1:
+        found = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(f"y mixes labels of different types ({found}): give all of them one type.")
+    return y
+
+
+def _equals_itself(value: Any) -> bool:
+    """Return False for NaN and NaT, and for NA of pandas, which is neither equal to itself nor different."""
+    equal = value == value
+    return isinstance(equal, bool | np.bool_) and bool(equal)
+
+
+def has_two_whole_values(y: NDArray[Any]) -> bool:
+    """Return whether labels are two whole numbers, without sorting: that takes as long as to learn from them."""
+    if y.dtype.kind not in "biuf" or y.size == 0:
+        return False
+    low, high = y.min(), y.max()
+    if low == high or (y.dtype.kind == "f" and (low % 1 or high % 1)):
+        return False
+    return int(np.count_nonzero(y == low) + np.count_nonzero(y == high)) == y.size
+
+
+def label_values(y: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels that occur, in order."""
+    return np.array([y.min(), y.max()]) if has_two_whole_values(y) else np.unique(y)

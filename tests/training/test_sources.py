@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from ratewise import open_stream
-from ratewise.distributed.engine import LocalEngine
 from ratewise.distributed.inputs import ArrayShard
-from ratewise.distributed.source import ShardSource
 from ratewise.measures import RecallAtPrecision, get_measure
 from ratewise.solvers import Sharpen, Spade, Stamp, get_solver
 from ratewise.solvers.base import History
 from ratewise.training import ArraySource, FitConfig, Trainer
 from ratewise.training.files import StreamLabels, WindowSource
+from ratewise.training.shards.engine import LocalEngine
+from ratewise.training.shards.source import ShardSource
 
 SOURCES = ["windows", "shards that merge models", "shards that merge gradients"]
 MEASURES = {"f1": "f1", "gmean": "gmean", "min": "min", "recall at precision": RecallAtPrecision(0.6)}

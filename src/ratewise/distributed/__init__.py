@@ -3,9 +3,9 @@
 :class:`DaskMeasureClassifier` is what users call. :class:`Engine` is what another cluster would have to implement.
 """
 
+from ..training.shards.engine import Answer, Engine, LocalEngine, Question, Setup, Shard, Worker
 from .classifier import DaskMeasureClassifier
 from .dask_engine import ClusterLost, DaskEngine
-from .engine import Answer, Engine, LocalEngine, Question, Setup, Shard, Worker
 
 __all__ = [
     "Answer",

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import MeasureClassifier
 from ..estimators._targets import checked_labels, positive_label, require_known_labels
-from .inputs import Names, blocks_like, in_order, is_dask_array, is_dask_frame, naming, partitions_like
+from ..training.shards.read import Names, naming
+from .inputs import blocks_like, in_order, is_dask_array, is_dask_frame, partitions_like
 
 _SHARED = (
     "measure",

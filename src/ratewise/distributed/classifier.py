@@ -23,15 +23,15 @@ from ..solvers.base import History
 from ..streams import FileSurvey
 from ..training import ArraySource, FitConfig, Trainer
 from ..training.multiclass import learn_classes
-from ..training.source import occupied_columns
+from ..training.shards.classes import ShardClasses, fetch_classes
+from ..training.shards.engine import Engine
+from ..training.shards.source import ShardSource
+from ..training.shards.statistics import CountLabels, LabelCounts
+from ..training.source import Progress, occupied_columns
 from ._prediction import FittedOnCluster
-from .classes import ShardClasses, fetch_classes
 from .dask_engine import engine_for, require_dask
-from .engine import Engine
 from .files import encode
 from .inputs import Input, shards_of
-from .source import Report, ShardSource
-from .statistics import CountLabels, LabelCounts
 
 
 class DaskMeasureClassifier(FittedOnCluster):
@@ -169,7 +169,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         settings: FitConfig,
         seed: int,
         history: History,
-        report: Report,
+        report: Progress,
     ) -> Fitted:
         get_measure(self.measure)  # refuses one of many classes
         source = ShardSource(
@@ -195,7 +195,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         settings: FitConfig,
         seed: int,
         history: History,
-        report: Report,
+        report: Progress,
     ) -> Fitted:
         """Learn more than two classes, by the slopes of all rows."""
         classes, rng = counts.classes, np.random.default_rng(seed)

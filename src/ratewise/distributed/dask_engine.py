@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import ratewise
 
-from .engine import A, Engine, LocalEngine, Question, Setup, Shard, Worker, grouped, merge_few
+from ..training.shards.engine import A, Engine, LocalEngine, Question, Setup, Shard, Worker, grouped, merge_few
 
 _MERGED_HERE = 16
 _HEARTBEAT = 2.0
@@ -66,7 +66,7 @@ class DaskEngine(Engine):
     ----------
     client : distributed.Client
     shards : list of Delayed
-        Each comes to a :class:`~ratewise.distributed.engine.Shard`, as often as need be.
+        Each comes to a :class:`~ratewise.distributed.Shard`, as often as need be.
     timeout : float
         Seconds to wait for a scheduler that does not answer, or for workers that go on with the fit.
 

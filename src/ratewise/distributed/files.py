@@ -10,11 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
+from ..estimators._rows import require_finite
+from ..estimators._targets import checked_labels
 from ..features.encode import Encoder
 from ..features.learn import EncoderFit
 from ..features.tables import parts_of
 from ..streams import DataError, open_stream
-from .engine import Answer, Engine, Question, Setup, Shard
+from ..training.shards.engine import Answer, Engine, Question, Setup, Shard
+from ..training.shards.read import ReadRows, naming
+from ..transforms import Standardizer
 
 _PARTS = 16
 _FEWEST_ROWS = 50_000
@@ -94,8 +100,6 @@ class Encode(Setup):
     name: ClassVar[str] = "encode"
 
     def apply(self, rows: TableRows, shard: int) -> Any:
-        from .inputs import ReadRows
-
         stream = open_stream(
             [rows.table],
             target=rows.target,
@@ -105,7 +109,21 @@ class Encode(Setup):
         )
         (window,) = list(stream.windows())
         assert window.labels is not None
-        return ReadRows(window.X, window.labels, window.weights)
+        with naming(f"Partition {shard}"):
+            return checked(ReadRows(window.X, window.labels, window.weights))
+
+
+def checked(rows: ReadRows) -> ReadRows:
+    """Return rows with plain labels; refuse what cannot be learned from."""
+    weights, X = rows.weights, rows.X
+    if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("sample weights must be finite numbers of 0 or more.")
+    with np.errstate(all="ignore"):
+        statistics = Standardizer(X.shape[1]).update(X)
+    if not np.isfinite(statistics.squares).all():
+        require_finite(X, rows.names, advice="Fill it first, for instance with DataFrame.fillna")
+    statistics.require_scalable(X, rows.names)
+    return rows._replace(labels=checked_labels(rows.labels, rows.labels.size).y)
 
 
 def encode(engine: Engine) -> EncoderFit:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,9 @@ from scipy import sparse
 from .._input_checks import plain_matrix, trusted_csr
 from ..estimators._targets import checked_labels
 from ..features.tables import arrow_of_pandas
-from .engine import Shard
-from .files import TableRows, parquet_shards
+from ..training.shards.engine import Shard
+from ..training.shards.read import Names, ReadRows, naming, require_same_names
+from .files import TableRows, checked, parquet_shards
 
 
 @dataclass(frozen=True)
@@ -174,38 +174,6 @@ def _shard_of_partition(part: Any, number: int) -> ArrayShard:
     return ArrayShard(X, y, weights[0] if weights else None, f"Partition {number}")
 
 
-Names = tuple[Hashable, ...]
-
-
-class ReadRows(NamedTuple):
-    """A matrix, with the labels and the weights (or None) of its rows, and the names (or None) of its columns."""
-
-    X: Any
-    labels: NDArray[Any]
-    weights: NDArray[np.float64] | None
-    names: Names | None = None
-
-    def in_order(self, names: Names | None) -> ReadRows:
-        """Return the rows with named columns in this order."""
-        if names is None or self.names is None or self.names == names:
-            return self
-        place = {name: number for number, name in enumerate(self.names)}
-        return self._replace(X=self.X[:, [place[name] for name in names]].copy(order="C"), names=names)
-
-    @property
-    def nbytes(self) -> int:
-        own = sum(array.nbytes for array in (self.labels, self.weights) if array is not None)
-        return own + bytes_of(self.X)
-
-
-def bytes_of(X: Any) -> int:
-    if sparse.issparse(X):
-        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-    if hasattr(X, "memory_usage"):  # pandas
-        return int(X.memory_usage(deep=False).sum())
-    return int(X.nbytes)
-
-
 @dataclass(frozen=True)
 class ArrayShard(Shard):
     """Rows, labels and perhaps weights, as arrays, a CSR matrix, or columns of a data frame."""
@@ -224,7 +192,8 @@ class ArrayShard(Shard):
             raise ValueError(
                 f"{self.name} holds no rows: drop it, or repartition the data so that every part has some."
             )
-        return rows
+        with naming(self.name):
+            return checked(rows)
 
     def _rows(self) -> ReadRows:
         given = self.X if self.columns is None else in_order(self.X, self.columns)
@@ -258,16 +227,6 @@ class FrameShard(ArrayShard):
         return TableRows(table, names, target, None if self.weights is None else weight)
 
 
-@contextmanager
-def naming(where: str) -> Iterator[None]:
-    """Let refusals say where the rows are that they speak of."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        error.args = (f"{where}: {error}",)
-        raise
-
-
 def _names_of(X: Any) -> Names | None:
     """Return the names of a table's columns; None where columns have none."""
     names = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow, or of pandas and polars
@@ -286,24 +245,6 @@ def in_order(X: Any, names: Names) -> Any:
         return X
     require_same_names(found, names, "the frame")
     return X[list(names)]
-
-
-def require_same_names(found: Names | None, wanted: Names | None, whose: str) -> None:
-    """Refuse columns that cannot be brought into the order of others, because they have other names."""
-    if found == wanted:
-        return
-    if found is None or wanted is None or set(found) != set(wanted):
-        raise ValueError(
-            f"its columns are {_listed(found)}, but those of {whose} are {_listed(wanted)}: give every partition "
-            "columns of the same names."
-        )
-
-
-def _listed(names: Names | None) -> str:
-    if names is None:
-        return "without names"
-    shown = ", ".join(map(repr, names[:8]))
-    return f"{shown} and {len(names) - 8} more" if len(names) > 8 else shown
 
 
 def _as_matrix(X: Any) -> Any:

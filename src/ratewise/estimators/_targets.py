@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from .._input_checks import has_two_whole_values, label_values, plain_labels
 from ..decisions.scores import Sensitive
 from ..measures import UnknownRateWarning
 from ..solvers.state import class_totals
@@ -58,7 +59,7 @@ def is_multiclass(y: Any) -> bool:
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
-    if y.ndim != 1 or (y.dtype.kind in "biuf" and _has_two_whole_values(y)):
+    if y.ndim != 1 or has_two_whole_values(y):
         return False
     try:
         plain = np.asarray(y.tolist()) if y.dtype == object else y
@@ -77,7 +78,7 @@ class CheckedLabels(NamedTuple):
 def checked_labels(y: Any, n_rows: int) -> CheckedLabels:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
-    y = _plain_labels(column_or_1d(_as_array(y), warn=True))
+    y = plain_labels(column_or_1d(_as_array(y), warn=True))
     if y.shape[0] != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: {n_rows} rows in X, "
@@ -85,10 +86,9 @@ def checked_labels(y: Any, n_rows: int) -> CheckedLabels:
         )
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity; every row needs a label.")
-    if y.dtype.kind in "biuf" and y.size and _has_two_whole_values(y):
-        return CheckedLabels(y, np.array([y.min(), y.max()]))
-    check_classification_targets(y)
-    return CheckedLabels(y, np.unique(y))
+    if not has_two_whole_values(y):
+        check_classification_targets(y)
+    return CheckedLabels(y, label_values(y))
 
 
 def labels_to_score(y: Any, n_rows: int, classes: NDArray[Any]) -> NDArray[Any]:
@@ -112,42 +112,6 @@ def _as_array(y: Any) -> Any:
         raise ValueError("Input y contains masked values; every row needs a label.")
     found = np.asarray(y)
     return found.astype(object) if found.dtype.kind == "T" else found
-
-
-def _plain_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """Return labels that came as objects in the type they have in common."""
-    if y.dtype.kind != "O":
-        return y
-    kinds = {type(value) for value in y.tolist()}
-    if all(issubclass(kind, str) for kind in kinds):
-        return y
-    if any(value is None or not _equals_itself(value) for value in y.tolist()):
-        raise ValueError("Input y contains NaN, None or NA; every row needs a label.")
-    if all(issubclass(kind, bool | np.bool_) for kind in kinds):
-        return y.astype(bool)
-    numeric = (int, float, np.number)
-    if all(issubclass(kind, numeric) and not issubclass(kind, bool) for kind in kinds):
-        return np.array(y.tolist())
-    if len(kinds) > 1:
-        found = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise ValueError(f"y mixes labels of different types ({found}): give all of them one type.")
-    return y
-
-
-def _equals_itself(value: Any) -> bool:
-    """Return False for NaN and NaT, and for NA of pandas, which is neither equal to itself nor different."""
-    equal = value == value
-    return isinstance(equal, bool | np.bool_) and bool(equal)
-
-
-def _has_two_whole_values(y: NDArray[Any]) -> bool:
-    """Without sorting, which for a million labels would take as long as learning from them."""
-    if y.size == 0:
-        return False
-    low, high = y.min(), y.max()
-    if low == high or (y.dtype.kind == "f" and (low % 1 or high % 1)):
-        return False
-    return int(np.count_nonzero(y == low) + np.count_nonzero(y == high)) == y.size
 
 
 def require_two_classes(y: NDArray[Any], classes: NDArray[Any]) -> None:

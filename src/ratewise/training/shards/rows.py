@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decisions.cuts import ScoreBins, ScoreHistogram, constrained_ranks
-from ..decisions.intervals import ModelShift
-from ..measures import Measure
-from ..rewards import Reward
-from ..solvers.base import Scores
-from ..solvers.driver import Run
-from ..solvers.evaluate import evaluate
-from ..solvers.learner import Learner
-from ..solvers.maximize import maximize, minimise
-from ..solvers.requests import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request
-from ..solvers.state import LinearModel, RowTotals
-from ..training import config
+from ...decisions.cuts import ScoreBins, ScoreHistogram, constrained_ranks
+from ...decisions.intervals import ModelShift
+from ...measures import Measure
+from ...rewards import Reward
+from ...solvers.base import Scores
+from ...solvers.driver import Run
+from ...solvers.evaluate import evaluate
+from ...solvers.learner import Learner
+from ...solvers.maximize import maximize, minimise
+from ...solvers.requests import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request
+from ...solvers.state import LinearModel, RowTotals
+from .. import config
 from .engine import Engine, Question, QuestionBatch, merge
 from .questions import (
     CountPredicted,
@@ -50,7 +50,7 @@ Asking = Generator[Question[Any], Any, Any]
 class ShardTrainingRows:
     """Transformed rows in shards, split into folds.
 
-    ``taught`` are the shards that learn models of their own; None if gradients are merged instead.
+    ``learning_shards`` are those that learn models of their own; None if gradients are merged instead.
     """
 
     def __init__(

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from ratewise.distributed import Answer, LocalEngine, Question, Worker
-from ratewise.distributed.engine import QuestionBatch, Sums, grouped, merge, merge_few
 from ratewise.distributed.inputs import ArrayShard
-from ratewise.distributed.questions import MakeReady, TakeSlope
-from ratewise.distributed.statistics import Sign
 from ratewise.rewards import Sigmoid
 from ratewise.solvers import LinearModel
+from ratewise.training.shards.engine import QuestionBatch, Sums, grouped, merge, merge_few
+from ratewise.training.shards.questions import MakeReady, TakeSlope
+from ratewise.training.shards.statistics import Sign
 from ratewise.transforms import Standardizer
 
 

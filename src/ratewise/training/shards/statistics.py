@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..estimators._rows import require_finite
-from ..estimators._targets import checked_labels
-from ..kernels import fold_of_each_row
-from ..solvers.state import RowTotals, class_totals
-from ..training import config
-from ..transforms import Standardizer, standardized_products
+from ..._input_checks import label_values, plain_labels
+from ...kernels import fold_of_each_row
+from ...solvers.state import RowTotals, class_totals
+from ...transforms import Standardizer, standardized_products
+from .. import config
 from .engine import Answer, Question, Setup, Sums
-from .inputs import Names, ReadRows, bytes_of, naming, require_same_names
+from .read import Names, ReadRows, bytes_of, naming, require_same_names
 
 
 class LabelCount(NamedTuple):
@@ -47,9 +46,7 @@ class LabelCounts(Answer):
     def classes(self) -> NDArray[Any]:
         """The labels of rows with a weight, in order."""
         occurring = [label for label, count in self.labels.items() if count.weight > 0]
-        found: NDArray[Any] = np.array(
-            checked_labels(np.array(occurring, dtype=object), len(occurring)).found.tolist()
-        )
+        found: NDArray[Any] = np.unique(plain_labels(np.array(occurring, dtype=object)).tolist())
         return found
 
     def merge(self, other: LabelCounts) -> LabelCounts:
@@ -74,15 +71,12 @@ def _form(counts: LabelCounts) -> str:
 
 @dataclass(frozen=True)
 class CountLabels(Question[LabelCounts]):
-    """Check the rows; count which labels there are, and how many rows of each."""
+    """Count which labels there are, and how many rows of each."""
 
     name: ClassVar[str] = "labels"
 
     def answer(self, rows: ReadRows, shard: int) -> LabelCounts:
-        with naming(f"Partition {shard}"):
-            _check(rows)
-            values = checked_labels(rows.labels, rows.labels.size).found
-        labels = {value: _count(rows, value) for value in values.tolist()}
+        labels = {value: _count(rows, value) for value in label_values(rows.labels).tolist()}
         X = rows.X
         n_values = int(X.nnz if sparse.issparse(X) else X.size)
         form = bool(sparse.issparse(X))
@@ -96,17 +90,6 @@ def _count(rows: ReadRows, label: Any) -> LabelCount:
         return LabelCount(number, float(number), float(number))
     weights = rows.weights[mine]
     return LabelCount(int(np.count_nonzero(weights)), float(weights.sum()), float(weights @ weights))
-
-
-def _check(rows: ReadRows) -> None:
-    """Refuse what cannot be learned from."""
-    if rows.weights is not None and not (np.isfinite(rows.weights).all() and (rows.weights >= 0).all()):
-        raise ValueError("sample weights must be finite numbers of 0 or more.")
-    with np.errstate(all="ignore"):
-        statistics = Standardizer(rows.X.shape[1]).update(rows.X)
-    if not np.isfinite(statistics.squares).all():
-        require_finite(rows.X, rows.names, advice="Fill it first, for instance with DataFrame.fillna")
-    statistics.require_scalable(rows.X, rows.names)
 
 
 class SignedRows(NamedTuple):

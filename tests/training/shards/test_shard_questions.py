@@ -13,9 +13,17 @@ from scipy import sparse
 
 from ratewise.decisions.cuts import ScoreBins
 from ratewise.distributed import LocalEngine
-from ratewise.distributed.engine import merge
 from ratewise.distributed.inputs import ArrayShard
-from ratewise.distributed.questions import (
+from ratewise.kernels import fold_of_each_row
+from ratewise.measures import get_measure
+from ratewise.rewards import Hinge, Sigmoid
+from ratewise.solvers import LinearModel, best_threshold, rates_at
+from ratewise.solvers.base import leverage_settings
+from ratewise.solvers.learner import Learner
+from ratewise.solvers.requests import Learn
+from ratewise.solvers.state import RowTotals
+from ratewise.training.shards.engine import merge
+from ratewise.training.shards.questions import (
     BinCounts,
     CountPredicted,
     CountScores,
@@ -27,15 +35,14 @@ from ratewise.distributed.questions import (
     TakeSpread,
     TakeSummaries,
 )
-from ratewise.distributed.statistics import CountFolds, CountLabels, FetchRows, Sign, TakeCovariance, TakeMoments
-from ratewise.kernels import fold_of_each_row
-from ratewise.measures import get_measure
-from ratewise.rewards import Hinge, Sigmoid
-from ratewise.solvers import LinearModel, best_threshold, rates_at
-from ratewise.solvers.base import leverage_settings
-from ratewise.solvers.learner import Learner
-from ratewise.solvers.requests import Learn
-from ratewise.solvers.state import RowTotals
+from ratewise.training.shards.statistics import (
+    CountFolds,
+    CountLabels,
+    FetchRows,
+    Sign,
+    TakeCovariance,
+    TakeMoments,
+)
 from ratewise.training.source import WeightedReward
 from ratewise.transforms import Standardizer, Whitener
 
@@ -45,7 +52,10 @@ DENSE_AND_SPARSE = pytest.mark.parametrize("form", [np.asarray, sparse.csr_matri
 
 def shards(X, y, number, weights=None):
     parts = np.array_split(np.arange(len(y)), number)
-    return [ArrayShard(X[part], y[part], None if weights is None else weights[part]) for part in parts]
+    return [
+        ArrayShard(X[part], y[part], None if weights is None else weights[part], f"Partition {number}")
+        for number, part in enumerate(parts)
+    ]
 
 
 def signed(X, y, number, weights=None):

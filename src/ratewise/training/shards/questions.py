@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decisions.cuts import ScoreBins
-from ..kernels import count_called, fold_of_each_row
-from ..measures import Rates
-from ..rewards import Reward
-from ..solvers.learner import Learner, LearnerState
-from ..solvers.requests import Learn
-from ..solvers.state import LinearModel
-from ..training.rows import ArrayRows
-from ..training.source import learn, reward_sums
-from ..transforms import Transform
+from ...decisions.cuts import ScoreBins
+from ...kernels import count_called, fold_of_each_row
+from ...measures import Rates
+from ...rewards import Reward
+from ...solvers.learner import Learner, LearnerState
+from ...solvers.requests import Learn
+from ...solvers.state import LinearModel
+from ...transforms import Transform
+from ..rows import ArrayRows
+from ..source import learn, reward_sums
 from .engine import Answer, Question, Setup, Sums
 from .statistics import SignedRows, Summaries
 

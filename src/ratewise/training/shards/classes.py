@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..measures import ConfusionMeasure
-from ..solvers.softmax import (
+from ...measures import ConfusionMeasure
+from ...solvers.softmax import (
     ClassCandidate,
     ClassObjective,
     ClimbMeasure,
@@ -23,14 +23,13 @@ from ..solvers.softmax import (
     Path,
     answer_at_once,
 )
-from ..training.class_samples import ClassFacts, SampledClasses, parts_of
-from ..training.config import CODED_SAMPLE_ROWS, FitConfig
-from ..training.labelled import MulticlassRows
-from ..training.source import ALL_ROWS
-from ..transforms import Standardizer, Transform
+from ...transforms import Standardizer, Transform
+from ..class_samples import ClassFacts, SampledClasses, parts_of
+from ..config import CODED_SAMPLE_ROWS, FitConfig
+from ..labelled import MulticlassRows
+from ..source import ALL_ROWS, Progress
 from .engine import Engine, Question, Setup, Sums, merge
-from .inputs import Names, ReadRows, bytes_of
-from .source import Report
+from .read import Names, ReadRows, bytes_of
 from .statistics import LabelCounts, TakeMoments
 
 
@@ -200,7 +199,7 @@ class TakeRise(Question[ClassSlope]):
 class _OfShards:
     """Functions of a model over the rows of all shards that are not of a fold."""
 
-    def __init__(self, engine: Engine, fold: int, total: float, report: Report):
+    def __init__(self, engine: Engine, fold: int, total: float, report: Progress):
         self._engine, self._fold, self._total, self._report = engine, fold, total, report
 
     def likelihood(self, model: NDArray[Any], class_weights: NDArray[np.float64]) -> tuple[float, NDArray[Any]]:
@@ -227,7 +226,7 @@ class ShardClasses(SampledClasses):
         classes: NDArray[Any],
         settings: FitConfig,
         seed: int,
-        report: Report,
+        report: Progress,
     ):
         self.engine, self._report = engine, report
         engine.prepare(Code(tuple(classes.tolist()), counts.names))

@@ -14,13 +14,13 @@ from scipy import sparse
 from ratewise import MeasureClassifier
 from ratewise.decisions.cuts import constraint_slack, effective_points
 from ratewise.distributed import LocalEngine
-from ratewise.distributed import rows as rows_module
 from ratewise.distributed.inputs import ArrayShard
-from ratewise.distributed.source import ShardSource
 from ratewise.measures import Measure, RecallAtPrecision, TPRAtFPR, get_measure, measure_names
 from ratewise.solvers import Amp, LinearModel, Sharpen, best_threshold, get_solver, rates_at
 from ratewise.solvers.base import History
 from ratewise.training import ArraySource, FitConfig, Trainer, config
+from ratewise.training.shards import rows as rows_module
+from ratewise.training.shards.source import ShardSource
 from ratewise.transforms import Standardizer
 
 BOUNDED_BY_RATES = [

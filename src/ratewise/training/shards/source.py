@@ -1,0 +1,225 @@
+"""The shards of a cluster as a source: rows stay where they are; models, sums and counts travel.
+
+A pass is answered in one of two ways. Where shards have plenty of both classes and resemble one another, each
+learns apart for a pass, and all go on from the mean of their models. Elsewhere one model moves by the gradients of
+all rows, and it does not matter how rows are spread. Solvers do not know which of the two it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ...features.coded import CodedColumns
+from ...features.splines import Basis, BasisSettings
+from ...solvers.state import RowTotals
+from ...transforms import Standardizer, Transform, Whitener, sample_size
+from .. import config
+from ..bases import basis_of_rows
+from ..memory import ArraySource
+from ..source import DataShape, Progress
+from .engine import Engine, merge
+from .questions import MakeReady, TakeSummaries
+from .rows import ShardTrainingRows
+from .statistics import (
+    CountFolds,
+    CountLabels,
+    FetchRows,
+    FetchSome,
+    LabelCounts,
+    Sign,
+    Summaries,
+    TakeCovariance,
+    TakeMoments,
+)
+
+_LEFT_OUT = 0.05  # of each class, in shards that cannot learn a model of their own
+_LIKE_ODDS = 1.5
+_SHIFT = 0.5
+
+
+class ShardSource:
+    """Rows of two classes in the shards of an engine, which hold them as they were read.
+
+    ``choose_positive`` returns the positive one of the two classes. ``report`` is called after every round with a
+    dict: stage, and tpr, tnr and value where they are known.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(
+        self,
+        engine: Engine,
+        seed: int,
+        choose_positive: Callable[[NDArray[Any]], Any],
+        *,
+        counts: LabelCounts | None = None,
+        merging: str = "auto",
+        report: Progress = lambda report: None,
+    ):
+        self.engine, self.seed, self.merging, self.report = engine, seed, merging, report
+        self.merging_used = merging
+        self.basis: Basis | None = None
+        report({"stage": "label counts"})
+        self.counts: LabelCounts = counts or engine.ask(CountLabels())
+        self.classes = _two_classes(self.counts)
+        positive = choose_positive(self.classes)
+        self.positive = positive.item() if isinstance(positive, np.generic) else positive
+        negative = next(label for label in self.classes.tolist() if label != self.positive)
+        self._of_classes = self.counts.labels[self.positive], self.counts.labels[negative]
+        self._mean_weight = sum(count.weight for count in self._of_classes) / self._rows
+        engine.prepare(Sign(self.positive, 1.0 / self._mean_weight, self.counts.names))
+
+    @property
+    def _rows(self) -> int:
+        return sum(count.rows for count in self._of_classes)
+
+    def statistics(self) -> DataShape:
+        positive, negative = self._of_classes
+        effective = [count.weight**2 / max(count.squared_weight, 1e-300) for count in self._of_classes]
+        return DataShape(
+            self._rows,
+            positive.rows,
+            positive.weight / self._mean_weight,
+            negative.weight / self._mean_weight,
+            (effective[0], effective[1]),
+            self.n_features,
+            self.counts.n_values if self.basis is None else self._rows * self.basis.width,
+            self.counts.sparse,
+            coded=self.basis is not None,
+        )
+
+    def coded(self, asked: BasisSettings | Basis | None) -> ShardSource:
+        if asked is not None and not self.counts.sparse:
+            moments: Standardizer = merge(self.engine.ask_each(TakeMoments(True)))
+            self._some = self._some_rows()
+            rng = np.random.default_rng([self.seed, 3])
+            self.basis = basis_of_rows(asked, *self._some, moments, self._rows, rng)
+        return self
+
+    def sample(self) -> ArraySource:
+        X, weights = self._some_rows()
+        return ArraySource(X, weights / np.abs(weights).mean(), np.random.default_rng([self.seed, 4]))
+
+    def _some_rows(self) -> tuple[Any, NDArray[np.float32]]:
+        """Return a fair sample of each class, which weighs as much as all of it."""
+        self.report({"stage": "sample"})
+        shares = [min(config.CODED_SAMPLE_ROWS / max(count.rows, 1), 1.0) for count in self._of_classes]
+        parts = self.engine.ask(FetchSome(shares[0], shares[1], self.seed)).parts
+        rows = [part.X for part in parts]
+        X = sparse.vstack(rows, format="csr") if self.counts.sparse else np.concatenate(rows)
+        return X, np.concatenate([part.signed_weights for part in parts])
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns that models have."""
+        return self.counts.n_features if self.basis is None else self.basis.width
+
+    def fetch(self) -> tuple[Any, NDArray[np.float32]]:
+        """Return all rows and their signed weights."""
+        parts = self.engine.ask(FetchRows()).parts
+        rows = [part.X for part in parts]
+        X = sparse.vstack(rows, format="csr") if self.counts.sparse else np.concatenate(rows)
+        return X, np.concatenate([part.signed_weights for part in parts])
+
+    def transform(self, *, standardize: bool, whiten: bool) -> Transform:
+        self.report({"stage": "column statistics"})
+        self._moments: list[Standardizer] = self.engine.ask_each(TakeMoments(standardize))
+        standardizer: Standardizer = merge(self._moments)
+        if self.basis is not None:
+            X, weights = self._some
+            share = np.abs(weights, dtype=np.float64) / np.abs(weights).sum(dtype=np.float64)
+            drawn = np.random.default_rng([self.seed, 1]).choice(
+                share.size, sample_size(self.basis.width), p=share
+            )
+            return CodedColumns.whitened(self.basis, X, drawn) if whiten else CodedColumns(self.basis)
+        if not whiten:
+            return standardizer
+        self.report({"stage": "covariance"})
+        share = min(sample_size(self.counts.n_features) / self._rows, 1.0)
+        covariance = self.engine.ask(TakeCovariance(standardizer, share, self.seed))
+        return Whitener(standardizer, covariance.products / covariance.rows)
+
+    def transformed(
+        self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
+    ) -> ShardTrainingRows:
+        if folds > 1 and not _both_classes_in_all(self.engine.ask(CountFolds(folds))):
+            folds = 1
+        self.engine.prepare(MakeReady(transform, folds, self.seed))
+        self.report({"stage": "summaries"})
+        summaries = self.engine.ask_each(TakeSummaries())
+        learning_shards = self._shards_to_teach(summaries)
+        self.merging_used = "gradients" if learning_shards is None else "models"
+        return ShardTrainingRows(self, summaries, learning_shards, row_limit)
+
+    def _shards_to_teach(self, summaries: list[Summaries]) -> frozenset[int] | None:
+        """Return the shards that learn models of their own; None if gradients are to be merged instead."""
+        if self.merging == "gradients":
+            return None
+        if self.merging == "models":
+            return frozenset(number for number, one in enumerate(summaries) if one.folds[0].points)
+        merged = merge(self._moments)
+        found = [
+            shards_to_teach([one.folds[fold] for one in summaries], self._moments, merged, self.n_features)
+            for fold in range(len(summaries[0].folds))
+        ]
+        return None if None in found else frozenset.intersection(*(one for one in found if one is not None))
+
+
+def _two_classes(counts: LabelCounts) -> NDArray[Any]:
+    labels = counts.classes.tolist()
+    if len(labels) == 1:
+        raise ValueError(
+            f"y holds one class only ({labels[0]!r}) in all partitions: a classifier needs rows of two classes."
+        )
+    if len(labels) != 2:
+        raise ValueError(
+            f"Only binary classification is supported: there are {len(labels)} classes over all partitions."
+        )
+    return counts.classes
+
+
+def _both_classes_in_all(folds: Summaries) -> bool:
+    """Equal rows are in one fold, and may be all there is of a class."""
+    return all(min(fold.positive_weight, fold.negative_weight) > 0 for fold in folds.folds)
+
+
+def shards_to_teach(
+    summaries: Sequence[RowTotals], moments: Sequence[Standardizer], merged: Standardizer, n_features: int
+) -> frozenset[int] | None:
+    """Return the shards that can learn a model of so many columns on their own, if their mean will be a model of
+    all; else None.
+
+    Such a shard has plenty of both classes, in about the proportion of the whole, and columns that lie about where
+    they lie in the whole. Shards that do not, but hold next to nothing, are left out.
+    """
+    whole = summaries[0]
+    for one in summaries[1:]:
+        whole = whole.merge(one)
+    plenty = config.PLENTY_PER_COLUMN * (n_features + 1)
+    able = [
+        number
+        for number, one in enumerate(summaries)
+        if min(one.positive_weight, one.negative_weight) >= plenty
+        and 1 / _LIKE_ODDS < _odds(one) / _odds(whole) < _LIKE_ODDS
+        and _shift(moments[number], merged) < _SHIFT
+    ]
+    positives = sum(summaries[number].positive_weight for number in able)
+    negatives = sum(summaries[number].negative_weight for number in able)
+    enough = positives >= (1 - _LEFT_OUT) * whole.positive_weight
+    return frozenset(able) if enough and negatives >= (1 - _LEFT_OUT) * whole.negative_weight else None
+
+
+def _odds(summary: RowTotals) -> float:
+    return summary.positive_weight / max(summary.negative_weight, 1e-300)
+
+
+def _shift(mine: Standardizer, merged: Standardizer) -> float:
+    """Return how far the means of a shard's columns lie from those of all, in standard deviations."""
+    if merged.nonzeros is not None or not merged.active or not mine.count:
+        return 0.0
+    return float(np.max(np.abs(mine.mean - merged.mean) / merged.scale, initial=0.0))
