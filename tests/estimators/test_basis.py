@@ -208,6 +208,40 @@ def test_what_cannot_be_coded_is_refused_in_a_sentence(
         MeasureClassifier("gmean", basis=basis).fit(rows, labels)
 
 
+def test_a_basis_of_columns_with_other_names_is_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X[:200], columns=list("abcde"))
+    model = MeasureClassifier("gmean", basis=SplineBasis(2).fit(table))
+    for other in (table[list("bacde")], table.rename(columns={"a": "z"})):
+        with pytest.raises(ValueError, match=r"fitted on other columns: number 0 was 'a', and in X it is '[bz]'"):
+            model.fit(other, y[:200])
+        with pytest.raises(ValueError, match="fitted on other columns"):
+            MeasureClassifier("gmean", basis=model.basis).partial_fit(other, y[:200], classes=[0, 1])
+    assert model.fit(table, y[:200]).basis_.n_columns == 5
+    assert model.fit(X[:200], y[:200]).basis_.n_columns == 5  # without names there is nothing to compare
+
+
+def test_more_pairs_than_memory_takes_are_refused_and_auto_leaves_them_out() -> None:
+    rows = np.random.default_rng(0).normal(size=(120, 3_001)).astype(np.float32)
+    labels = (rows[:, 0] > 0).astype(int)
+    with pytest.raises(ValueError, match="3,001 columns, which make 4,501,500 pairs: more than fit in memory"):
+        MeasureClassifier("gmean", basis="pairs").fit(rows, labels)
+    assert MeasureClassifier("gmean", basis="auto", random_state=0).fit(rows, labels).score(rows, labels) > 0.6
+
+
+def test_few_points_keep_curves_only_where_they_pay() -> None:
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(400, 8))
+    line = rows @ [2.0, -1.5, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0] + 0.5 * rng.logistic(size=400)
+    bow = np.abs(rows[:, 0]) + 0.1 * rng.normal(size=400)
+    for scores, kept in ((line, False), (bow, True)):
+        labels = (scores > np.quantile(scores, 0.9)).astype(int)
+        found = MeasureClassifier("f1", basis="splines", random_state=0).fit(rows, labels)
+        assert (found.basis_ is not None) == kept
+    named = MeasureClassifier("f1", basis=SplineBasis(3), random_state=0).fit(rows, line > np.quantile(line, 0.9))
+    assert named.basis_.kind == "splines"
+
+
 def test_standardizing_cannot_be_left_out() -> None:
     with pytest.raises(ValueError, match="leave standardize=True"):
         MeasureClassifier("gmean", basis="splines", standardize=False).fit(X, y)

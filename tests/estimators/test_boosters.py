@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
@@ -306,6 +307,34 @@ def test_what_boosters_cannot_take_is_refused_in_a_sentence():
             predict(texts)
     with pytest.raises(ValueError, match=r"cat_features is a list.*Give a tuple, cat_features=\('city',\)"):
         MeasureMaximizer(catboost(cat_features=["side"])).fit(X, y)
+
+
+def test_without_an_estimator_what_cannot_be_learned_from_is_refused_in_a_sentence():
+    pandas = pytest.importorskip("pandas")
+    X, y = a_table_with_a_category()
+    texts = X.assign(side=X["side"].astype(str))
+    dates = X.assign(side=pandas.Timestamp("2020-01-01"))
+    model = MeasureMaximizer(cv=2)
+    for table, message in [
+        (texts, r"column 'side' holds '(left|right)'.*give it as a category: X\.astype\({'side': 'category'}\)"),
+        (texts.to_numpy(), r"column 1 holds '(left|right)'.*pandas\.DataFrame\(X\)\.astype\({1: 'category'}\)"),
+        (dates, "column 'side' holds dates or times"),
+        (sparse.csr_matrix(X[["x"]]), "X is sparse.*use MeasureClassifier, which takes sparse rows"),
+        (X.to_dict("records"), r"list of dicts.*pandas\.DataFrame\(X\)"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            model.fit(table, y)
+        assert not hasattr(model, "classes_")
+    fitted = MeasureMaximizer(histogram(max_iter=3), cv=2).fit(X, y)
+    with pytest.raises(TypeError, match=r"column 'side' holds '(left|right)'"):
+        fitted.predict(texts)
+
+
+def test_arrow_tables_of_numbers_are_taken(small):
+    pa = pytest.importorskip("pyarrow")
+    X, y = small
+    table = pa.table({f"x{k}": X[:400, k] for k in range(X.shape[1])})
+    assert MeasureMaximizer(lightgbm(n_estimators=3), cv=2).fit(table, y[:400]).score(table, y[:400]) > 0.3
 
 
 def test_lightgbm_stops_early_by_rows_that_fit_is_given(small):

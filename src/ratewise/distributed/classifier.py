@@ -14,7 +14,13 @@ from sklearn.utils import check_random_state
 
 from ..estimators._fits import Fitted, constraints_met, fitted_two_classes, warn_of_constraints
 from ..estimators._multiclass import MulticlassFit, fitted_many, of_many_classes, require_all_classes
-from ..estimators._settings import fit_config, one_blas_thread, passes_asked_for, shared_basis
+from ..estimators._settings import (
+    fit_config,
+    one_blas_thread,
+    passes_asked_for,
+    require_basis_columns,
+    shared_basis,
+)
 from ..estimators._targets import require_no_positive
 from ..features.learn import EncoderFit
 from ..measures import ConfusionMeasure, Measure, confusion_measure, get_measure
@@ -149,6 +155,7 @@ class DaskMeasureClassifier(FittedOnCluster):
             with StatusLine(wanted=bool(self.verbose)) as status, one_blas_thread():
                 seen = encode(engine) if given.tables else None
                 counts = engine.ask(CountLabels())
+                require_basis_columns(self.basis, counts.names if seen is None else seen.encoder.feature_names)
                 if counts.classes.size > 2:
                     fitted = self._fit_many_classes(engine, counts, settings, seed, history, status)
                 else:

@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from ..features.kinds import CATEGORY, TEXT, kind_of
-from ..features.tables import table_schema
+from ..features.tables import refuse_dicts, table_schema
 
 # From so many rows on the usual 100 trees underfit: half as many again are grown, and stages say how many help.
 MANY_ROWS = 20_000
@@ -34,6 +35,8 @@ class Booster:
     trees_parameter: ClassVar[str] = "n_estimators"
     from_polars: ClassVar[tuple[str, ...]] = ()
     """The kinds of columns without numbers that it takes from polars. From Arrow no library takes any."""
+    numbers_only: ClassVar[bool] = False
+    """Whether it takes dense numbers only, and pandas' categories."""
     stops_by: ClassVar[tuple[str, ...]] = ()
     """The settings of early stopping that need validation rows of the user's."""
 
@@ -124,6 +127,7 @@ class _CatBoost(Booster):
 class _HistGradientBoosting(Booster):
     library, classifier = "sklearn.ensemble", "HistGradientBoostingClassifier"
     trees_parameter = "max_iter"
+    numbers_only = True
     from_polars = (CATEGORY,)
 
     def limits(self, given: dict[str, Any], n_classes: int = 2) -> dict[str, float]:
@@ -176,14 +180,23 @@ def require_usable(estimator: Any, fit_params: Iterable[str]) -> None:
 
 
 def require_columns(estimator: Any, X: Any) -> None:
-    """Refuse, in a sentence, columns of polars and Arrow that a boosting library cannot read.
+    """Refuse, in a sentence, columns that a boosting library cannot read.
 
-    LightGBM aborts Python on texts and categories, CatBoost on categories.
+    LightGBM aborts Python on texts and categories of polars and Arrow, CatBoost on categories; others end with an
+    error that does not name the column.
     """
-    library = type(X).__module__.partition(".")[0]
+    refuse_dicts(X)
     booster = booster_of(estimator)
-    if booster is None or library not in ("polars", "pyarrow") or isinstance(estimator, Pipeline):
+    if booster is None or isinstance(estimator, Pipeline):
         return
+    library = type(X).__module__.partition(".")[0]
+    if library in ("polars", "pyarrow"):
+        _require_readable(booster, X, library)
+    elif booster.numbers_only:
+        _require_numbers(booster, X)
+
+
+def _require_readable(booster: Booster, X: Any, library: str) -> None:
     refused = {TEXT, CATEGORY}.difference(booster.from_polars if library == "polars" else ())
     if library == "polars":  # asked for its own types, so that pyarrow is not needed
         kinds = {name: _POLARS_KINDS.get(str(dtype.base_type()), "") for name, dtype in X.schema.items()}
@@ -196,6 +209,52 @@ def require_columns(estimator: Any, X: Any) -> None:
             f"X: column {name!r} holds {holds}, which {booster.classifier} does not take from {library}. Give a "
             f"table of pandas with the column as a category: X.to_pandas().astype({{{name!r}: 'category'}})."
         )
+
+
+def _require_numbers(booster: Booster, X: Any) -> None:
+    """Refuse sparse rows, texts and times, for a library that takes dense numbers and pandas' categories."""
+    if sparse.issparse(X):
+        raise TypeError(
+            f"X is sparse, and {booster.classifier} takes dense rows only. Give LightGBM or XGBoost as the "
+            "estimator, or use MeasureClassifier, which takes sparse rows."
+        )
+    table = hasattr(X, "iloc") and hasattr(X, "dtypes")
+    if not table and not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OSUMm"):
+        return
+    for name in X.columns if table else range(X.shape[1]):
+        column = X[name] if table else X[:, name]
+        if table and str(column.dtype) == "category":
+            continue
+        if getattr(column.dtype, "kind", "O") in "Mm":
+            raise TypeError(
+                f"X: column {name!r} holds dates or times, which {booster.classifier} does not take. Make numbers "
+                "of them, such as days since the first and the hour of the day, or leave the column out."
+            )
+        text = _first_text(np.asarray(column)) if getattr(column.dtype, "kind", "O") in "OSUT" else None
+        if text is not None:
+            frame = "X" if table else "pandas.DataFrame(X)"
+            raise TypeError(
+                f"X: column {name!r} holds {text!r}, and {booster.classifier} takes numbers and categories. Make "
+                f"numbers of it, or give it as a category: {frame}.astype({{{name!r}: 'category'}})."
+            )
+
+
+def _first_text(values: NDArray[Any]) -> str | None:
+    """Return the first text that is no number; None if there is none."""
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        texts = (value for value in values.tolist() if isinstance(value, str))
+        return next((text[:40] for text in texts if not _is_number(text)), None)
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def default_boosting(rows: int) -> HistGradientBoostingClassifier:

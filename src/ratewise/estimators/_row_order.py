@@ -64,7 +64,8 @@ def _numeric_columns(X: Any) -> Iterator[tuple[Any, NDArray[np.float64]]]:
     """Yield the names and values of the columns of numbers, dates and times; none of sparse rows."""
     if sparse.issparse(X) or getattr(X, "ndim", 2) != 2:
         return
-    names = list(X.columns) if hasattr(X, "columns") else None
+    found = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow, of pandas and polars
+    names = None if found is None else list(found)
     columns = np.asarray(X).T if names is None else (np.asarray(X[name]) for name in names)
     for number, column in enumerate(columns):
         if column.dtype.kind in "iufmM":

@@ -69,6 +69,11 @@ class Columns(NamedTuple):
         """The number of columns of the matrix."""
         return self.number if self.encoder is None else self.encoder.n_features
 
+    @property
+    def matrix_names(self) -> Any:
+        """The names of the matrix' columns, if they have any."""
+        return self.encoder.feature_names if self.encoder is not None and self.encoder.named else self.names
+
     @classmethod
     def _encoded(cls, X: Any, estimator: BaseEstimator) -> tuple[Any, Columns]:
         if is_table(X):

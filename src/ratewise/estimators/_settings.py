@@ -97,6 +97,20 @@ def basis_asked_for(basis: Any) -> BasisSettings | Basis | str | None:
     return BasisSettings(bool(basis.pairs), int(basis.n_knots), float(basis.hinge_deviation))
 
 
+def require_basis_columns(basis: Any, names: Any) -> None:
+    """Refuse a fitted SplineBasis whose columns have other names than those of the rows; None tells nothing."""
+    fitted = getattr(basis, "feature_names_in_", None)
+    if fitted is None or names is None or len(fitted) != len(names):  # numbers of columns are compared later
+        return
+    pairs = [(str(theirs), str(ours)) for theirs, ours in zip(fitted, names, strict=True)]
+    other = next((place for place, (theirs, ours) in enumerate(pairs) if theirs != ours), None)
+    if other is not None:
+        raise ValueError(
+            f"The basis was fitted on other columns: number {other} was {pairs[other][0]!r}, and in X it is "
+            f"{pairs[other][1]!r}. Give X the columns of the basis in their order, or a basis that is not fitted."
+        )
+
+
 def shared_basis(asked: Any, n_columns: int, what: str) -> BasisSettings | Basis:
     """Return a basis for several models, which no labels choose: of classes, of labels, or of rows yet to come."""
     if isinstance(asked, str):

@@ -31,7 +31,7 @@ from ..training.source import Progress, occupied_columns
 from ._fits import Fitted, at_target, check_prevalence, fitted_two_classes, measure_at, warn_of_constraints
 from ._folds import draws_own_folds, splits_by_time
 from ._multiclass import MulticlassFit, fitted_many, of_many_classes, require_all_classes
-from ._settings import fit_config, one_blas_thread, passes_asked_for, shared_basis
+from ._settings import fit_config, one_blas_thread, passes_asked_for, require_basis_columns, shared_basis
 from ._targets import group_numbers, positive_label, require_no_positive, warn_of_rare_labels
 
 STREAM_ATTRIBUTES = ("encoder_", "target_", "survey_", "n_samples_fit_", "sensitive_column_")
@@ -182,6 +182,7 @@ class StreamFitting:
             _require_once_enough(settings.solver, checkpoint)
             return self._fit_stream_once(stream, progress)
         survey = stream.survey(progress, memory_for_rows(max_memory))
+        require_basis_columns(getattr(self, "basis", None), stream.encoder.feature_names)
         if len(survey.label_counts) > 2:
             if asked != StreamFolds():
                 raise ValueError(

@@ -24,7 +24,7 @@ from ._notebook import NotebookCard
 from ._online import Asked, Batch, FromStream, OnlineClassifier, first_basis
 from ._prediction import LinearPrediction
 from ._rows import CheckedRows, Columns, validate_rows
-from ._settings import fit_config, one_blas_thread, threads_of
+from ._settings import fit_config, one_blas_thread, require_basis_columns, threads_of
 from ._streams import STREAM_ATTRIBUTES, StreamFitting
 from ._targets import announced_classes, is_indicator, require_same_classes
 
@@ -272,6 +272,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         if self.warm_start and settings.basis is not None and hasattr(self, "coef_"):
             settings = dataclasses.replace(settings, basis=getattr(self, "basis_", None))
         checked, columns = Columns.of(X, self, occupied_only=not self.warm_start)
+        require_basis_columns(self.basis, columns.matrix_names)
         splits = given_splits(self.cv, y, groups)
         options = FitOptions(
             settings, self.measure, bool(self.low_memory), self.pos_label, groups, splits, sensitive_features
@@ -312,6 +313,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         first = not hasattr(self, "classes_")
         if first:
             checked, columns = Columns.of(X, self)
+            require_basis_columns(self.basis, columns.matrix_names)
             known = announced_classes(classes)
         else:
             if np.shape(X) == (0, self.n_features_in_) and np.size(y) == 0:

@@ -17,6 +17,9 @@ FEW_COLUMNS = 25
 MOST_PAIRS = 100
 """That a screen keeps."""
 
+MOST_SCREENED_COLUMNS = 3_000
+"""A screen holds several numbers for every pair at once: half a gigabyte for so many columns."""
+
 _SCREENED_ROWS = 10_000
 _PERMUTATIONS = 2
 _PENALTY = 1.0  # of the curves whose residuals are screened, in rows
@@ -53,6 +56,16 @@ def screened_pairs(
     best = np.argsort(-gains, kind="stable")[:MOST_PAIRS]
     best = best[gains[best] > by_chance]
     return first[best], second[best]
+
+
+def require_few_enough(n_columns: int) -> None:
+    """Refuse more columns than pairs can be screened of."""
+    if n_columns > MOST_SCREENED_COLUMNS:
+        pairs = n_columns * (n_columns - 1) // 2
+        raise ValueError(
+            f"X has {n_columns:,} columns, which make {pairs:,} pairs: more than fit in memory. basis='pairs' is "
+            f"for at most {MOST_SCREENED_COLUMNS:,} columns: use basis='splines', or leave columns out."
+        )
 
 
 def _some_of_each_class(signed_weights: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:

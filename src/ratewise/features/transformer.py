@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from ..transforms import Standardizer
-from .pairs import all_pairs
+from .pairs import MOST_SCREENED_COLUMNS, all_pairs
 from .splines import Basis, fit_basis
 
 _MOST_PAIRS = 20_000
@@ -99,7 +99,8 @@ class SplineBasis(TransformerMixin, BaseEstimator):
             if number > _MOST_PAIRS:
                 raise ValueError(
                     f"X has {X.shape[1]} columns, which make {number:,} pairs: more than {_MOST_PAIRS:,} take too "
-                    "much memory. Leave out columns, or use MeasureClassifier(basis='pairs'): it keeps the best."
+                    "much memory. Leave out columns, or use MeasureClassifier(basis='pairs') with at most "
+                    f"{MOST_SCREENED_COLUMNS:,} columns: it keeps the best."
                 )
             pairs = all_pairs(np.arange(X.shape[1]))
         return fit_basis(

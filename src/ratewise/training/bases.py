@@ -9,15 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..decisions.cuts import half_standard_error
-from ..features.pairs import FEW_COLUMNS, all_pairs, screened_pairs
+from ..features.pairs import FEW_COLUMNS, MOST_SCREENED_COLUMNS, all_pairs, require_few_enough, screened_pairs
 from ..features.splines import Basis, BasisSettings, fit_basis
 from ..measures import Measure
 from ..transforms import Standardizer
 from . import config
-from .source import DataShape, FitResult
+from .source import DataShape, FitResult, RowSource
 
-CANDIDATES: tuple[BasisSettings | None, ...] = (None, BasisSettings(), BasisSettings(pairs=True))
-"""What "auto" chooses from, the simplest first: the user's columns, curves, and curves with products."""
+_SPLINES, _PAIRS = BasisSettings(), BasisSettings(pairs=True)
+
+
+def candidates(asked: BasisSettings | Basis | str, source: RowSource) -> Sequence[BasisSettings | Basis | None]:
+    """Return what to choose a basis from, the simplest first: the user's columns, curves, curves with products.
+
+    "auto" chooses from all, but for pairs of too many columns. Few points do not tell curves from noise: where
+    these were asked for by name, they too are taken only if they do better than the user's columns.
+    """
+    if isinstance(asked, Basis):
+        return (asked,)
+    statistics = source.statistics()
+    if isinstance(asked, str):
+        return (None, _SPLINES, _PAIRS) if statistics.n_features <= MOST_SCREENED_COLUMNS else (None, _SPLINES)
+    few = min(statistics.points) < config.FEW_CURVE_POINTS
+    return (None, asked) if few and asked in (_SPLINES, _PAIRS) else (asked,)
 
 
 def basis_of_rows(
@@ -40,6 +54,8 @@ def basis_of_rows(
                 "the basis, or a basis that is not fitted."
             )
         return asked
+    if asked.pairs:  # before anything is made of the columns
+        require_few_enough(n_columns)
     few = rows < config.FEW_ROWS
     n_knots, deviation = asked.n_knots, asked.hinge_deviation
     if n_knots is None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..decisions.certify import Decision, certifies, decide, warn_of_unknown_rates
 from ..decisions.cuts import beside_tied_rows, best_threshold, rates_at, smoothed_threshold
+from ..features.splines import Basis, BasisSettings
 from ..measures import Measure
 from ..solvers.base import History, Scores, Solver, Task
 from ..solvers.batch import Batch
@@ -21,7 +22,7 @@ from ..solvers.sharpen import Candidate, Sharpen, Sharpened
 from ..solvers.state import LinearModel, mean_model
 from ..transforms import Transform
 from . import config
-from .bases import CANDIDATES, simplest_of_the_best
+from .bases import candidates, simplest_of_the_best
 from .config import FitConfig
 from .selection import (
     NOTHING_LEARNED,
@@ -54,22 +55,25 @@ class Trainer:
         self._config, self._history, self._before = config, history, before
 
     def fit(self, source: RowSource) -> FitResult:
+        asked = self._config.basis
+        bases = (None,) if asked is None else candidates(asked, source)
         with np.errstate(over="ignore"):  # what became infinite is refused in one sentence
-            basis = self._config.basis
-            if isinstance(basis, str):
-                return self._fit_best_basis(source)
-            if basis is not None:
-                source = source.coded(basis)
-            statistics = source.statistics()
-            fit = self._fit_plain if self._config.sharpen is None else self._fit_sharpened
-            result = fit(source, statistics)
+            return self._fit_in(source, bases[0]) if len(bases) == 1 else self._fit_best_basis(source, bases)
+
+    def _fit_in(self, source: RowSource, basis: BasisSettings | Basis | None) -> FitResult:
+        """Fit rows in one basis; None leaves them as they are."""
+        if basis is not None:
+            source = source.coded(basis)
+        statistics = source.statistics()
+        fit = self._fit_plain if self._config.sharpen is None else self._fit_sharpened
+        result = fit(source, statistics)
         warn_of_unknown_rates(statistics.points)
         return result
 
-    def _fit_best_basis(self, source: RowSource) -> FitResult:
+    def _fit_best_basis(self, source: RowSource, bases: Sequence[BasisSettings | Basis | None]) -> FitResult:
         """Fit rows in each basis, and take the simplest that does about as well as the best."""
         sample, plain = source.sample(), dataclasses.replace(self._config, basis=None)
-        sources = [sample.coded(basis) for basis in CANDIDATES]
+        sources = [sample.coded(basis) for basis in bases]
         widths = [one.statistics().n_features for one in sources]
         tried = [k for k, width in enumerate(widths) if width not in widths[:k]]  # others add no column
         histories = [self._history.branch() for _ in tried]
@@ -79,8 +83,7 @@ class Trainer:
         ]
         chosen = simplest_of_the_best(results, self._config.measure, sample.statistics())
         if sample is not source:
-            config = dataclasses.replace(self._config, basis=CANDIDATES[tried[chosen]])
-            return Trainer(config, self._history, self._before).fit(source)
+            return self._fit_in(source, bases[tried[chosen]])
         self._history.join(histories[chosen])
         return results[chosen]
 
