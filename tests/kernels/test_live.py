@@ -37,8 +37,8 @@ def slowly(X, signs, decay, exponent):
         ratio = 0.5 / (share if signs[i] > 0 else 1.0 - share)
         push = ratio**exponent * (1.0 / (1.0 + np.exp(-(weights @ z + b))) - (signs[i] > 0))
         squared, squared_b = decay * squared + (push * z) ** 2, decay * squared_b + push**2
-        weights = weights - 0.5 * push * z / np.sqrt(squared + 1e-12)
-        b -= 0.5 * push / np.sqrt(squared_b + 1e-12)
+        weights = weights - 0.5 * push * z / np.sqrt(squared + 0.1)
+        b -= 0.5 * push / np.sqrt(squared_b + 0.1)
         newest = min(1.0, 8.0 / of_rows.sum())
         mean_weights, mean_b = mean_weights + newest * (weights - mean_weights), mean_b + newest * (b - mean_b)
     return scores
@@ -72,3 +72,10 @@ def test_sparse_rows_tell_the_classes_apart_and_empty_rows_do_no_harm(standardiz
     late = slice(1_500, None)
     assert scores[0, late][signs[late] > 0].mean() > scores[0, late][signs[late] < 0].mean() + 1.0
     assert np.isfinite(scores).all()
+
+
+def test_a_long_stretch_of_negatives_is_believed_no_more_than_its_length_warrants():
+    X = np.random.default_rng(2).normal(size=(20_000, 3))
+    scores = np.empty((2, len(X)))
+    kernels.learn_live_dense(X, -np.ones(len(X)), *nothing_learned(3), DECAYS, 0.0, True, scores)
+    assert scores[1].min() > -np.log(20_000) - 2.0

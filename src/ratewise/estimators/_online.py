@@ -288,14 +288,14 @@ class OnlineClassifier:
 
     def _block_rows(self) -> int:
         most = config.ONLINE_BLOCK if self.settings.half_life is None else config.LIVE_BLOCK
-        return min(max(self._learned // config.LATEST_SHARE, config.FIRST_BLOCK), most)
+        return config.online_block(self._learned, most)
 
-    def _learn(self, block: Batch, threads: int) -> None:
+    def _learn(self, block: Batch, threads: int, *, last: bool = False) -> None:
         if len(self._runs) > 1 and self.settings.half_life is not None:
             self._predicted.add(block, self._models() if self._learned else None)
         jobs = list(zip(self._runs, self._positive, strict=True))
         with one_blas_thread():
-            in_threads(lambda job: job[0].learn(block.X, block.against_the_rest(job[1])), jobs, threads)
+            in_threads(lambda job: job[0].learn(block.X, block.against_the_rest(job[1]), last=last), jobs, threads)
         self._learned += block.size
 
     def read(self, basis: Basis | None) -> tuple[Fitted, History]:
@@ -317,7 +317,7 @@ class OnlineClassifier:
             return self
         ahead = copy.deepcopy(self)
         ahead.history.silence()
-        ahead._learn(self._waiting.first(due - self._learned), 1)
+        ahead._learn(self._waiting.first(due - self._learned), 1, last=True)
         return ahead
 
     @property

@@ -113,8 +113,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         How soon ``partial_fit`` forgets. "auto": learners that forget at different speeds run side by side, and
         the one whose predictions were best of late predicts (``stages_`` names it). A number: one learner, for
         which a row counts half after so many further rows. None: nothing is forgotten. "auto" is None where a
-        solver, or ``threshold="zero"``, is named, and for measures with bounds. On rows that do not drift "auto"
-        can cost a little (F1 -0.017 on covtype, +0.010 on ijcnn1). ``fit`` and ``fit_stream`` never forget.
+        solver, or ``threshold="zero"``, is named, and for measures with bounds. ``fit`` and ``fit_stream`` never
+        forget.
     n_jobs : int or None, default=None
         Folds, starts, classes or labels learned side by side, in threads; -1 for as many as there are cores. It
         pays on data small enough for folds, and with many classes; the outcome does not depend on it.

@@ -26,6 +26,9 @@ FARTHEST = 8.0
 """Standard deviations from the mean at which a value is clipped, while it is learned from."""
 STEP = 0.5
 """Of AdaGrad."""
+LEAST_SQUARES = 0.1
+"""Added to squared gradients that decay: in a long stretch of one class all of them go to 0, and steps would not.
+(kdd99-ipsweep in order, 575,000 negatives first: F1 .80, .60 without.)"""
 AVERAGED = 8.0
 """The average of models gives the newest one the weight 8/t, where t is the decayed number of rows."""
 LEAST_SPREAD = 0.1
@@ -51,7 +54,7 @@ def _push(facts: Any, signed_weight: Any, exponent: Any, decay: Any, score: Any)
 @njit(nogil=True)
 def _move_intercept(facts: Any, push: Any, decay: Any) -> Any:
     facts[3] = decay * facts[3] + push * push
-    facts[4] -= STEP * push / math.sqrt(facts[3] + 1e-12)
+    facts[4] -= STEP * push / math.sqrt(facts[3] + LEAST_SQUARES)
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy")
@@ -108,7 +111,7 @@ def learn_live_dense(
             for j in range(n_features):
                 slope = push * z[j] + l2 * own[3, j]
                 own[2, j] = decay * own[2, j] + slope * slope
-                own[3, j] -= STEP * slope / math.sqrt(own[2, j] + 1e-12)
+                own[3, j] -= STEP * slope / math.sqrt(own[2, j] + LEAST_SQUARES)
                 own[4, j] += newest * (own[3, j] - own[4, j])
             state[5] += newest * (state[4] - state[5])
 
@@ -158,7 +161,7 @@ def learn_live_sparse(
                         z = min(max(z, -FARTHEST), FARTHEST)
                     slope = push * z + l2 * own[3, j]
                     own[2, j] += slope * slope
-                    own[3, j] -= STEP * slope / math.sqrt(own[2, j] + 1e-12)
+                    own[3, j] -= STEP * slope / math.sqrt(own[2, j] + LEAST_SQUARES)
             forgotten = decay ** (end - begin)
             newest = 1.0 - (1.0 - min(1.0, AVERAGED / state[0])) ** (end - begin)
             for j in range(own.shape[1]):

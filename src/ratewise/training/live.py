@@ -170,6 +170,7 @@ class LiveFit:
         half_lives = (float(settings.half_life),) if alone else config.HALF_LIVES  # type: ignore[arg-type]
         self._settings, self._before = settings, before
         self._run = None if alone else OnlineFit(settings, n_features, before, seed, verbose=verbose)
+        self._waiting: list[tuple[Any, NDArray[np.float64]]] = []
         exponent = 1.0 if isinstance(settings.measure, ConcaveMeasure) else WeightedLogistic().exponent
         plain = () if alone else config.PLAIN_HALF_LIVES
         kinds = [(half_life, exponent) for half_life in half_lives] + [(half_life, 0.0) for half_life in plain]
@@ -207,8 +208,8 @@ class LiveFit:
         if self._run is not None:
             self._run.require_sound(n_features)
 
-    def learn(self, X: Any, signed_weights: NDArray[Any]) -> None:
-        """Learn from a block of rows, scored before."""
+    def learn(self, X: Any, signed_weights: NDArray[Any], *, last: bool = False) -> None:
+        """Learn from a block of rows, scored before; after the ``last`` one no rows wait."""
         signed_weights = np.asarray(signed_weights, dtype=np.float64)
         X = self._in_the_first_form(X)
         if self._seen.points:
@@ -221,7 +222,10 @@ class LiveFit:
         if self._run is not None:
             model = self._run.model()
             scores = np.vstack([np.asarray(X @ model.weights) + model.intercept, scores])
-            self._run.learn(X, signed_weights)
+            self._waiting.append((X, signed_weights))
+            due = config.online_block(self._seen.points, config.ONLINE_BLOCK)
+            if last or sum(one.size for _, one in self._waiting) >= due:
+                self._teach_run()
         self._count(scores, signed_weights)
         if not self._seen.points:  # there was no model to read yet: row by row there was
             self._counted = Counts(self._counts.weights[self._chosen], self._counts.squared()[self._chosen])
@@ -229,6 +233,13 @@ class LiveFit:
         self._recent.add(scores, signed_weights)
         if self._recent.both_seen:
             self._choose()
+
+    def _teach_run(self) -> None:
+        """Let the run that forgets nothing learn from what waits: it has larger blocks than the others."""
+        stack: Any = sparse.vstack if self._sparse else np.concatenate
+        X, signed_weights = zip(*self._waiting, strict=True)
+        self._run.learn(stack(X), np.concatenate(signed_weights))  # type: ignore[union-attr]
+        self._waiting.clear()
 
     def _in_the_first_form(self, X: Any) -> Any:
         """Dense or CSR as the first rows were, of float64."""

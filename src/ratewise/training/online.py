@@ -62,7 +62,8 @@ class OnlineFit:
     def seen(self) -> RowTotals:
         return self._runner.seen
 
-    def learn(self, X: Any, signed_weights: NDArray[Any]) -> None:
+    def learn(self, X: Any, signed_weights: NDArray[Any], *, last: bool = False) -> None:
+        """Learn from a block of rows, the ``last`` one or not."""
         X = self._in_the_first_form(X)
         self._update_standardizer(X)
         fresh = X, signed_weights
