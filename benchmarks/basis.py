@@ -152,7 +152,7 @@ def table(names: list[str], methods: list[str], found: dict[str, Any]) -> None:
         print(f"| {method} | " + " | ".join(cells) + f" | {np.exp(np.mean(np.log(ratios))):.1f} |")
 
 
-def shuffled_labels(folder: Path, draws: int = 3) -> None:
+def shuffled_labels(folder: Path, found: dict[str, Any], draws: int = 3) -> None:
     """Print the G-mean that fits state where labels tell nothing: .5 is the truth."""
     print("\nStated G-mean with shuffled labels: mean and largest over tables")
     for basis in BASES:
@@ -165,15 +165,16 @@ def shuffled_labels(folder: Path, draws: int = 3) -> None:
                 model = MeasureClassifier("gmean", basis=None if basis == "linear" else basis, random_state=0)
                 values.append(float(model.fit(X, shuffled).measure_.value(*model.rates_)))
             stated[name] = float(np.mean(values))
+        found.setdefault("shuffled labels", {})[basis] = stated
         shown = {name: round(value, 3) for name, value in stated.items()}
         print(f"{basis:8} {np.mean(list(stated.values())):.3f} {max(stated.values()):.3f} {shown}", flush=True)
 
 
-def linear_truth(draws: int = 10) -> None:
+def linear_truth(found: dict[str, Any], draws: int = 10) -> None:
     """Print what a basis costs where a linear model is the truth."""
     print("\nLinear truth: F1 and G-mean against the linear model, mean over draws, and its standard error")
     for positives, rows in ((40, 800), (150, 3_000), (1_500, 15_000)):
-        gaps: dict[tuple[str, str], list[float]] = {}
+        gaps: dict[str, list[float]] = {}
         for draw in range(draws):
             X, y = drawn_linear(rows, positives / rows, draw)
             test_X, test_y = drawn_linear(50_000, positives / rows, 1_000 + draw)
@@ -182,12 +183,15 @@ def linear_truth(draws: int = 10) -> None:
                     basis: MeasureClassifier(measure, basis=None if basis == "linear" else basis, random_state=0)
                     .fit(X, y)
                     .score(test_X, test_y)
-                    for basis in ("linear", "splines", "auto")
+                    for basis in BASES
                 }
-                for basis in ("splines", "auto"):
-                    gaps.setdefault((measure, basis), []).append(values[basis] - values["linear"])
-        found = {key: (np.mean(all_), np.std(all_, ddof=1) / np.sqrt(draws)) for key, all_ in gaps.items()}
-        shown = ", ".join(f"{m} {b} {mean:+.4f} +- {error:.4f}" for (m, b), (mean, error) in found.items())
+                for basis in BASES[1:]:
+                    gaps.setdefault(f"{measure} {basis}", []).append(values[basis] - values["linear"])
+        told = {
+            key: [float(np.mean(all_)), float(np.std(all_, ddof=1) / np.sqrt(draws))] for key, all_ in gaps.items()
+        }
+        found.setdefault("linear truth", {})[f"{positives} of {rows}"] = told
+        shown = ", ".join(f"{key} {mean:+.4f} +- {error:.4f}" for key, (mean, error) in told.items())
         print(f"{positives:6} positives of {rows:6}: {shown}", flush=True)
 
 
@@ -198,24 +202,27 @@ def drawn_linear(rows: int, share: float, seed: int) -> tuple[np.ndarray, np.nda
     return X, scores > np.quantile(scores, 1.0 - share)
 
 
-def promises(draws: int) -> None:
+def promises(found: dict[str, Any], draws: int) -> None:
     """Print how often a bound that a fit promised holds on 50,000 new rows of the population."""
     print("\nPromises with a confidence of 90% or more that were kept on new rows")
+    test_X, test_y = drawn_curved(50_000, 10_000)
     for measure, rate in (("tpr-at-tnr-0.9", "tnr"), ("recall-at-precision-0.8", "precision")):
-        for basis in ("linear", "splines", "pairs", "auto"):
+        for basis in BASES:
             kept, promised = 0, 0
-            test_X, test_y = drawn_curved(50_000, 10_000)
             for draw in range(draws):
                 X, y = drawn_curved(3_000, draw)
-                model = MeasureClassifier(measure, basis=None if basis == "linear" else basis, random_state=0).fit(
-                    X, y
-                )
-                if not model.constraints_met_:
+                model = MeasureClassifier(measure, basis=None if basis == "linear" else basis, random_state=0)
+                if not model.fit(X, y).constraints_met_:
                     continue
                 promised += 1
                 predicted = model.predict(test_X)
                 holds = (~predicted[~test_y]).mean() >= 0.9 if rate == "tnr" else test_y[predicted].mean() >= 0.8
                 kept += bool(holds)
+            found.setdefault("promises", {})[f"{measure} {basis}"] = {
+                "draws": draws,
+                "promised": promised,
+                "kept": kept,
+            }
             print(f"{measure:24} {basis:8} kept {kept} of {promised} promised in {draws} draws", flush=True)
 
 
@@ -322,10 +329,12 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     if arguments.checks:
+        checks: dict[str, Any] = {}
         with threadpool_limits(1):
-            shuffled_labels(arguments.data)
-            linear_truth()
-            promises(arguments.draws)
+            shuffled_labels(arguments.data, checks)
+            linear_truth(checks)
+            promises(checks, arguments.draws)
+        save(read_json(RESULTS / "basis.json") | {"checks": checks})
         return
     groups = {"small": [*suite(arguments.data), *SMALL], "large": list(LARGE)}
     groups["all"] = groups["small"] + groups["large"]

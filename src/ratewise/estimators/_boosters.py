@@ -18,6 +18,7 @@ from sklearn.utils import _safe_indexing
 
 from ..features.kinds import CATEGORY, TEXT, kind_of
 from ..features.tables import refuse_dicts, table_schema
+from ._paths import path_contributions
 
 # From so many rows on the usual 100 trees underfit: half as many again are grown, and stages say how many help.
 MANY_ROWS = 20_000
@@ -62,6 +63,13 @@ class Booster:
         """Return what the scores of some trees hold besides those trees, from the second tree on."""
         return 0.0
 
+    def contributions(self, model: Any, X: Any, trees: int) -> Any:
+        """Return what each column adds to the scores by so many trees, and at last what none of them adds.
+
+        None where the library does not tell.
+        """
+        return None
+
     def staged_scores(self, model: Any, X: Any, stages: Sequence[int]) -> Iterator[NDArray[np.float64]]:
         """Yield the scores after each of these numbers of trees, which do not fall."""
         scores, begin = np.zeros(0), 0
@@ -88,6 +96,9 @@ class _LightGBM(Booster):
     def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> Any:
         return model.predict(X, raw_score=True, start_iteration=begin, num_iteration=end - begin)
 
+    def contributions(self, model: Any, X: Any, trees: int) -> Any:
+        return model.predict(X, pred_contrib=True, num_iteration=trees)
+
 
 class _XGBoost(Booster):
     library, classifier = "xgboost", "XGBClassifier"
@@ -103,6 +114,12 @@ class _XGBoost(Booster):
 
     def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> Any:
         return model.predict(X, output_margin=True, iteration_range=(begin, end))
+
+    def contributions(self, model: Any, X: Any, trees: int) -> Any:
+        matrix = sys.modules["xgboost"].DMatrix
+        rows = matrix(X, missing=model.missing, enable_categorical=bool(model.enable_categorical))
+        found = model.get_booster().predict(rows, pred_contribs=True, iteration_range=(0, trees))
+        return sparse.csr_array(found) if sparse.issparse(X) else found
 
     def constant(self, model: Any, X: Any) -> float:
         if self.trees(model) < 2:
@@ -123,6 +140,12 @@ class _CatBoost(Booster):
     def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> Any:
         return model.predict(X, prediction_type="RawFormulaVal", ntree_start=begin, ntree_end=end)
 
+    def contributions(self, model: Any, X: Any, trees: int) -> Any:
+        first = model.copy()
+        first.shrink(trees)
+        rows = sys.modules["catboost"].Pool(X, cat_features=model.get_cat_feature_indices())
+        return first.get_feature_importance(rows, type="ShapValues")
+
 
 class _HistGradientBoosting(Booster):
     library, classifier = "sklearn.ensemble", "HistGradientBoostingClassifier"
@@ -135,6 +158,9 @@ class _HistGradientBoosting(Booster):
 
     def trees(self, model: Any) -> int:
         return int(model.n_iter_)
+
+    def contributions(self, model: Any, X: Any, trees: int) -> Any:
+        return path_contributions(model, X, trees)
 
     def staged_scores(self, model: Any, X: Any, stages: Sequence[int]) -> Iterator[NDArray[np.float64]]:
         after_each_tree = model.staged_decision_function(X)

@@ -48,7 +48,7 @@ class Join(NamedTuple):
     @classmethod
     def fitted(cls, additive: Floats, boosting: Floats, signed_weights: Floats) -> Join:
         """Return the regression of out-of-fold log odds; a part whose share would be negative is left out."""
-        columns = np.column_stack([additive, _limited(boosting)])
+        columns = np.column_stack([additive, limited(boosting)])
         shares, constant = np.zeros(columns.shape[1]), 0.0
         kept = np.arange(shares.size)
         while kept.size:
@@ -61,7 +61,7 @@ class Join(NamedTuple):
 
     def scores(self, additive: Floats, boosting: Floats) -> Floats:
         """Return the joined log odds of rows."""
-        return np.asarray(self.constant + additive @ self.of_additive + self.of_boosting * _limited(boosting))
+        return np.asarray(self.constant + additive @ self.of_additive + self.of_boosting * limited(boosting))
 
 
 class AdditiveModel(NamedTuple):
@@ -79,11 +79,15 @@ class AdditiveModel(NamedTuple):
         """Return the log odds of the positive class by each regression, cut off where they are certain."""
         return self.of_numbers(_as_numbers(X, self.encoder))
 
+    def coded(self, X: Any) -> Any:
+        """Return the columns that the regressions are of."""
+        return _coded(_as_numbers(X, self.encoder), self.basis)
+
     def of_numbers(self, X: Any) -> Floats:
         """Return the log odds of rows that are numbers already."""
         starts = range(0, max(X.shape[0], 1), _BLOCK_ROWS)
         coded = (_coded(X[start : start + _BLOCK_ROWS], self.basis) for start in starts)
-        return _limited(np.concatenate([rows @ self.coef for rows in coded]) + self.intercept)
+        return limited(np.concatenate([rows @ self.coef for rows in coded]) + self.intercept)
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ class AdditiveRows:
         drawn, weights = _sample_of_each_class(rows, self.signed_weights[rows])
         if self.basis is None:
             coef, intercept = _regression(self.X[drawn] @ sparse.diags_array(1.0 / self.scale), weights)
-            return AdditiveModel(self.encoder, None, coef[:, np.newaxis] / self.scale, np.array([intercept]))
+            return AdditiveModel(self.encoder, None, (coef / self.scale)[:, np.newaxis], np.array([intercept]))
         coded, straight = _coded(self.X[drawn], self.basis), self.basis.n_columns + self.basis.missing.column.size
         found = [_regression(coded[:, :width], weights) for width in sorted({straight, coded.shape[1]})]
         coef = np.column_stack([np.pad(one, (0, coded.shape[1] - one.size)) for one, _ in found])
@@ -164,7 +168,8 @@ def _coded(X: Any, basis: Basis | None) -> Any:
     return basis.code(X, None, np.float64 if basis.width <= _NEWTON_COLUMNS else np.float32)
 
 
-def _limited(log_odds: Floats) -> Floats:
+def limited(log_odds: Floats) -> Floats:
+    """Return log odds cut off where they are certain."""
     return np.clip(log_odds, -_FAR_ODDS, _FAR_ODDS)
 
 

@@ -19,6 +19,7 @@ from ..decisions.scores import Sensitive
 from ..decisions.sensitive import checked_sensitive, require_rates, require_sensitive
 from ..measures import Measure, at_prevalence, get_measure
 from ._boosters import MANY_ROWS, Booster, booster_of, default_boosting, prepared, require_columns, require_usable
+from ._contributions import explain_votes
 from ._crossfit import (
     CrossFit,
     CrossFitRows,
@@ -29,6 +30,7 @@ from ._crossfit import (
     weight_keyword,
 )
 from ._ensemble import EnsembleMember, weighted_mean
+from ._explain import Explanation
 from ._fits import check_prevalence, constraints_met, warn_of_constraints
 from ._folds import draws_own_folds, make_folds
 from ._maximizer_classes import class_cross_fit, mean_probabilities
@@ -344,6 +346,34 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         positive = positive_label(self.classes_, self.pos_label)
         means = weighted_mean([member.probabilities(X, positive) for member in self._members], self._members)
         return np.column_stack([means if label == positive else 1.0 - means for label in self.classes_])
+
+    def explain(self, X: Any) -> Explanation:
+        """Return what each column of X adds to the score of the positive class; for boosting and the stack.
+
+        The contributions of a row sum to its score, the mean vote less the threshold: above 0 the positive class
+        is predicted. The additive model's are those of its curves. Boosting's are those that LightGBM, XGBoost and
+        CatBoost tell (their SHAP values), and for ``HistGradientBoosting`` the steps on each row's path through
+        the trees. What cannot be told by columns (of a pipeline that makes other ones) is one term with the name
+        of the booster. A vote is a curve of log odds: one factor for each row and model brings the contributions
+        to votes.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> import numpy as np
+        >>> from ratewise import MeasureMaximizer
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> maximizer = MeasureMaximizer(measure="f1", cv=2).fit(X, y)
+        >>> found = maximizer.explain(X[:5])
+        >>> bool(np.allclose(found.scores, maximizer.decision_function(X[:5])))
+        True
+        """
+        check_is_fitted(self)
+        self._require_table(X)
+        if self.rule_ is not None:
+            raise ValueError("explain is for two classes, without costs.")
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        return explain_votes(self._members, X, positive_label(self.classes_, self.pos_label), self.threshold_)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ from ..plots._scores import (
     scores_from_estimator,
     threshold_of,
 )
+from ._columns import ColumnShares
 from ._facts import influences_of, path_of, sliced_columns
 from ._groups import GroupRates
 from ._page import Page, part_of_page
@@ -84,6 +85,7 @@ class Report(Page):
             one = ScoredModel(name, rows, scores.scores, threshold, judged_by, probabilities, facts)
             facts["influences"] = influences_of(model, X, y, judged_by, positive)
             facts["shapes"] = shapes_of(model, X, positive)
+            facts["added"] = ColumnShares.of(model, X, positive)
             facts["groups"] = one.groups(sliced_columns(X, slices, rows.positive.size))
             if sensitive_features is not None:
                 groups = column_of_groups(sensitive_features, rows.positive.size)
@@ -173,7 +175,8 @@ class Report(Page):
         data = json.dumps(self._data(), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
         programs = {name: part_of_page(f"{name}.js") for name in ("measures", "shapes")}
         programs["program"] = part_of_page("page.js")
-        parts = {"summary": self._summary(), "groups": self._groups(), "data": data, **programs}
+        tables = {"groups": self._groups(), "added": self._added()}
+        parts = {"summary": self._summary(), **tables, "data": data, **programs}
         return self._filled("page.html", parts)
 
     def _summary(self) -> str:
@@ -188,6 +191,11 @@ class Report(Page):
         """Return the rates of the groups that bounds are about, of the first model."""
         found = self.models[0].facts.get("sensitive")
         return "" if found is None else found.html()
+
+    def _added(self) -> str:
+        """Return what the columns add to the scores of boosting or of a stack, of the first model."""
+        found = self.models[0].facts.get("added")
+        return "" if found is None else found.html(self.models[0].rows.names[0])
 
     def _data(self) -> dict[str, Any]:
         first = self.models[0]
