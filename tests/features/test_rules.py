@@ -10,6 +10,7 @@ import pytest
 
 from ratewise import ColumnWarning, MeasureClassifier, open_stream
 from ratewise.features.columns import most_levels
+from ratewise.features.dates import parse_dates
 from ratewise.features.learn import EncoderFit
 from ratewise.streams import DataError
 
@@ -289,6 +290,23 @@ def test_summaries_of_parts_merge_to_the_summary_of_the_whole():
     parts[0].finish()
     assert parts[0].encoder.feature_names == whole.feature_names
     assert parts[0].encoder.codecs == whole.codecs
+
+
+def test_dates_written_alike_are_read_as_any_others():
+    alike = ["2026-05-31 10:30:00", "1969-12-31T23:59:59", "0050-02-28 00:00:00", "2024-02-29 24:00:00"]
+    for texts in (alike, ["2026-05-31", "2023-02-29", "0069-01-01"], *([text] for text in alike)):
+        together, apart = parse_dates(pa.array(texts)), parse_dates(pa.array([*texts, "1 Jan 2000"]))
+        for order, seconds in apart.seconds.items():
+            np.testing.assert_array_equal(together.seconds[order], seconds[:-1])
+
+
+def test_what_words_weigh_does_not_depend_on_where_dates_stand():
+    rng = np.random.default_rng(0)
+    dates = [f"2024-05-{day:02d} 10:30:00" for day in rng.integers(1, 29, size=200)]
+    texts = [f"word {number} of {number % 7} in a text that differs" for number in rng.integers(0, 900, size=600)]
+    first = taken_for([*dates, *texts], "text")
+    assert first == taken_for([*texts, *dates], "text")
+    assert first.idf.max() > first.idf.min()
 
 
 def test_acceptance_does_not_depend_on_the_rows():

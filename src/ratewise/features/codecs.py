@@ -22,6 +22,8 @@ from .summaries import check_not_infinite
 from .text import BUCKETS, tf_idf
 from .values import PLAIN, coded, numbers, parsed_numbers, short_levels
 
+_FEW_TEXTS = 16
+
 
 @dataclass
 class Codec:
@@ -242,14 +244,21 @@ class Category(Codec):
     def width(self) -> int:
         return len(self.levels) + self.other + self.missing
 
-    def _code(self, value: str) -> int:
-        return self._code_of.get(value, len(self.levels) if self.other else -1)
+    def _known(self, values: Any) -> NDArray[np.int64]:
+        """Return the column of each of these texts, -1 for one that has none."""
+        absent = len(self.levels) if self.other else -1
+        if len(values) <= _FEW_TEXTS:  # Arrow would look at all levels first
+            return np.array([self._code_of.get(value, absent) for value in values.to_pylist()], dtype=np.int64)
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        places = pc.index_in(values, value_set=pa.array(self.levels, values.type)).fill_null(absent)
+        return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)
 
     def level_of_rows(self, column: Any, place: Place) -> NDArray[np.int64]:
         """Return the column of each row's value, -1 for one that has none."""
         codes = coded(column, self.name, place)
-        known = np.array([self._code(value) for value in short_levels(codes.values).to_pylist()], dtype=np.int64)
-        return codes.of_rows(known, self.width - 1 if self.missing else -1)
+        return codes.of_rows(self._known(short_levels(codes.values)), self.width - 1 if self.missing else -1)
 
     def block(self, column: Any, place: Place) -> Any:
         found = self.level_of_rows(column, place)
@@ -278,8 +287,8 @@ class Hashed(Category):
     def width(self) -> int:
         return self.buckets + self.missing
 
-    def _code(self, value: str) -> int:
-        return zlib.crc32(value.encode()) % self.buckets
+    def _known(self, values: Any) -> NDArray[np.int64]:
+        return np.array([zlib.crc32(value.encode()) % self.buckets for value in values.to_pylist()], np.int64)
 
     def is_sound(self) -> bool:
         return super().is_sound() and isinstance(self.buckets, int) and self.buckets > 0

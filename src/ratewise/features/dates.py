@@ -16,6 +16,8 @@ PERIODS = {"hour": (DAY, 0.0), "weekday": (7.0 * DAY, -3.0 * DAY), "month": (365
 DAY_FIRST, MONTH_FIRST = "day first", "month first"
 
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_PLAIN_LENGTHS = (len("2026-05-31"), len("2026-05-31 10:30:00"))
+_YEAR_100 = -59_011_459_200.0
 _LEAST_WEEKS, _LEAST_MONTHS = 7.0 * DAY, 365.0 * DAY
 _CLOCK = r"(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2}(?:[.,]\d+)?))?"
 _ZONE = r"\s?(?P<half>[AaPp][Mm])?\s?(?P<zone>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?"
@@ -88,6 +90,10 @@ def parse_dates(texts: Any) -> ParsedDates | None:
     import pyarrow.compute as pc
 
     n = len(texts)
+    plain = plain_dates(texts)
+    if plain is not None:
+        none = np.full(n, np.nan)
+        return ParsedDates({DAY_FIRST: plain, MONTH_FIRST: plain}, np.zeros(n, dtype=bool), none, none, none)
     maybe = np.flatnonzero(_as_mask(pc.match_substring_regex(texts, _MAYBE)))
     if maybe.size == 0:
         return None
@@ -116,6 +122,26 @@ def parse_dates(texts: Any) -> ParsedDates | None:
         seconds[order] = np.full(n, np.nan)
         seconds[order][maybe] = found
     return ParsedDates(seconds, slashed, first, second, clocks)
+
+
+def plain_dates(texts: Any) -> NDArray[np.float64] | None:
+    """Return texts that are all written as 2026-05-31, or all as 2026-05-31 10:30:00; None if they are not.
+
+    The same as by the patterns, in a fraction of the time.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not len(texts) or texts.null_count:
+        return None
+    ends = pc.min_max(pc.binary_length(texts)).as_py()
+    if ends["min"] != ends["max"] or ends["min"] not in _PLAIN_LENGTHS:
+        return None
+    try:
+        found = texts.cast(pa.timestamp("s")).cast(pa.int64()).to_numpy(zero_copy_only=False).astype(np.float64)
+    except pa.ArrowInvalid:
+        return None
+    return found if found.min() >= _YEAR_100 else None  # years of two digits are others
 
 
 def _matched(texts: Any, pattern: str) -> NDArray[np.float64]:

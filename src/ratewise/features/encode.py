@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._errors import DataError, Place, shortened
+from .._sparse_rows import csr_of, stacked
 from .codecs import CODECS, Boolean, Category, Codec, Date, Hashed, Ignored, Number, fill_gaps
 from .columns import check_wanted
 from .kinds import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT
@@ -225,7 +226,7 @@ class Encoder:
         """Return the matrix of parts of a table, or of a matrix: features, number of rows, and where they are."""
         parts, filler = list(parts), Filler(self)
         if self.sparse:
-            return sparse.vstack([filler.csr(*part) for part in parts], format="csr", dtype=np.float32)
+            return stacked([filler.csr(*part) for part in parts])
         out, start = np.empty((sum(rows for _, rows, _ in parts), self.n_features), dtype=self.dtype), 0
         for features, rows, place in parts:
             filler.fill(features, place, out[start : start + rows])
@@ -285,19 +286,21 @@ class Filler:
         if not isinstance(features, dict):
             return _finite_csr(sparse.csr_array(features), self.n_features, place)
         blocks: list[Any] = []
-        dense: list[NDArray[np.float32]] = []
-        for codec in self._codecs:
-            block = codec.block(features[codec.name], place)
-            if codec.sparse:
-                if dense:
-                    blocks.append(sparse.csr_array(np.column_stack(dense)))
-                blocks.append(block)
-                dense = []
+        slots = _Slots(rows)
+        for codec, start in zip(self._codecs, self._starts, strict=False):
+            column = features[codec.name]
+            if isinstance(codec, Category):
+                slots.add_places(codec.level_of_rows(column, place), start)
+            elif codec.sparse:
+                blocks += [*slots.csr_before(start), codec.block(column, place)]
+                slots = _Slots(rows, start + codec.width)
             else:
-                dense.append(block.astype(np.float32) if block.ndim == 2 else _centred(codec, block, place))
-        if dense:
-            blocks.append(sparse.csr_array(np.column_stack(dense)))
-        return sparse.hstack(blocks, format="csr", dtype=np.float32)
+                block = codec.block(column, place)
+                dense = [*block.T.astype(np.float32)] if block.ndim == 2 else [_centred(codec, block, place)]
+                for number, values in enumerate(dense):
+                    slots.add_values(values, start + number)
+        blocks += slots.csr_before(self.n_features)
+        return blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr", dtype=np.float32)
 
     def _check_shape(self, features: Any, place: Place) -> None:
         encoder = self.encoder
@@ -307,6 +310,43 @@ class Filler:
                     raise missing_column(name, place.file, list(features), "the model was trained on")
         elif features.shape[1] != encoder.n_columns and not encoder.elastic:
             raise place.error(f"{features.shape[1]:,} columns, where {encoder.n_columns:,} are expected.")
+
+
+class _Slots:
+    """Columns of a CSR matrix, from ``first`` on, of which every row has at most one entry for each slot."""
+
+    def __init__(self, rows: int, first: int = 0):
+        self._rows, self._first = rows, first
+        self._values: list[Any] = []
+        self._columns: list[Any] = []
+
+    def add_values(self, values: NDArray[np.float32], column: int) -> None:
+        """Add a column of numbers, of which zeros make no entry."""
+        self._values.append(values)
+        self._columns.append(column - self._first)
+
+    def add_places(self, places: NDArray[np.int64], start: int) -> None:
+        """Add an entry of 1 in each row, in the column whose place after ``start`` is given; none for -1."""
+        self._values.append(places >= 0)
+        self._columns.append(places + (start - self._first))
+
+    def csr_before(self, stop: int) -> list[Any]:
+        """Return the matrix of the columns up to this one; none if there are none."""
+        if not self._values:
+            return []
+        values = np.empty((self._rows, len(self._values)), dtype=np.float32)
+        columns = np.empty(values.shape, dtype=np.int32)
+        for begin in range(0, self._rows, _BLOCK_ROWS):  # a row stays in the cache until it is complete
+            rows = slice(begin, begin + _BLOCK_ROWS)
+            for slot, (value, column) in enumerate(zip(self._values, self._columns, strict=True)):
+                values[rows, slot] = value[rows]
+                columns[rows, slot] = column if isinstance(column, int) else column[rows]
+        is_entry = values != 0
+        indptr = np.zeros(self._rows + 1, dtype=np.int32)
+        np.cumsum(is_entry.sum(axis=1), out=indptr[1:])
+        every = int(indptr[-1]) == values.size
+        data, indices = (one.reshape(-1) if every else one[is_entry] for one in (values, columns))
+        return [csr_of(data, indices, indptr, sparse.csr_array, stop - self._first)]
 
 
 def _centred(codec: Any, block: NDArray[Any], place: Place) -> NDArray[np.float32]:

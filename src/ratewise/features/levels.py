@@ -9,6 +9,59 @@ from numpy.typing import NDArray
 
 MOST_LEVELS = 1 << 17
 _COMPACT_AFTER = 1 << 16
+_COMPACT_BYTES = 1 << 24
+
+
+def _occurring(values: Any, counts: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64]]:
+    """Return the texts that occur, and how often."""
+    seen = np.flatnonzero(counts)
+    if seen.size == counts.size:
+        return values, counts
+    import pyarrow as pa
+
+    return values.take(pa.array(seen)), counts[seen]
+
+
+def _summed(values: list[Any], counts: list[NDArray[np.int64]]) -> tuple[Any, NDArray[np.int64]]:
+    """Return the texts of all parts, each once, and how often it occurs in all of them."""
+    import pyarrow as pa
+
+    found = pa.concat_arrays([one.cast(pa.large_string()) for one in values]).dictionary_encode()
+    rows = np.concatenate(counts)
+    sums = np.bincount(found.indices.to_numpy(zero_copy_only=False), weights=rows)  # exact, up to 2**53
+    return found.dictionary, sums.astype(np.int64)
+
+
+class Counted:
+    """Texts of Arrow in several parts, and how often each occurs in its part."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.counts: list[NDArray[np.int64]] = []
+        self._size = self._bytes = 0
+
+    @property
+    def is_large(self) -> bool:
+        return self._size > _COMPACT_AFTER or self._bytes > _COMPACT_BYTES
+
+    def add(self, values: Any, counts: NDArray[np.int64]) -> None:
+        """Take in more texts; often they are those of the part before."""
+        if self.values and values.equals(self.values[-1]):
+            self.counts[-1] = self.counts[-1] + counts
+        elif len(values):
+            self.values.append(values)
+            self.counts.append(counts)
+            self._size += len(values)
+            self._bytes += values.nbytes
+
+    def merged(self) -> tuple[Any, NDArray[np.int64]]:
+        """Return each text that occurs, once, and how often it does."""
+        if not self.values:
+            return None, np.zeros(0, dtype=np.int64)
+        values, counts = self.values[0], self.counts[0]
+        if len(self.values) > 1:
+            values, counts = _summed(self.values, self.counts)
+        return _occurring(values, counts)
 
 
 class Levels:
@@ -24,12 +77,8 @@ class Levels:
 
     def add(self, values: Any, counts: NDArray[np.int64]) -> None:
         """Take in different texts of Arrow, and how often each occurs."""
-        import pyarrow as pa
-
-        seen = np.flatnonzero(counts)
-        if seen.size < len(values):
-            values, counts = values.take(pa.array(seen)), counts[seen]
-        if seen.size == 0:
+        values, counts = _occurring(values, counts)
+        if counts.size == 0:
             return
         self._values.append(values)
         self._counts.append(counts)
@@ -49,10 +98,7 @@ class Levels:
         import pyarrow as pa
 
         if len(self._values) > 1:
-            columns = [pa.concat_arrays([one.cast(pa.large_string()) for one in self._values])]
-            table = pa.table([*columns, pa.array(np.concatenate(self._counts))], names=["value", "rows"])
-            summed = table.group_by("value", use_threads=False).aggregate([("rows", "sum")]).combine_chunks()
-            values, counts = summed["value"].combine_chunks(), summed["rows_sum"].to_numpy()
+            values, counts = _summed(self._values, self._counts)
             if len(values) > MOST_LEVELS:
                 self.many = len(values) / self.rows if self.many is None else self.many
                 kept = np.sort(np.argsort(-counts, kind="stable")[: MOST_LEVELS // 2])

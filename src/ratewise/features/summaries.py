@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._errors import Place
-from .dates import DAY_FIRST, MONTH_FIRST, DateStats, is_instant, parse_dates, seconds_of
+from .dates import DAY_FIRST, MONTH_FIRST, DateStats, is_instant, parse_dates, plain_dates, seconds_of
 from .kinds import BOOLEAN, DATE, NUMBER, kind_of
-from .levels import Levels
+from .levels import Counted, Levels
 from .text import WordCounts, words_in
 from .values import PLAIN, WRITTEN_NUMBER, coded, numbers, parsed_numbers, short_levels
 
@@ -122,6 +122,10 @@ class TextStats:
         import pyarrow.compute as pc
 
         self.levels.add(short_levels(values), counts)
+        plain = plain_dates(values)
+        if plain is not None:
+            self._add_plain_dates(values, plain, counts)
+            return
         found = parsed_numbers(values, style)
         is_number = np.abs(found) < _LARGEST  # what is larger is refused with its row when it is encoded
         if is_number.any():
@@ -132,10 +136,19 @@ class TextStats:
             return
         written = pc.match_substring_regex(pc.utf8_trim_whitespace(values), WRITTEN_NUMBER)
         self._add_written(values, written.to_numpy(zero_copy_only=False) & ~is_number, counts)
-        self._add_dates(values, counts)
+        is_date = self._add_dates(values, counts)
         words = words_in(values)
         self.n_words += int(words @ counts)
-        self.words.add(values, words, counts)
+        self.words.add(values, np.where(is_date, 0, words), counts)
+
+    def _add_plain_dates(self, values: Any, seconds: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+        """Take in texts that are all dates: their digits are no words."""
+        import pyarrow.compute as pc
+
+        for stats in self.dates.values():
+            stats.add(seconds, counts)
+        words = pc.count_substring(values, " ").to_numpy(zero_copy_only=False) + 1
+        self.n_words += int(words @ counts)
 
     def _add_written(self, values: Any, written: NDArray[np.bool_], counts: NDArray[np.int64]) -> None:
         if written.any():
@@ -143,10 +156,11 @@ class TextStats:
             example = min(values.take(np.flatnonzero(written)).to_pylist())
             self.written_example = min(filter(None, (self.written_example, example)))
 
-    def _add_dates(self, values: Any, counts: NDArray[np.int64]) -> None:
+    def _add_dates(self, values: Any, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Take in the dates among texts, and return which are."""
         parsed = parse_dates(values)
         if parsed is None:
-            return
+            return np.zeros(counts.size, dtype=np.bool_)
         for order, seconds in parsed.seconds.items():
             self.dates[order].add(seconds, counts)
         self.clocks.add(parsed.clocks, counts)
@@ -156,6 +170,7 @@ class TextStats:
             self.days_over_12[MONTH_FIRST] += int(counts[parsed.second > 12].sum())
             example = min(values.take(np.flatnonzero(parsed.slashed)).to_pylist())
             self.slashed_example = min(filter(None, (self.slashed_example, example)))
+        return np.isfinite(parsed.seconds[DAY_FIRST]) | np.isfinite(parsed.seconds[MONTH_FIRST])
 
     def merge(self, other: TextStats) -> None:
         self.levels.merge(other.levels)
@@ -186,7 +201,25 @@ class ColumnSummary:
     dates: DateStats = field(default_factory=DateStats)
     instant: bool = False
     """Its type tells days, not times of day or durations."""
-    texts: TextStats = field(default_factory=TextStats)
+    _texts: TextStats = field(default_factory=TextStats)
+    _waiting: Counted = field(default_factory=Counted)
+
+    @property
+    def texts(self) -> TextStats:
+        """What the texts of all rows so far look like."""
+        self._look_at_waiting()
+        return self._texts
+
+    def _look_at_waiting(self) -> None:
+        """Look at each text once, however many parts of the rows it occurs in."""
+        values, counts = self._waiting.merged()
+        self._waiting = Counted()
+        if counts.size:
+            self._texts.add(values, counts, self.name, Place(self.name), self.style)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._look_at_waiting()
+        return self.__dict__
 
     def add(self, column: Any, place: Place) -> None:
         """Take in the column of some more rows."""
@@ -204,7 +237,9 @@ class ColumnSummary:
             codes, values = coded(column, self.name, place)
             counts = np.bincount(codes + 1, minlength=len(values) + 1)
             self.missing += int(counts[0])
-            self.texts.add(values, counts[1:], self.name, place, self.style)
+            self._waiting.add(values, counts[1:])
+            if self._waiting.is_large:
+                self._look_at_waiting()
 
     @property
     def mixed(self) -> bool:

@@ -102,7 +102,8 @@ class WordCounts:
 def _frequency(
     text: NDArray[np.int64], word: NDArray[np.int64], counts: NDArray[np.int64], n_words: int
 ) -> NDArray[np.int64]:
-    pairs = np.unique(text * n_words + word)
+    pairs = np.sort(text * n_words + word)
+    pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])]  # each word of a text once
     found = np.bincount(pairs % n_words, weights=counts[pairs // n_words], minlength=n_words)
     return found.astype(np.int64)
 

@@ -19,6 +19,7 @@ from .rows import VECTOR_BYTES, WHITENED_TOGETHER
 
 # Rows asked for before they are needed: whitening takes longer, so that fewer do.
 _AHEAD, _AHEAD_WHITENED = 24, 12
+_LINE_BYTES, _MOST_AHEAD = 64, 256  # of the cache; entries of a sparse row
 _BLOCK_ROWS = 256  # whose deviations are summed up before they are merged
 # splitmix64
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -238,25 +239,44 @@ def gather_scaled(X: Any, order: NDArray[np.signedinteger[Any]], factors: NDArra
     indptr = np.zeros(order.size + 1, dtype=X.indptr.dtype)
     np.cumsum(lengths, out=indptr[1:])
     data, indices = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1], dtype=X.indices.dtype)
-    _gather_entries(X.data, X.indices, X.indptr, order, factors.astype(dtype), data, indices, indptr)
+    lines = (_in_lines(X.data), _in_lines(X.indices))
+    _gather_entries(X.data, X.indices, X.indptr, lines, order, factors.astype(dtype), data, indices, indptr)
     gathered = sparse.csr_matrix((data, indices, indptr), shape=(order.size, X.shape[1]), copy=False)
     gathered.has_sorted_indices = X.has_sorted_indices
     gathered.sort_indices()
     return gathered
 
 
+def _in_lines(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the same numbers, as many in a row as a line of the cache holds; not the last few."""
+    length = _LINE_BYTES // values.itemsize
+    return values[: values.size // length * length].reshape(-1, length)
+
+
 @njit(cache=True, nogil=True, boundscheck=False)
+@named_by_fingerprint
 def _gather_entries(
     data: Any,
     indices: Any,
     indptr: Any,
+    lines: Any,
     order: Any,
     factors: Any,
     new_data: Any,
     new_indices: Any,
     new_indptr: Any,
 ) -> None:
-    for i in range(order.size):
+    data_lines, index_lines = lines
+    n, last_data, last_index = order.size, data_lines.shape[0] - 1, index_lines.shape[0] - 1
+    for i in range(n):
+        if i + _AHEAD < n:
+            ahead = np.int64(order[i + _AHEAD])
+            start, stop = np.int64(indptr[ahead]), np.int64(indptr[ahead + 1])
+            stop = min(stop, start + _MOST_AHEAD)
+            for line in range(start // data_lines.shape[1], min(stop // data_lines.shape[1], last_data) + 1):
+                prefetch_row(data_lines, line)
+            for line in range(start // index_lines.shape[1], min(stop // index_lines.shape[1], last_index) + 1):
+                prefetch_row(index_lines, line)
         begin, place = indptr[order[i]], new_indptr[i]
         for k in range(new_indptr[i + 1] - place):
             column = indices[begin + k]

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from .._sparse_rows import stacked
 from ..features.encode import Encoder, Filler
 from ..features.learn import EncoderFit
 from .columns import labels, sample_weights
@@ -224,10 +224,9 @@ class WindowMaker:
             start = part.place.first_row
             spans.append((part.place.file, start, None if start is None else start + part.size))
             size += part.size
-        if dense is None:
-            X = csr[0] if len(csr) == 1 else sparse.vstack(csr, format="csr")
-        else:
-            X = dense[:size] if 2 * size > dense.shape[0] else dense[:size].copy()
+        X: Any = stacked(csr) if dense is None else dense[:size]
+        if dense is not None and 2 * size <= dense.shape[0]:
+            X = X.copy()
         y, w = (np.concatenate(parts) if parts else None for parts in (targets, weights))
         return Window(X, y, w, where(spans), kept)
 

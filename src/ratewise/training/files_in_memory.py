@@ -31,7 +31,8 @@ def rows_in_memory(
     """
     limit = math.inf if keep else config.IN_MEMORY_BYTES
     kept: dict[str, list[Any]] = {name: [] for name in keep}
-    if not stream.sparse and survey.rows * len(stream.feature_names) * 4 > limit:
+    row_bytes = stream.encoder.row_bytes / 2 if stream.sparse else 4 * len(stream.feature_names)
+    if survey.rows * row_bytes > limit:  # sparse rows may have half of the entries that they are taken to have
         return None
     rows, targets, done, values = [], [], 0, 0
     for window in stream.windows():

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._sparse_rows import row_range, stacked
 from ..features.coded import CodedColumns
 from ..kernels import evenly_mixed_order, gather_weights, hash_rows, square_rows
 from ..solvers.state import Chunk, RowTotals, class_totals, kernel_rows, sum_of_squares
@@ -354,7 +355,7 @@ class MaterializedRows(RowStorage):
 
     def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
         for start, stop in ranges:
-            yield _row_range(self.matrix, start, stop)
+            yield row_range(self.matrix, start, stop)
 
     def chunks(
         self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
@@ -432,20 +433,6 @@ def _groups(ranges: Iterable[tuple[int, int]], rows: int) -> Iterator[list[tuple
         yield group
 
 
-def _row_range(X: Any, start: int, stop: int) -> Any:
-    """Rows start to stop, not copied; slicing a CSR matrix would copy them."""
-    if stop - start == X.shape[0]:
-        return X
-    if not sparse.issparse(X):
-        return X[start:stop]
-    first, last = X.indptr[start], X.indptr[stop]
-    rows = sparse.csr_matrix((stop - start, X.shape[1]), dtype=X.dtype)
-    # Given to the constructor, slices of larger arrays would be copied.
-    rows.data, rows.indices = X.data[first:last], X.indices[first:last]
-    rows.indptr = X.indptr[start : stop + 1] - first
-    return rows
-
-
 class ShuffledBlocks:
     """The rows of some ranges, block after block, without end; every pass has an order of its own."""
 
@@ -490,4 +477,4 @@ def joined(pieces: list[Any]) -> Any:
     """Return matrices or arrays one below the other; a single one as it is."""
     if len(pieces) == 1:
         return pieces[0]
-    return sparse.vstack(pieces, format="csr") if sparse.issparse(pieces[0]) else np.concatenate(pieces)
+    return stacked(pieces) if sparse.issparse(pieces[0]) else np.concatenate(pieces)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._errors import DataError, Place
+from ..._sparse_rows import row_range
 from ...features.learn import MOST_COLUMNS, too_wide
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class Rows:
     """Columns that come along as they are."""
 
     def cut(self, start: int, stop: int) -> Rows:
-        """Return the rows from start to stop; nothing but sparse rows is copied."""
+        """Return the rows from start to stop; nothing is copied."""
         if start == 0 and stop >= self.size:
             return self
         stop = min(stop, self.size)
@@ -134,6 +135,8 @@ class Rows:
         def part(values: Any) -> Any:
             if isinstance(values, dict):
                 return {name: column[start:stop] for name, column in values.items()}
+            if hasattr(values, "indptr"):
+                return row_range(values, start, stop)
             return None if values is None else values[start:stop]
 
         features, target, weights, kept = map(part, (self.features, self.target, self.weights, self.kept))

@@ -214,7 +214,8 @@ class CsvReader(TextReader, TableReader):
                 table = self._table(text, columns, types | self._types(), in_one_block=in_one_block)
             except (OSError, ValueError):
                 raise self._fault(error, text, before()) from error
-        batches: list[Any] = table.to_batches()
+        # Arrow parses some rows in each thread; taken together, each column is looked at once.
+        batches: list[Any] = table.unify_dictionaries().combine_chunks().to_batches()
         return batches
 
     def _find_texts(self, text: bytes, columns: list[str]) -> None:
