@@ -28,7 +28,7 @@ from ..measures import (
 from ..solvers.base import History
 from ..solvers.state import LinearModel
 from ..training import ArraySource, FitConfig, FitResult, Trainer
-from ..training.memory import in_threads
+from ..training.threads import in_threads
 from ._positive import PositiveClass
 from ._rows import CheckedRows
 from ._settings import shared_basis
@@ -162,7 +162,7 @@ def fit_rows(
     low_memory: bool,
 ) -> FitResult:
     """Fit rows of two classes; scores speak for the positive class."""
-    source = ArraySource(
+    source = _kind_of_source(settings.threads)(
         rows.X,
         rows.signed_weights,
         rng,
@@ -174,6 +174,14 @@ def fit_rows(
         threads=settings.threads,
     )
     return Trainer(settings, history, before).fit(source)
+
+
+def _kind_of_source(threads: int) -> type[ArraySource]:
+    if threads == 1:
+        return ArraySource
+    from ..training.shards.shared import SharedSource
+
+    return SharedSource
 
 
 def fitted_two_classes(result: FitResult, classes: NDArray[Any], pos_label: Any) -> Fitted:

@@ -24,10 +24,10 @@ from ..solvers.base import History
 from ..solvers.state import LinearModel
 from ..training import ArraySource, FitConfig, FitResult, config
 from ..training.live import LiveFit
-from ..training.memory import in_threads
 from ..training.online import OnlineFit
 from ..training.plain_data import Known, Packed, pack, unpack
 from ..training.reservoir import require_sound_rows
+from ..training.threads import in_threads
 from ._fits import Coefficients, Fitted, first_message, fitted_two_classes
 from ._positive import PositiveClass
 from ._rows import CheckedRows

@@ -116,8 +116,9 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         solver, or ``threshold="zero"``, is named, and for measures with bounds. ``fit`` and ``fit_stream`` never
         forget.
     n_jobs : int or None, default=None
-        Folds, starts, classes or labels learned side by side, in threads; -1 for as many as there are cores. It
-        pays on data small enough for folds, and with many classes; the outcome does not depend on it.
+        Folds, starts, classes or labels learned side by side, in threads; -1 for as many as there are cores. From
+        a million rows of two classes on, shares of the rows: the models of one thread and of several then differ a
+        little. Otherwise the outcome does not depend on it.
     verbose : int, default=0
         Above 0: a line to stderr at each checkpoint of the fit.
 

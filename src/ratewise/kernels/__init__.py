@@ -24,6 +24,7 @@ from .numpy_fallbacks import (
     hash_rows,
     mean_and_spread,
     merge_column_moments,
+    score_moments,
     square_rows,
     weight_moments,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "mean_and_spread",
     "merge_column_moments",
     "square_rows",
+    "score_moments",
     "weight_moments",
     *_HOMES,
 ]

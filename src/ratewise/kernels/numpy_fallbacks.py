@@ -115,6 +115,18 @@ def weight_moments(signed_weights: NDArray[Any]) -> tuple[float, float, float, f
     return float(up.sum()), float(down.sum()), float(up @ up), float(down @ down)
 
 
+def score_moments(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[float, float, float, float, float]:
+    """Return the weight, the mean, the squared deviations and the range of scores."""
+    if scores.size > FEW_ROWS:
+        from .passes import score_moments as compiled
+
+        return compiled(scores, signed_weights)  # type: ignore[no-any-return]
+    weights, wide = np.abs(signed_weights, dtype=np.float64), scores.astype(np.float64)
+    mean = float(np.average(wide, weights=weights))
+    squares = float(weights @ (wide - mean) ** 2)
+    return float(weights.sum()), mean, squares, float(wide.min()), float(wide.max())
+
+
 def count_called(
     scores: NDArray[Any], signed_weights: NDArray[Any], threshold: float
 ) -> tuple[float, float, float, float]:

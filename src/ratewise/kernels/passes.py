@@ -329,6 +329,22 @@ def weight_moments(signed_weights: Any) -> tuple[float, float, float, float]:
     return positive, negative, positive_squares, negative_squares
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"}, error_model="numpy")
+def score_moments(scores: Any, signed_weights: Any) -> tuple[float, float, float, float, float]:
+    """Return the weight, the mean, the squared deviations and the range of scores."""
+    weight, total, low, high = 0.0, 0.0, np.inf, -np.inf
+    for i in range(scores.size):
+        share, score = abs(np.float64(signed_weights[i])), np.float64(scores[i])
+        weight += share
+        total += share * score
+        low, high = min(low, score), max(high, score)
+    mean, squares = total / weight, 0.0
+    for i in range(scores.size):
+        gap = np.float64(scores[i]) - mean
+        squares += abs(np.float64(signed_weights[i])) * gap * gap
+    return weight, mean, squares, low, high
+
+
 @njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
 def merge_column_moments(X: Any, count: float, mean: Any, squares: Any) -> float:
     """Take dense rows into the mean and the squared deviations of ``count`` rows so far; return the new count.

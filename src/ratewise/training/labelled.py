@@ -33,9 +33,10 @@ from ..solvers.state import Chunk, sum_of_squares
 from ..transforms import Transform
 from . import config
 from .folds import order_by_fold
-from .memory import FoldRanges, equal_ranges, in_threads, order_by_group, parts_of_splits, ranges_of_folds
+from .memory import FoldRanges, equal_ranges, order_by_group, parts_of_splits, ranges_of_folds
 from .rows import ArrayRows, MaterializedRows, Ranges, ShuffledBlocks, StoredRows, joined, store
 from .source import ALL_ROWS
+from .threads import in_threads
 
 # Up to so many numbers, what a batch of a sparse matrix costs to take out is more than what its zeros cost.
 _SMALL = 1 << 22

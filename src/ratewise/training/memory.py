@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +26,13 @@ from ..transforms import Standardizer, Transform, Whitener
 from .bases import basis_of_rows
 from .folds import order_by_fold
 from .rows import ArrayRows, Ranges
-from .source import ALL_ROWS, DataShape, Progress, Runner, model_shift
+from .source import ALL_ROWS, DataShape, Progress, Runner, TrainingRows, model_shift
+from .threads import in_threads
 
 _LARGE_GROUPS = 1000  # that are placed one by one; smaller ones are dealt out in turn
 _COMMON_SHARE = 0.01  # of all rows: copies of a row that are as many are spread over the folds
 
 FoldRanges = tuple[Ranges, Ranges]
-_T = TypeVar("_T")
-_S = TypeVar("_S")
 
 
 class ArraySource:
@@ -131,25 +129,14 @@ class ArraySource:
 
     def transformed(
         self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
-    ) -> ArrayTrainingRows:
+    ) -> TrainingRows:
         given, roles = GivenFolds(self._groups), None
         if self._splits is not None and folds > 1:
             roles, part_of_row = parts_of_splits(self._splits)
             given = given._replace(fold_of_row=part_of_row)
         elif folds > 1:
             given = folds_of_rows(self._X, self._groups, self._signed_weights > 0, folds, self._rng)
-        rows = ArrayRows(
-            self._X,
-            self._signed_weights,
-            transform,
-            self._rng,
-            groups=given.groups,
-            sensitive=None if self._sensitive is None else self._sensitive.codes,
-            fold_of_row=given.fold_of_row,
-            n_folds=folds if roles is None else roles.shape[0],
-            low_memory=self._low_memory,
-            threads=self._threads,
-        )
+        rows = self._stored(transform, given, folds if roles is None else roles.shape[0])
         common = None
         if given.common is not None:
             common = transform.transform(self._X, given.common, self.dtype)
@@ -158,6 +145,21 @@ class ArraySource:
         )
         found.group_names = None if self._sensitive is None else self._sensitive.names
         return found
+
+    def _stored(self, transform: Transform, given: GivenFolds, folds: int = 1) -> ArrayRows:
+        """Return the rows, transformed and in random order."""
+        return ArrayRows(
+            self._X,
+            self._signed_weights,
+            transform,
+            self._rng,
+            groups=given.groups,
+            sensitive=None if self._sensitive is None else self._sensitive.codes,
+            fold_of_row=given.fold_of_row,
+            n_folds=folds,
+            low_memory=self._low_memory,
+            threads=self._threads,
+        )
 
 
 class ArrayTrainingRows:
@@ -434,11 +436,3 @@ def _folds_of_groups(
     found[others] = np.arange(others.size) % loads.shape[0]
     np.add.at(loads, found[others], shares[others])
     return found
-
-
-def in_threads(work: Callable[[_S], _T], jobs: Sequence[_S], threads: int) -> list[_T]:
-    """Return the work done for each job; compiled loops let other threads run."""
-    if threads == 1 or len(jobs) == 1:
-        return [work(job) for job in jobs]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, jobs))

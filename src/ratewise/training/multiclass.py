@@ -20,8 +20,9 @@ from ..solvers.state import LinearModel
 from . import config
 from .config import FitConfig
 from .labelled import MulticlassRows
-from .memory import ArrayTrainingRows, in_threads
+from .memory import ArrayTrainingRows
 from .source import ALL_ROWS
+from .threads import in_threads
 from .trainer import trained_with_care
 
 _CALIBRATED_ROWS = 1 << 15  # validation rows that calibrate the probabilities

@@ -175,6 +175,8 @@ class ArrayRows(StoredRows):
 
     def fold(self, number: int) -> ArrayRows:
         """Return the rows of one of the given folds; all rows if there is one only."""
+        if len(self.fold_ranges) == 1:
+            return self
         return self.part(self.fold_ranges[number])
 
     def without_fold(self, number: int) -> ArrayRows:
@@ -226,16 +228,21 @@ class ArrayRows(StoredRows):
         A row's length counts the intercept as one more entry of the usual size. ``mean`` is that of these rows
         unless given.
         """
-        pieces = self._stored.pieces([(0, self._stored.shape[0])])
         entry_square = 1.0 if self._unit_scale else self._usual_row()[1]
-        squares = joined([square_rows(piece) for piece in pieces])
+        squares = joined([square_rows(piece) for piece in self._stored.pieces(self._ranges)])
         squares += squares.dtype.type(entry_square)
         if mean is None:
             mean = float(squares.mean(dtype=np.float64))
         np.divide(squares.dtype.type(limit * mean), squares, out=squares)
         np.minimum(squares, 1.0, out=squares)
-        squares *= self._weights
-        self._pulls = squares.astype(np.float32, copy=False)
+        squares *= self.signed_weights
+        if self.n_points == self._stored.shape[0]:
+            self._pulls = squares.astype(np.float32, copy=False)
+            return mean
+        self._pulls = np.zeros(self._stored.shape[0], np.float32)
+        ends = np.cumsum([stop - start for start, stop in self._ranges])[:-1]
+        for (start, stop), mine in zip(self._ranges, np.split(squares, ends), strict=True):
+            self._pulls[start:stop] = mine
         return mean
 
     @property

@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
+from ..threads import in_threads
+
 
 class Answer(Protocol):
     """What one shard, or several, answer: small, and of a size that does not grow with the rows.
@@ -229,7 +231,7 @@ class Engine(ABC):
 
 
 class LocalEngine(Engine):
-    """Shards one after another, in this process: for tests, and to see what an engine must do.
+    """Shards in this process, in one thread or in several; the answers do not depend on their number.
 
     Examples
     --------
@@ -241,16 +243,26 @@ class LocalEngine(Engine):
     2
     """
 
-    def __init__(self, shards: Sequence[Shard]):
+    def __init__(self, shards: Sequence[Shard], threads: int = 1):
         self._workers = [Worker.load(shard, number) for number, shard in enumerate(shards)]
-        self.n_shards = len(self._workers)
+        self.n_shards, self._threads = len(self._workers), threads
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Any], threads: int = 1) -> LocalEngine:
+        """Return an engine of shards that are loaded already."""
+        engine = cls([], threads)
+        engine._workers = [Worker(number, mine) for number, mine in enumerate(rows)]
+        engine.n_shards = len(engine._workers)
+        return engine
 
     def prepare(self, setup: Setup) -> None:
-        for number, worker in enumerate(self._workers):  # one by one, so that rows are held twice for one only
-            self._workers[number] = worker.prepare(setup)
+        def change(number: int) -> None:
+            self._workers[number] = self._workers[number].prepare(setup)
+
+        in_threads(change, range(self.n_shards), self._threads)  # as many as there are threads are held twice
 
     def ask_each(self, question: Question[A]) -> list[A]:
-        return [worker.step(question) for worker in self._workers]
+        return in_threads(lambda worker: worker.step(question), self._workers, self._threads)
 
     def close(self) -> None:
         self._workers = []

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...decisions.cuts import ScoreBins
-from ...kernels import count_called, fold_of_each_row
+from ...kernels import count_called, fold_of_each_row, score_moments
 from ...measures import Rates
 from ...rewards import Reward
 from ...solvers.learner import Learner, LearnerState
@@ -220,11 +220,7 @@ class TakeSpread(Question[Spread]):
         for fold, model in self.scored:
             scores, signed = rows.scores(fold, model, training=self.training)
             if scores.size:
-                weights, wide = np.abs(signed, dtype=np.float64), scores.astype(np.float64)
-                mean = float(np.average(wide, weights=weights))
-                squares = float(weights @ (wide - mean) ** 2)
-                ends = float(scores.min()), float(scores.max())
-                found = found.merge(Spread(float(weights.sum()), mean, squares, *ends))
+                found = found.merge(Spread(*score_moments(scores, signed)))
         return found
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...decisions.cuts import ScoreBins, ScoreHistogram, constrained_ranks
+from ...decisions.cuts import Points, ScoreBins, ScoreHistogram, constrained_ranks
 from ...decisions.intervals import ModelShift
 from ...measures import Measure
 from ...rewards import Reward
@@ -21,6 +21,7 @@ from ...solvers.maximize import maximize, minimise
 from ...solvers.requests import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request
 from ...solvers.state import LinearModel, RowTotals
 from .. import config
+from ..source import Progress
 from .engine import Engine, Question, QuestionBatch, merge
 from .questions import (
     CountPredicted,
@@ -33,9 +34,6 @@ from .questions import (
     TakeSpread,
 )
 from .statistics import Summaries
-
-if TYPE_CHECKING:
-    from .source import ShardSource
 
 _STEPS_PER_PASS = 8  # of L-BFGS, where gradients are merged
 _GRADIENT_ROWS = 4_000_000
@@ -55,25 +53,30 @@ class ShardTrainingRows:
 
     def __init__(
         self,
-        source: ShardSource,
+        engine: Engine,
         summaries: list[Summaries],
         learning_shards: frozenset[int] | None,
         row_limit: float | None,
+        *,
+        points: Points,
+        n_features: int,
+        seed: int,
+        report: Progress,
     ):
-        self._source, self._engine = source, source.engine
+        self._engine, self._n_features, self._seed, self._report_now = engine, n_features, seed, report
         self.n_folds = len(summaries[0].folds)
         self._merged: Summaries = merge(summaries)
         self.leverage = self._merged.folds[0].leverage
         if row_limit is not None:
-            self._engine.prepare(LimitRows(row_limit, self.leverage))
+            engine.prepare(LimitRows(row_limit, self.leverage))
         self._learning_shards = learning_shards
         self.whole_steps = self._learning_shards is None
         self.frequent_rows = None
-        self.points = source.statistics().points
-        points = [one.folds[0].points for one in summaries]
-        self._usual = sum(points)
+        self.points = points
+        sizes = [one.folds[0].points for one in summaries]
+        self._usual = sum(sizes)
         if self._learning_shards is not None:
-            self._usual = _usual([one for number, one in enumerate(points) if number in self._learning_shards])
+            self._usual = _usual([one for number, one in enumerate(sizes) if number in self._learning_shards])
         self.points_per_pass = max(self._usual, 1)
         self._rounds = 0
 
@@ -114,7 +117,7 @@ class ShardTrainingRows:
     def _report(self, run: Run) -> None:
         self._rounds += 1
         rates = run.progressive_rates()
-        self._source.report({"stage": "learning", "tpr": rates.tpr, "tnr": rates.tnr})
+        self._report_now({"stage": "learning", "tpr": rates.tpr, "tnr": rates.tnr})
 
     def _answer(self, fold: int, run: Run, request: Request) -> Asking:
         match request:
@@ -139,7 +142,7 @@ class ShardTrainingRows:
         assert self._learning_shards is not None
         for _ in range(request.passes or 1):
             self._rounds += 1
-            seed = (self._source.seed, 3, fold, self._rounds)
+            seed = (self._seed, 3, fold, self._rounds)
             found = yield LocalPass(fold, request, learner, self._usual, self._learning_shards, seed)
             learner.absorb(found)
 
@@ -167,7 +170,7 @@ class ShardTrainingRows:
         both classes.
         """
         rarer = min(seen.positive_weight, seen.negative_weight)
-        enough = _GRADIENT_POINTS_PER_COLUMN * (self._source.n_features + 1) / max(rarer, 1.0)
+        enough = _GRADIENT_POINTS_PER_COLUMN * (self._n_features + 1) / max(rarer, 1.0)
         return min(max(_GRADIENT_ROWS / max(seen.points, 1), enough), 1.0)
 
     def _objective(
@@ -214,7 +217,7 @@ class ShardTrainingRows:
         """Count all scores in bins; near the best threshold, count in finer bins until few scores are left there,
         and fetch those each for itself. So the best threshold is exact, and what travels stays small.
         """
-        self._source.report({"stage": "threshold"})
+        self._report_now({"stage": "threshold"})
         scored = tuple(enumerate(models))
         spread = self._engine.ask(TakeSpread(scored, training=False))
         if not math.isfinite(spread.squares):

@@ -154,7 +154,16 @@ class ShardSource:
         summaries = self.engine.ask_each(TakeSummaries())
         learning_shards = self._shards_to_teach(summaries)
         self.merging_used = "gradients" if learning_shards is None else "models"
-        return ShardTrainingRows(self, summaries, learning_shards, row_limit)
+        return ShardTrainingRows(
+            self.engine,
+            summaries,
+            learning_shards,
+            row_limit,
+            points=self.statistics().points,
+            n_features=self.n_features,
+            seed=self.seed,
+            report=self.report,
+        )
 
     def _shards_to_teach(self, summaries: list[Summaries]) -> frozenset[int] | None:
         """Return the shards that learn models of their own; None if gradients are to be merged instead."""
