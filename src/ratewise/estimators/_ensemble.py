@@ -63,28 +63,45 @@ class EnsembleMember(NamedTuple):
     additive: AdditiveModel | None = None
     """Of the same rows, if the member is a stack: all its stages are joined with it."""
 
-    def votes(self, X: Any, positive: Any) -> NDArray[np.float64]:
-        scores = self._scores(X, positive, self.stages[0].transform.response)
+    def votes(self, X: Any, positive: Any, added: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the mean vote of the stages; ``added`` are the log odds of the additive model, if known."""
+        scores = self._scores(X, positive, self.stages[0].transform.response, added)
         votes = [stage.transform.votes(part) for stage, part in zip(self.stages, scores, strict=True)]
         mean: NDArray[np.float64] = np.mean(votes, axis=0)
         return mean
 
-    def probabilities(self, X: Any, positive: Any) -> NDArray[np.float64]:
+    def probabilities(
+        self, X: Any, positive: Any, added: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """Return the probability of the positive class, corrected to equally weighted rows."""
-        scores = self._scores(X, positive, "predict_proba")
+        scores = self._scores(X, positive, "predict_proba", added)
         weighted = np.mean(scores if self.stages[0].trees is None else expit(scores), axis=0)
         corrected: NDArray[np.float64] = weighted / (weighted + self.ratio * (1.0 - weighted))
         return corrected
 
-    def _scores(self, X: Any, positive: Any, response: str) -> list[NDArray[np.float64]]:
+    def _scores(
+        self, X: Any, positive: Any, response: str, added: NDArray[np.float64] | None
+    ) -> list[NDArray[np.float64]]:
         if self.stages[0].trees is None:
             return [positive_scores(self.model, X, response, positive)]
         scores = positive_stages(self.model, X, [stage.trees or 0 for stage in self.stages], positive)
         if self.additive is None:
             return scores
-        added = self.additive.log_odds(X)
+        added = self.additive.log_odds(X) if added is None else added
         pairs = zip(self.stages, scores, strict=True)
         return [stage.join.scores(added, part) if stage.join else part for stage, part in pairs]
+
+
+def additive_log_odds(members: list[EnsembleMember], X: Any) -> list[NDArray[np.float64] | None]:
+    """Return the log odds of each member's additive model, if it has one; rows are coded once for all folds."""
+    models = [member.additive for member in members if member.additive is not None]
+    if any(one.encoder is not models[0].encoder or one.basis is not models[0].basis for one in models):
+        return [None if member.additive is None else member.additive.log_odds(X) for member in members]
+    if not models:
+        return [None] * len(members)
+    ends = np.cumsum([one.intercept.size for one in models])[:-1]
+    found = iter(np.split(AdditiveModel.joined(models).log_odds(X), ends, axis=1))
+    return [None if member.additive is None else next(found) for member in members]
 
 
 def weighted_mean(values: list[NDArray[np.float64]], members: list[EnsembleMember]) -> NDArray[np.float64]:
@@ -194,9 +211,12 @@ def ensemble_shift(
     averaged = len(members) > len(others)  # the models of the folds are returned too
     votes = np.empty((folds, some.size))
     of_fold = [of_folds[fold::folds] for fold in range(folds)]
+    added = additive_log_odds(of_folds, X)
     for fold, mine in enumerate(of_fold):
         met = np.flatnonzero(held_by != fold)
-        votes[fold, met] = weighted_mean([one.votes(_safe_indexing(X, met), positive) for one in mine], mine)
+        rows, parts = _safe_indexing(X, met), zip(mine, added[fold::folds], strict=True)
+        found = [one.votes(rows, positive, None if part is None else part[met]) for one, part in parts]
+        votes[fold, met] = weighted_mean(found, mine)
     out_of_fold = scores.values[some]
     votes[held_by, np.arange(some.size)] = out_of_fold
     shares = np.array([sum(one.weight for one in mine) if averaged else 0 for mine in of_fold])

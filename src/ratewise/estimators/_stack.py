@@ -7,7 +7,9 @@ rows for what columns tell one by one. A logistic regression of the out-of-fold 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,6 +33,7 @@ _ITERATIONS = 30
 _MOST_COLUMNS = 1_000
 """Of dense rows. (More are pixels or spectra: curves of single columns tell little, at more cost than trees.)"""
 _BLOCK_ROWS = 1 << 14
+_MOST_CODED_VALUES = 1 << 24
 _FAR_ODDS = 15.0
 
 Floats = NDArray[np.float64]
@@ -89,6 +92,16 @@ class AdditiveModel(NamedTuple):
         coded = (_coded(X[start : start + _BLOCK_ROWS], self.basis) for start in starts)
         return limited(np.concatenate([rows @ self.coef for rows in coded]) + self.intercept)
 
+    def of_coded(self, coded: Any) -> Floats:
+        """Return the log odds of rows that are coded already."""
+        return limited(coded @ self.coef + self.intercept)
+
+    @classmethod
+    def joined(cls, models: Sequence[AdditiveModel]) -> AdditiveModel:
+        """Return one model with the regressions of several that code rows the same way."""
+        coef = np.concatenate([one.coef for one in models], axis=1)
+        return models[0]._replace(coef=coef, intercept=np.concatenate([one.intercept for one in models]))
+
 
 @dataclass(frozen=True)
 class AdditiveRows:
@@ -127,19 +140,32 @@ class AdditiveRows:
             basis = basis_of_rows(BasisSettings(), X, signed, moments, positive.size, rng)
         return cls(X, encoder, basis, np.asarray(moments.scale), signed)
 
+    @cached_property
+    def _all_coded(self) -> Any:
+        """All rows in the basis, for all folds; None where they would take much memory."""
+        if self.basis is None or self.X.shape[0] * self.basis.width > _MOST_CODED_VALUES:
+            return None
+        return _coded(self.X, self.basis)
+
+    def _coded_rows(self, rows: Places) -> Any:
+        return _coded(self.X[rows], self.basis) if self._all_coded is None else self._all_coded[rows]
+
     def fit(self, rows: Places) -> AdditiveModel:
         """Return the model of these rows, or of a sample of them where there are many of a class."""
         drawn, weights = _sample_of_each_class(rows, self.signed_weights[rows])
         if self.basis is None:
             coef, intercept = _regression(self.X[drawn] @ sparse.diags_array(1.0 / self.scale), weights)
             return AdditiveModel(self.encoder, None, (coef / self.scale)[:, np.newaxis], np.array([intercept]))
-        coded, straight = _coded(self.X[drawn], self.basis), self.basis.n_columns + self.basis.missing.column.size
+        coded, straight = self._coded_rows(drawn), self.basis.n_columns + self.basis.missing.column.size
         found = [_regression(coded[:, :width], weights) for width in sorted({straight, coded.shape[1]})]
         coef = np.column_stack([np.pad(one, (0, coded.shape[1] - one.size)) for one, _ in found])
         return AdditiveModel(self.encoder, self.basis, coef, np.array([intercept for _, intercept in found]))
 
     def log_odds(self, model: AdditiveModel, rows: Places) -> Floats:
-        return model.of_numbers(self.X[rows])
+        """Return the log odds of some of the rows by each regression."""
+        return (
+            model.of_numbers(self.X[rows]) if self._all_coded is None else model.of_coded(self._coded_rows(rows))
+        )
 
 
 def _sample_of_each_class(rows: Places, signed_weights: Floats) -> tuple[Places, Floats]:

@@ -29,7 +29,7 @@ from ._crossfit import (
     resampling_step,
     weight_keyword,
 )
-from ._ensemble import EnsembleMember, weighted_mean
+from ._ensemble import EnsembleMember, additive_log_odds, weighted_mean
 from ._explain import Explanation
 from ._fits import check_prevalence, constraints_met, warn_of_constraints
 from ._folds import draws_own_folds, make_folds
@@ -304,7 +304,8 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         if self.rule_ is not None:
             return self.rule_.decision_function(mean_probabilities(self._members, X))
         positive = positive_label(self.classes_, self.pos_label)
-        votes = [member.votes(X, positive) for member in self._members]
+        added = additive_log_odds(self._members, X)
+        votes = [one.votes(X, positive, mine) for one, mine in zip(self._members, added, strict=True)]
         above = weighted_mean(votes, self._members) - self.threshold_
         return above if positive == self.classes_[1] else -above
 
@@ -344,7 +345,9 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         if self.rule_ is not None:
             return mean_probabilities(self._members, X, corrected=True)
         positive = positive_label(self.classes_, self.pos_label)
-        means = weighted_mean([member.probabilities(X, positive) for member in self._members], self._members)
+        added = additive_log_odds(self._members, X)
+        found = [one.probabilities(X, positive, mine) for one, mine in zip(self._members, added, strict=True)]
+        means = weighted_mean(found, self._members)
         return np.column_stack([means if label == positive else 1.0 - means for label in self.classes_])
 
     def explain(self, X: Any) -> Explanation:
