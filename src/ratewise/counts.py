@@ -98,6 +98,16 @@ class Counts:
             return cls(summed(sample_weight), None if sample_weight is None else summed(sample_weight**2))
 
     @classmethod
+    def of_models(cls, true: NDArray[np.bool_], predicted: NDArray[np.bool_], weights: NDArray[Any]) -> Counts:
+        """Count what several models, along the leading axes of ``predicted``, predict for rows of two classes."""
+        one_of_each = np.stack([~true, true], axis=1)
+        columns = np.hstack([one_of_each * weights[:, np.newaxis], one_of_each * weights[:, np.newaxis] ** 2])
+        positive = predicted.astype(np.float64) @ columns
+        negative = np.maximum(columns.sum(axis=0) - positive, 0.0)
+        cells = np.stack([negative, positive], axis=-1)
+        return cls(cells[..., :2, :], cells[..., 2:, :])
+
+    @classmethod
     def of_scores(cls, scores: NDArray[Any], signed_weights: NDArray[Any], cut: float = 0.0) -> Counts:
         """Count rows predicted positive where they score above the cut; the weights of negatives are negative."""
         return cls.of_labels(signed_weights > 0, scores > cut, np.abs(signed_weights, dtype=np.float64))

@@ -6,11 +6,11 @@ from scipy import sparse
 
 from ratewise import kernels
 
-DECAYS = np.array([[1.0, 0.5], [0.5 ** (1 / 20), 1.0]])
+LEARNERS = np.array([[1.0, 0.5, 0.0], [0.5 ** (1 / 20), 1.0, 1.0], [1.0, 0.0, 0.0]])
 
 
 def nothing_learned(n_features):
-    n = len(DECAYS)
+    n = len(LEARNERS)
     return (
         np.zeros((3, n_features)),
         np.zeros((n, kernels.COLUMN_FACTS, n_features)),
@@ -52,9 +52,9 @@ def made_up(n_rows=120):
 
 def test_dense_rows_are_learned_from_as_in_plain_numpy():
     X, signs = made_up()
-    scores = np.empty((2, len(X)))
-    kernels.learn_live_dense(X, signs, *nothing_learned(3), DECAYS, 0.0, True, scores)
-    for found, (decay, exponent) in zip(scores, DECAYS, strict=True):
+    scores = np.empty((3, len(X)))
+    kernels.learn_live_dense(X, signs, *nothing_learned(3), LEARNERS, 0.0, True, scores)
+    for found, (decay, exponent, _) in zip(scores, LEARNERS, strict=True):
         assert found == pytest.approx(slowly(X, signs, decay, exponent), rel=1e-6, abs=1e-6)
 
 
@@ -66,9 +66,9 @@ def test_sparse_rows_tell_the_classes_apart_and_empty_rows_do_no_harm(standardiz
     X[::50] = 0.0
     signs[::50] = -1.0
     rows = sparse.csr_matrix(X)
-    scores = np.empty((2, 2_000))
+    scores = np.empty((3, 2_000))
     parts = (rows.data, rows.indices, rows.indptr)
-    kernels.learn_live_sparse(parts, signs, *nothing_learned(30), DECAYS, 0.0, standardize, scores)
+    kernels.learn_live_sparse(parts, signs, *nothing_learned(30), LEARNERS, 0.0, standardize, scores)
     late = slice(1_500, None)
     assert scores[0, late][signs[late] > 0].mean() > scores[0, late][signs[late] < 0].mean() + 1.0
     assert np.isfinite(scores).all()
@@ -76,6 +76,6 @@ def test_sparse_rows_tell_the_classes_apart_and_empty_rows_do_no_harm(standardiz
 
 def test_a_long_stretch_of_negatives_is_believed_no_more_than_its_length_warrants():
     X = np.random.default_rng(2).normal(size=(20_000, 3))
-    scores = np.empty((2, len(X)))
-    kernels.learn_live_dense(X, -np.ones(len(X)), *nothing_learned(3), DECAYS, 0.0, True, scores)
+    scores = np.empty((3, len(X)))
+    kernels.learn_live_dense(X, -np.ones(len(X)), *nothing_learned(3), LEARNERS, 0.0, True, scores)
     assert scores[1].min() > -np.log(20_000) - 2.0

@@ -362,15 +362,17 @@ class Cuts:
             self.values[0] = -np.inf
         if within.low > -math.inf:
             self.values[-1] = -np.inf
-        if points is None:
-            points = effective_points(signed_weights)
-        self._ranks = constrained_ranks(
-            self.values, measure, self.tpr, self.tnr, self.prevalence, points, margin_scale
-        )
+        self._ranks = self.values
+        if margin_scale is not None and measure.constraints(self.prevalence):
+            if points is None:
+                points = effective_points(signed_weights)
+            self._ranks = constrained_ranks(
+                self.values, measure, self.tpr, self.tnr, self.prevalence, points, margin_scale
+            )
 
     def best(self, least_tpr: float = 0.0) -> BestThreshold:
         """The best cut with such a TPR or more; of those that do equally well, the one nearest zero."""
-        ranks = np.where(self.tpr >= least_tpr, self._ranks, -np.inf)
+        ranks = self._ranks if least_tpr <= 0.0 else np.where(self.tpr >= least_tpr, self._ranks, -np.inf)
         ties = np.flatnonzero(ranks >= ranks.max() - _TIE)
         thresholds = self.thresholds(ties)
         nearest = int(np.argmin(np.abs(thresholds)))

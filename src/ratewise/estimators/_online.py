@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +80,7 @@ _PARAMETERS = (
     *("basis", "validation_fraction", "cv"),
 )
 _FIXED = _PARAMETERS[:4]
+_values_of = operator.attrgetter(*_PARAMETERS)
 
 
 class Asked(NamedTuple):
@@ -90,10 +92,10 @@ class Asked(NamedTuple):
     @classmethod
     def of(cls, classifier: Any, before: Asked | None) -> Asked:
         """Read the parameters, unless they are those of the call before: batches may be of one row."""
-        parameters = {name: getattr(classifier, name) for name in _PARAMETERS}
-        if before is not None and all(parameters[name] is before.parameters[name] for name in _PARAMETERS):
+        values = _values_of(classifier)
+        if before is not None and all(map(operator.is_, values, before.parameters.values())):
             return before
-        return cls(parameters, fit_config(classifier, online=True))
+        return cls(dict(zip(_PARAMETERS, values, strict=True)), fit_config(classifier, online=True))
 
 
 class Batch(NamedTuple):
@@ -122,11 +124,10 @@ class Batch(NamedTuple):
 
     @property
     def size(self) -> int:
-        return int(self.codes.size)
+        return len(self.codes)
 
-    def of_rows(self, rows: slice, *, copied: bool = False) -> Batch:
-        X = self.X[rows]
-        return Batch(X.copy() if copied else X, self.codes[rows], self.weights[rows])
+    def of_rows(self, rows: slice) -> Batch:
+        return Batch(self.X[rows], self.codes[rows], self.weights[rows])
 
     def against_the_rest(self, code: int) -> NDArray[np.float64]:
         """Return the weights, negative for all classes but one."""
@@ -138,7 +139,7 @@ def _plain_codes(y: Any, n_rows: int, classes: NDArray[Any], pos_label: Any) -> 
     if type(y) is not np.ndarray or y.shape != (n_rows,) or y.dtype != classes.dtype or y.dtype.kind not in "biu":
         return None
     codes = classes.searchsorted(y)
-    if pos_label is not None or not np.array_equal(classes.take(codes, mode="clip"), y):
+    if pos_label is not None or (classes.take(codes, mode="clip") != y).any():
         return None
     return codes
 
@@ -160,7 +161,7 @@ class Waiting:
         for part in self._parts:
             if size == number:
                 break
-            taken.append(part.of_rows(slice(0, number - size)))
+            taken.append(part if size + part.size <= number else part.of_rows(slice(0, number - size)))
             size += taken[-1].size
         if len(taken) == 1:
             return taken[0]
@@ -174,11 +175,13 @@ class Waiting:
     def drop(self, number: int) -> None:
         """Forget the first rows."""
         self.size -= number
-        while number:
-            part = self._parts.pop(0)
-            if part.size > number:
-                self._parts.insert(0, part.of_rows(slice(number, None)))
-            number -= min(number, part.size)
+        whole = 0
+        while number and self._parts[whole].size <= number:
+            number -= self._parts[whole].size
+            whole += 1
+        del self._parts[:whole]
+        if number:
+            self._parts[0] = self._parts[0].of_rows(slice(number, None))
 
     def require_sound(self, n_features: int) -> None:
         """Refuse rows, from a file, that do not fit the model."""
@@ -192,7 +195,8 @@ class Waiting:
     def keep(self) -> None:
         """Copy what waits of the last batch: its array is the user's."""
         if self._parts:
-            self._parts[-1] = self._parts[-1].of_rows(slice(None), copied=True)
+            last = self._parts[-1]
+            self._parts[-1] = Batch(last.X.copy(), last.codes, last.weights)
 
 
 class OnlineClassifier:
@@ -278,7 +282,7 @@ class OnlineClassifier:
     def learn(self, batch: Batch, n_jobs: int | None) -> None:
         if not batch.size:
             return
-        np.add.at(self._totals, batch.codes, batch.weights)
+        self._totals += np.bincount(batch.codes, batch.weights, minlength=self._totals.size)
         self._waiting.add(batch)
         self.is_read = False
         while self._waiting.size >= (number := self._block_rows()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -292,7 +293,7 @@ def require_finite(
     """Refuse NaN and infinity, with the names of their columns and what to do about them."""
     values = X.data if sparse.issparse(X) else X
     with np.errstate(all="ignore"):
-        if np.isfinite(values.sum()):
+        if math.isfinite(values.sum()):
             return
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():

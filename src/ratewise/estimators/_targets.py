@@ -175,7 +175,9 @@ def announced_classes(classes: Any) -> NDArray[Any]:
 
 def require_same_classes(classes: Any, known: NDArray[Any]) -> None:
     """Refuse other classes in a later call of partial_fit than in the first."""
-    if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+    if classes is None or (type(classes) is list and classes == known.tolist()):
+        return
+    if not np.array_equal(np.unique(np.asarray(classes)), known):
         raise ValueError(
             f"classes={np.unique(np.asarray(classes)).tolist()} differ from those of the first call, "
             f"{known.tolist()}."

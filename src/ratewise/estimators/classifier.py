@@ -322,7 +322,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
             checked, columns = CheckedRows(validate_rows(self, X, reset=False), None), None
             known = self.classes_
             require_same_classes(classes, known)
-        if known.size == 2:
+        if known.size == 2 and (online is None or asked is not online.asked):
             get_measure(self.measure)  # refuses one of many classes
         basis = first_basis(asked.settings.basis, checked) if first else getattr(self, "basis_", None)
         if basis is not None:

@@ -72,11 +72,12 @@ def learn_live_dense(
     """Learn from rows in order; ``overall``, ``columns``, ``facts`` and ``scores`` change.
 
     ``overall`` holds the number of rows, and the mean and the mean squared deviation of each column over the whole
-    stream. ``settings`` has the decay per row and the class-weight exponent of each learner.
-    ``scores[learner, row]`` are those before the row was learned from.
+    stream. ``settings`` has the decay per row, the class-weight exponent, and the first learner of the same decay
+    for each learner: means and deviations of columns are kept by that one. ``scores[learner, row]`` are those
+    before the row was learned from.
     """
     n_features = rows.shape[1]
-    z = np.empty(n_features)
+    standardized = np.empty((facts.shape[0], n_features))
     for i in range(rows.shape[0]):
         row = rows[i]
         overall[0, 0] += 1.0
@@ -87,29 +88,31 @@ def learn_live_dense(
             overall[2, j] = (1.0 - fresh) * (overall[2, j] + fresh * gap * gap)
         for k in range(facts.shape[0]):
             own, state = columns[k], facts[k]
-            decay, exponent = settings[k, 0], settings[k, 1]
+            decay, exponent, like = settings[k, 0], settings[k, 1], int(settings[k, 2])
+            z = standardized[like]
             state[0] = decay * state[0] + 1.0
-            fresh = 1.0 / state[0]
+            if like == k:
+                fresh = 1.0 / state[0]
+                for j in range(n_features):
+                    gap = row[j] - own[0, j]
+                    own[0, j] += fresh * gap
+                    own[1, j] = (1.0 - fresh) * (own[1, j] + fresh * gap * gap)
+                    if standardize:
+                        spread = math.sqrt(max(own[1, j], LEAST_SPREAD * LEAST_SPREAD * overall[2, j]))
+                        z[j] = (row[j] - own[0, j]) / spread if spread > 1e-12 * abs(own[0, j]) else 0.0
+                    else:
+                        z[j] = row[j]
+            farthest = FARTHEST if standardize else np.inf
             predicted, score = state[5], state[4]
             for j in range(n_features):
-                gap = row[j] - own[0, j]
-                own[0, j] += fresh * gap
-                own[1, j] = (1.0 - fresh) * (own[1, j] + fresh * gap * gap)
-                if standardize:
-                    spread = math.sqrt(max(own[1, j], LEAST_SPREAD * LEAST_SPREAD * overall[2, j]))
-                    z[j] = (row[j] - own[0, j]) / spread if spread > 1e-12 * abs(own[0, j]) else 0.0
-                else:
-                    z[j] = row[j]
                 predicted += own[4, j] * z[j]
-                if standardize:
-                    z[j] = min(max(z[j], -FARTHEST), FARTHEST)
-                score += own[3, j] * z[j]
+                score += own[3, j] * min(max(z[j], -farthest), farthest)
             scores[k, i] = predicted
             push = _push(state, signed_weights[i], exponent, decay, score)
             _move_intercept(state, push, decay)
             newest = min(1.0, AVERAGED / state[0])
             for j in range(n_features):
-                slope = push * z[j] + l2 * own[3, j]
+                slope = push * min(max(z[j], -farthest), farthest) + l2 * own[3, j]
                 own[2, j] = decay * own[2, j] + slope * slope
                 own[3, j] -= STEP * slope / math.sqrt(own[2, j] + LEAST_SQUARES)
                 own[4, j] += newest * (own[3, j] - own[4, j])

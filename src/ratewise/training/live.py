@@ -34,7 +34,11 @@ class LiveLearners:
     """Logistic learners with half-lives of their own, fed the same rows."""
 
     def __init__(self, kinds: Sequence[tuple[float, float]], settings: FitConfig, n_features: int):
-        self._settings = np.array([[0.5 ** (1.0 / one), exponent] for one, exponent in kinds])
+        decays = [0.5 ** (1.0 / half_life) for half_life, _ in kinds]
+        self._alike = _first_places(decays)
+        """Of the learners that see columns in the same scale, the first: it keeps the scale."""
+        exponents = [exponent for _, exponent in kinds]
+        self._settings = np.array([decays, exponents, self._alike], dtype=np.float64).T.copy()
         self._l2, self._standardize = settings.l2, settings.standardize
         self._overall = np.zeros((3, n_features))
         self._columns = np.zeros((len(kinds), kernels.COLUMN_FACTS, n_features))
@@ -63,7 +67,7 @@ class LiveLearners:
         """Refuse arrays, from a file, that the compiled loop would read beyond their ends."""
         n = self._settings.shape[0]
         shapes = {
-            "_settings": (n, 2),
+            "_settings": (n, 3),
             "_overall": (3, n_features),
             "_columns": (n, kernels.COLUMN_FACTS, n_features),
             "_facts": (n, kernels.FACTS),
@@ -71,6 +75,9 @@ class LiveLearners:
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape or getattr(self, name).dtype != np.float64:
                 raise ValueError("the learners of the stream do not fit the model")
+        self._alike = _first_places(self._settings[:, 0].tolist())
+        if self._settings[:, 2].tolist() != self._alike:
+            raise ValueError("the learners of the stream do not fit each other")
 
     def start_from(self, model: LinearModel) -> None:
         """Go on from a model of the user's columns, once some rows have told their scale."""
@@ -88,6 +95,7 @@ class LiveLearners:
         return [self._scaling(k) for k in range(self._facts.shape[0])]
 
     def _scaling(self, k: int) -> Scaling:
+        k = self._alike[k]
         first, second = self._columns[k, :2]
         if not self._standardize:
             return Scaling(np.zeros(first.size), np.ones(first.size), np.ones(first.size, dtype=bool))
@@ -99,6 +107,11 @@ class LiveLearners:
         scale = np.sqrt(np.maximum(second, least * least * self._overall[2]))
         used = scale > 1e-12 * np.abs(first)
         return Scaling(first, np.where(used, scale, 1.0), used)
+
+
+def _first_places(values: list[float]) -> list[int]:
+    """Return where each value stands first."""
+    return [values.index(value) for value in values]
 
 
 class Scaling(NamedTuple):
@@ -170,6 +183,7 @@ class LiveFit:
         half_lives = (float(settings.half_life),) if alone else config.HALF_LIVES  # type: ignore[arg-type]
         self._settings, self._before = settings, before
         self._run = None if alone else OnlineFit(settings, n_features, before, seed, verbose=verbose)
+        self._run_threshold = 0.0
         self._waiting: list[tuple[Any, NDArray[np.float64]]] = []
         exponent = 1.0 if isinstance(settings.measure, ConcaveMeasure) else WeightedLogistic().exponent
         plain = () if alone else config.PLAIN_HALF_LIVES
@@ -239,6 +253,7 @@ class LiveFit:
         stack: Any = sparse.vstack if self._sparse else np.concatenate
         X, signed_weights = zip(*self._waiting, strict=True)
         self._run.learn(stack(X), np.concatenate(signed_weights))  # type: ignore[union-attr]
+        self._run_threshold = self._run.threshold()  # type: ignore[union-attr]
         self._waiting.clear()
 
     def _in_the_first_form(self, X: Any) -> Any:
@@ -251,18 +266,10 @@ class LiveFit:
 
     def _count(self, scores: NDArray[np.float64], signed_weights: NDArray[np.float64]) -> None:
         """Add what each expert predicted for these rows, before it learned from them."""
-        n_rows = signed_weights.size
         weights, fading = self._fading(signed_weights)
-        n_experts = len(self._experts)
-        of_experts = np.array([one.scores for one in self._experts])
+        of_experts = [one.scores for one in self._experts]
         predicted = scores[of_experts] > self._thresholds[:, np.newaxis]
-        fresh = Counts.of_labels(
-            np.tile(signed_weights > 0, n_experts),
-            predicted.reshape(-1),
-            np.tile(weights, n_experts),
-            groups=np.repeat(np.arange(n_experts), n_rows),
-            n_groups=n_experts,
-        )
+        fresh = Counts.of_models(signed_weights > 0, predicted, weights)
         self._counts = self._counts.decay(fading).merge(fresh)
 
     def _count_predictions(self, X: Any, signed_weights: NDArray[np.float64]) -> None:
@@ -270,7 +277,7 @@ class LiveFit:
         model, (weights, fading) = self.model(), self._fading(signed_weights)
         scores = np.asarray(X @ model.weights) + model.intercept
         predicted = scores > self._thresholds[self._chosen]
-        self._counted = self._counted.decay(fading).merge(Counts.of_labels(signed_weights > 0, predicted, weights))
+        self._counted = self._counted.decay(fading).merge(Counts.of_models(signed_weights > 0, predicted, weights))
 
     def _fading(self, signed_weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """Return the decayed weights of the rows of a block, and what is left of those before."""
@@ -285,7 +292,7 @@ class LiveFit:
             if expert.cut == "recent rows":
                 self._thresholds[k] = self._recent_threshold(expert.scores)
             elif expert.cut == "all rows":
-                self._thresholds[k] = self._run.threshold()  # type: ignore[union-attr]
+                self._thresholds[k] = self._run_threshold
         values = self._values()
         if self._experts[-1].cut == "all rows":  # it varies least: it predicts unless another is clearly better
             best, points = float(values.max()), float(self._counts.effective_points()[0].min())

@@ -116,9 +116,7 @@ class OnlineFit:
         return best_threshold(scores.values, scores.signed_weights, self._settings.measure).threshold
 
     def _sampled_scores(self) -> Scores:
-        sample, signed_weights = self.reservoir.sample()
-        model = self.model()
-        return Scores(np.asarray(sample @ model.weights) + model.intercept, signed_weights)
+        return self.reservoir.scores(*self.model())
 
     def _in_the_first_form(self, X: Any) -> Any:
         """Dense or CSR as the first rows were: the two are scaled differently."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..solvers.base import Scores
 from . import config
 
 _LEAST_ROWS = 1_000
@@ -92,6 +93,12 @@ class Reservoir:
         """Rows and signed weights; each class weighs as much as all that was seen of it."""
         labels = [label for label in _CLASSES if label in self._rows]
         return self._together(labels), np.concatenate([label * self._scaled(label) for label in labels])
+
+    def scores(self, weights: NDArray[np.float64], intercept: float) -> Scores:
+        """Return how a linear model scores the sample."""
+        labels = [label for label in _CLASSES if label in self._rows]
+        values = [np.asarray(self._rows[label] @ weights) + intercept for label in labels]
+        return Scores(np.concatenate(values), np.concatenate([label * self._scaled(label) for label in labels]))
 
     def with_more(self, X: Any, signed_weights: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
         """Return the sample, and more rows after it, which are not added."""
