@@ -341,6 +341,60 @@ def test_dask_frames_give_the_bits_of_memory(name):
         assert np.array_equal(spread.predict(frame).compute(), in_memory.predict(table))
 
 
+SAID = {
+    "numbers with gaps": "category",
+    "whole numbers with gaps": "category",
+    "numbers far from 0": "text",
+    "numbers with a strange word": "number",
+    "booleans": "category",
+    "words for booleans": "boolean",
+    "iso dates": "elapsed",
+    "local times with gaps": "day first",
+    "categories with rare ones": "text",
+    "codes": "category",
+    "text": "ignore",
+    "identifiers": "category",
+}
+
+
+@pytest.mark.parametrize("name", nasty_tables())
+def test_what_is_said_of_columns_holds_on_dask_as_in_memory(name, tmp_path):
+    dask_frame = pytest.importorskip("dask.dataframe")
+    from ratewise.distributed import DaskMeasureClassifier
+
+    table = pd.DataFrame({"a": nasty_tables()[name], "b": np.array(some("u", "v", "w")), "x": np.arange(N) * 0.5})
+    rows = table.assign(y=(np.arange(N) % 7 < 3).astype(int))
+    rows.to_parquet(tmp_path / "rows.parquet", row_group_size=70)
+    settings = {"sharpen": False, "random_state": 0, "columns": {"a": SAID[name]}}
+    in_memory = MeasureClassifier("f1", encode="auto", **settings).fit(table, rows["y"])
+    frame = dask_frame.from_pandas(rows, npartitions=3)
+    for source in (frame, str(tmp_path)):
+        spread = DaskMeasureClassifier("f1", **settings).fit(source, target="y")
+        assert spread.encoder_.codecs == in_memory.encoder_.codecs
+        assert np.array_equal(spread.coef_, in_memory.coef_)
+        assert np.array_equal(spread.predict(frame).compute(), in_memory.predict(table))
+    assert spread.to_local().columns == {"a": SAID[name]}
+
+
+def test_what_is_said_of_columns_on_dask_is_checked_before_any_work():
+    dask_frame, dask_array = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask.array")
+    from ratewise.distributed import DaskMeasureClassifier
+
+    table = pd.DataFrame({"a": np.arange(N) % 5, "x": np.arange(N) * 0.5, "y": np.arange(N) % 2})
+    frame = dask_frame.from_pandas(table, npartitions=3)
+    for columns, message in [
+        ({"zip": "category"}, "columns names 'zip', which is not a column. There are 'a', 'x'"),
+        ({"a": "colour"}, "columns: 'a' cannot be 'colour'. A column can be number"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            DaskMeasureClassifier(columns=columns).fit(frame, target="y")
+    arrays = dask_array.ones((N, 2), chunks=(100, 2)), dask_array.zeros(N, chunks=100)
+    with pytest.raises(ValueError, match="columns= is for tables: give a dask DataFrame"):
+        DaskMeasureClassifier(columns={"a": "category"}).fit(*arrays)
+    numbers = DaskMeasureClassifier("f1", columns={"a": "category"}, sharpen=False, random_state=0)
+    assert numbers.fit(frame, target="y").feature_names_in_[:2].tolist() == ["a=0", "a=1"]
+
+
 NUMBERS_ONLY = {
     "codes read as numbers": np.arange(N) % 7 + 501,
     "whole numbers beyond float64": 2**60 + np.arange(N),

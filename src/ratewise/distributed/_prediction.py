@@ -24,6 +24,7 @@ _SHARED = (
     "pos_label",
     "basis",
     "encode",
+    "columns",
     "random_state",
     "verbose",
 )
@@ -43,6 +44,8 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
         """An ordinary fitted :class:`~ratewise.MeasureClassifier`, to save, evaluate or export."""
         check_is_fitted(self, "coef_")
         local = MeasureClassifier(**{name: getattr(self, name) for name in _SHARED})
+        if local.columns is not None:  # which encode the frame here, and need encode="auto" there
+            local.encode = "auto"
         ours = {"merging_", "n_partitions_"}
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_") and name not in ours}
         local.__dict__.update(fitted, multilabel_=False)

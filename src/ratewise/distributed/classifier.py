@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from numbers import Real
 from types import TracebackType
 from typing import Any, Self, TextIO
@@ -55,6 +56,9 @@ class DaskMeasureClassifier(FittedOnCluster):
     encode : "auto" or None, default=None
         "auto" for frames as :class:`~ratewise.MeasureClassifier` takes tables, with the same bits. None leaves
         frames whose columns are all numbers as they are, and encodes others and files.
+    columns : dict or None, default=None
+        What columns of a frame or of files are, where the rules would take them for something else, as for
+        :class:`~ratewise.MeasureClassifier`: ``{"zip": "category", "id": "ignore"}``. The frame is encoded then.
     client : distributed.Client, str or None, default=None
         The cluster, or the address of its scheduler. None takes the current client; without one, partitions are
         held in this process.
@@ -102,6 +106,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         standardize: bool = True,
         basis: Any = None,
         encode: str | None = None,
+        columns: Mapping[str, str] | None = None,
         pos_label: Any = None,
         random_state: Any = None,
         client: Any = None,
@@ -118,6 +123,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         self.standardize = standardize
         self.basis = basis
         self.encode = encode
+        self.columns = columns
         self.pos_label = pos_label
         self.random_state = random_state
         self.client = client
@@ -147,13 +153,13 @@ class DaskMeasureClassifier(FittedOnCluster):
         """
         require_dask()
         settings = self._settings()
-        given = shards_of(X, y, target, sample_weight, encode=self.encode)
+        given = shards_of(X, y, target, sample_weight, encode=self.encode, wanted=self.columns)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         history = History(verbose=bool(self.verbose))
         engine = engine_for(given.shards, self.client, float(self.timeout))
         try:
             with StatusLine(wanted=bool(self.verbose)) as status, one_blas_thread():
-                seen = encode(engine) if given.tables else None
+                seen = encode(engine, self.columns) if given.tables else None
                 counts = engine.ask(CountLabels())
                 require_basis_columns(self.basis, counts.names if seen is None else seen.encoder.feature_names)
                 if counts.classes.size > 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -81,10 +81,13 @@ class ColumnsSeen(Answer):
 
 @dataclass(frozen=True)
 class SeeColumns(Question[ColumnsSeen]):
+    wanted: tuple[tuple[str, str], ...] = ()
+    """What the user says that columns are."""
+
     name: ClassVar[str] = "columns"
 
     def answer(self, rows: TableRows, shard: int) -> ColumnsSeen:
-        stream = open_stream([rows.table], features=list(rows.columns))
+        stream = open_stream([rows.table], features=list(rows.columns), columns=dict(self.wanted))
         learner = EncoderFit(stream.encoder)
         for columns, size, place in parts_of(rows.table, f"Partition {shard}"):
             learner.add(columns, size, place)
@@ -126,31 +129,36 @@ def checked(rows: ReadRows) -> ReadRows:
     return rows._replace(labels=checked_labels(rows.labels, rows.labels.size).y)
 
 
-def encode(engine: Engine) -> EncoderFit:
-    """Make matrices of all shards' tables, the same way."""
-    learner = engine.ask(SeeColumns()).learner
+def encode(engine: Engine, wanted: Mapping[str, str] | None = None) -> EncoderFit:
+    """Make matrices of all shards' tables, the same way; ``wanted`` is what the user says that columns are."""
+    learner = engine.ask(SeeColumns(tuple((wanted or {}).items()))).learner
     learner.finish()
     engine.prepare(Encode(learner.encoder))
     return learner
 
 
 def parquet_shards(
-    source: Any, target: str, weight: str | None = None, features: Sequence[str] | None = None
+    source: Any,
+    target: str,
+    weight: str | None = None,
+    features: Sequence[str] | None = None,
+    wanted: Mapping[str, str] | None = None,
 ) -> list[ParquetShard]:
     """The row groups of a file, a folder or a glob, shared out; how does not depend on the cluster."""
     files = _files(source)
-    stream = open_stream(files, target=target, weight=weight, features=features)  # refuses files that differ
+    # It refuses files that differ, and names that are no columns.
+    stream = open_stream(files, target=target, weight=weight, features=features, columns=wanted)
     columns = tuple(stream.encoder.columns)
     groups = list(_row_groups(files))
     total = sum(rows for _, _, rows in groups)
-    wanted = max(min(total / _PARTS, _MOST_VALUES / len(columns)), _FEWEST_ROWS)
+    enough = max(min(total / _PARTS, _MOST_VALUES / len(columns)), _FEWEST_ROWS)
     shards: list[ParquetShard] = []
     held: dict[str, list[int]] = {}
     filled = 0
     for path, number, rows in groups:
         held.setdefault(path, []).append(number)
         filled += rows
-        if filled >= wanted:
+        if filled >= enough:
             shards.append(_shard(held, columns, target, weight))
             held, filled = {}, 0
     if held:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._errors import Place
 from .._input_checks import plain_matrix, trusted_csr
 from ..estimators._targets import checked_labels
+from ..features.columns import check_wanted
 from ..features.tables import arrow_of_pandas
 from ..training.shards.engine import Shard
 from ..training.shards.read import Names, ReadRows, naming, require_same_names
@@ -31,16 +33,24 @@ class Input:
     target: str | None = None
 
 
-def shards_of(X: Any, y: Any, target: str | None, sample_weight: Any, encode: str | None = None) -> Input:
-    """X and y, whatever they are, as delayed shards."""
+def shards_of(
+    X: Any,
+    y: Any,
+    target: str | None,
+    sample_weight: Any,
+    encode: str | None = None,
+    wanted: Mapping[str, str] | None = None,
+) -> Input:
+    """X and y, whatever they are, as delayed shards; ``wanted`` is what the user says that columns are."""
     if isinstance(X, str | os.PathLike):
-        return _of_files(X, y, target, sample_weight)
+        return _of_files(X, y, target, sample_weight, wanted)
     if is_dask_frame(X):
-        return _of_frames(X, y, target, sample_weight, encode)
-    if encode is not None:
+        return _of_frames(X, y, target, sample_weight, encode, wanted)
+    if encode is not None or wanted is not None:
+        asked, other = ("encode='auto' is", "encode") if encode is not None else ("columns= is", "columns")
         raise ValueError(
-            "encode='auto' is for tables: give a dask DataFrame, or the name of a folder of Parquet files, or "
-            "leave encode out."
+            f"{asked} for tables: give a dask DataFrame, or the name of a folder of Parquet files, or "
+            f"leave {other} out."
         )
     if is_dask_array(X):
         return _of_arrays(X, y, sample_weight)
@@ -62,14 +72,16 @@ def is_dask_frame(X: Any) -> bool:
     return type(X).__module__.startswith("dask") and hasattr(X, "map_partitions") and hasattr(X, "columns")
 
 
-def _of_files(source: Any, y: Any, target: str | None, sample_weight: Any) -> Input:
+def _of_files(
+    source: Any, y: Any, target: str | None, sample_weight: Any, wanted: Mapping[str, str] | None
+) -> Input:
     from dask import delayed
 
     if target is None or y is not None:
         raise ValueError(f'Name the column that holds the labels: fit("{source}", target="...").')
     if sample_weight is not None and not isinstance(sample_weight, str):
         raise ValueError("With files, sample_weight is the name of a column.")
-    shards: list[Shard] = [*parquet_shards(source, target, sample_weight)]
+    shards: list[Shard] = [*parquet_shards(source, target, sample_weight, wanted=wanted)]
     return Input([delayed(shard, pure=False) for shard in shards], tables=True, target=target)
 
 
@@ -111,7 +123,14 @@ def blocks_like(X: Any, other: Any, name: str) -> list[Any] | None:
     return list(other.to_delayed())
 
 
-def _of_frames(X: Any, y: Any, target: str | None, sample_weight: Any, encode: str | None) -> Input:
+def _of_frames(
+    X: Any,
+    y: Any,
+    target: str | None,
+    sample_weight: Any,
+    encode: str | None,
+    wanted: Mapping[str, str] | None,
+) -> Input:
     if isinstance(y, str):
         y, target = None, y
     if (y is None) == (target is None):
@@ -123,7 +142,8 @@ def _of_frames(X: Any, y: Any, target: str | None, sample_weight: Any, encode: s
     if isinstance(sample_weight, str):
         X, sample_weight = X.drop(columns=[sample_weight]), X[sample_weight]
     labels, weights = partitions_like(X, y, "y"), partitions_like(X, sample_weight, "sample_weight")
-    encoded = encode is not None or any(dtype.kind not in "biuf" for dtype in X.dtypes)
+    check_wanted(wanted, list(map(str, X.columns)), Place("X"))
+    encoded = encode is not None or wanted is not None or any(dtype.kind not in "biuf" for dtype in X.dtypes)
     shard = FrameShard if encoded else ArrayShard
     return Input(_joined(list(X.to_delayed()), labels, weights, tuple(X.columns), shard), encoded, target)
 
