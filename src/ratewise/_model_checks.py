@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 from .estimators import MeasureClassifier
 from .features.encode import Encoder
 from .features.splines import Basis
-from .measures import ConfusionMeasure, Measure, Rates, RatesInterval, one_vs_rest_measure
+from .measures import ConfusionMeasure, ConstrainedClasses, Measure, Rates, RatesInterval, one_vs_rest_measure
 
 
 def require_sound(classifier: MeasureClassifier, name: str) -> None:
@@ -121,6 +121,8 @@ def _is_ordered(categories: NDArray[Any]) -> bool:
 def _is_measure(value: Any, *, of_many: bool) -> bool:
     if not of_many:
         return isinstance(value, Measure)
+    if isinstance(value, ConstrainedClasses):
+        return _is_measure(value.measure, of_many=True)
     return isinstance(value, ConfusionMeasure) and isinstance(getattr(value, "measure", None), Measure | None)
 
 

@@ -25,6 +25,7 @@ from .estimators import MeasureClassifier, MeasureMaximizer
 from .estimators._online import OnlineClassifier
 from .estimators.decision_rule import DecisionRule
 from .measures import (
+    ConstrainedClasses,
     FunctionMeasure,
     FunctionOfCounts,
     MacroAverage,
@@ -288,7 +289,8 @@ def _checked_again(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         # Bounds of earlier versions were kept by their margins, without a confidence.
         by_margin = hasattr(type(value), "confidence") and "confidence" not in vars(value)
-        parts = {"measure": _checked_again(value.measure)} if isinstance(value, MacroAverage) else {}
+        nested = getattr(value, "measure", None) if isinstance(value, (MacroAverage, ConstrainedClasses)) else None
+        parts = {} if nested is None else {"measure": _checked_again(nested)}
         return dataclasses.replace(value, **parts, **({"confidence": None} if by_margin else {}))
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 
 import numpy as np
@@ -21,8 +22,8 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import GridSearchCV, train_test_split
 
-from ratewise import ConstraintWarning, MeasureClassifier, UnknownRateWarning
-from ratewise.measures import ClassCosts, Rates, RecallAtPrecision, WorstRecall, confusion_measure
+from ratewise import ConstraintWarning, MeasureClassifier, UnknownRateWarning, load_model, save_model
+from ratewise.measures import ClassCosts, Constrained, Rates, RecallAtPrecision, WorstRecall, confusion_measure
 from ratewise.solvers import Sharpen, Spade, Stamp
 from ratewise.solvers.multiclass import MultinomialLogistic
 
@@ -313,3 +314,34 @@ def test_it_is_at_home_in_searches():
         MeasureClassifier(sharpen=SHORT, random_state=0), {"measure": ["f1", "gmean"]}, cv=2, scoring="f1_macro"
     )
     assert search.fit(X[:600], y[:600]).best_score_ > 0.8
+
+
+def test_bounds_on_classes_are_kept_by_a_linear_model():
+    def rows(seed):
+        centres = np.array([[0.0, 0.0, 0.0], [1.2, 0.0, 0.5], [0.0, 1.5, 0.0]])
+        y = np.random.default_rng(seed).choice(3, 3_000, p=[0.7, 0.2, 0.1])
+        return centres[y] + np.random.default_rng(seed + 1).normal(size=(3_000, 3)), np.array(["a", "b", "c"])[y]
+
+    (X, y), (new_X, new_y) = rows(0), rows(2)
+    free = MeasureClassifier("accuracy", random_state=0).fit(X, y)
+    bounded = MeasureClassifier("accuracy-at-recall-0.55", random_state=0).fit(X, y)
+    recalls = [recall_score(new_y, one.predict(new_X), average=None).min() for one in (free, bounded)]
+    assert recalls[0] < 0.45
+    assert recalls[1] > 0.55
+    assert bounded.constraints_met_
+    assert free.constraints_met_ is None
+    assert bounded.score(new_X, new_y) == pytest.approx(accuracy_score(new_y, bounded.predict(new_X)))
+    file = io.BytesIO()
+    save_model(bounded, file)
+    file.seek(0)
+    assert (load_model(file).predict(new_X) == bounded.predict(new_X)).all()
+    one = Constrained("accuracy", recall={"c": 0.75})
+    assert MeasureClassifier(one, random_state=0).fit(X, y).rates_[2].tpr >= 0.75
+    with pytest.warns(ConstraintWarning, match="the recall of 'c' is"):
+        assert MeasureClassifier(Constrained("accuracy", recall=0.95), random_state=0).fit(X, y).classes_.size == 3
+    with pytest.raises(ValueError, match="bounds on classes need validation rows"):
+        MeasureClassifier(one, sharpen=False).fit(X, y)
+    with pytest.raises(ValueError, match="Bounds on classes take rows for independent"):
+        MeasureClassifier(one).fit(X, y, groups=np.arange(3_000) // 2)
+    with pytest.raises(ValueError, match="Bounds on classes are for fit"):
+        MeasureClassifier(one).partial_fit(X, y, classes=["a", "b", "c"])

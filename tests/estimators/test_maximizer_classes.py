@@ -14,8 +14,8 @@ from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from ratewise import MeasureMaximizer, export_onnx, load_model, save_model
-from ratewise.measures import ClassCosts
+from ratewise import ConstraintWarning, MeasureMaximizer, export_onnx, load_model, save_model
+from ratewise.measures import ClassCosts, Constrained
 
 
 def rare_classes(n_rows=2400, seed=0):
@@ -159,3 +159,22 @@ def test_bad_input_is_refused_in_a_sentence():
     ):
         with pytest.raises(ValueError, match=message):
             refused()
+
+
+def test_bounds_on_classes_are_kept_by_any_model():
+    X, new_X, y, new_y = rare_classes(20_000)
+    X, y = X[:3000], y[:3000]
+    maximizer = MeasureMaximizer(GaussianNB(), Constrained("macro-f1", recall=0.5)).fit(X, y)
+    recalls = recall_score(new_y, maximizer.predict(new_X), average=None)
+    assert maximizer.constraints_met_
+    assert recalls.min() > 0.5
+    file = io.BytesIO()
+    save_model(maximizer, file)
+    file.seek(0)
+    again = load_model(file)
+    assert again.measure_ == maximizer.measure_
+    assert (again.predict(new_X) == maximizer.predict(new_X)).all()
+    with pytest.warns(ConstraintWarning, match=r"the recall of '\w+' is 0\.\d+ here") as told:
+        maximizer.set_params(measure=Constrained("macro-f1", recall=0.9)).fit(X, y)
+    assert len(told) == 1
+    assert maximizer.constraints_met_ is False

@@ -209,7 +209,7 @@ def test_penalties_and_margins_out_of_range_are_refused_by_name(make, settings):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "at least one of tpr, tnr and precision"),
+        ({}, "at least one of tpr, tnr, precision and recall"),
         ({"tpr": 1.5}, "Constrained: tpr must be"),
         ({"tnr": 0.9, "penalty": -1}, "Constrained: penalty must be"),
         ({"alert_rate": 0.0}, "Constrained: alert_rate must be"),

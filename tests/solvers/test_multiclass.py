@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ratewise.decisions.calibrate import log_odds_line
+from ratewise.decisions.class_offsets import ClassScores, best_offsets
 from ratewise.measures import confusion_measure
-from ratewise.solvers.multiclass import ClassScores, best_offsets
 from ratewise.solvers.softmax import softmax
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from ratewise.decisions.class_offsets import best_offsets
 from ratewise.measures import confusion_measure, get_measure
 from ratewise.solvers import Sharpen, Stamp
 from ratewise.solvers.base import History
-from ratewise.solvers.multiclass import best_offsets
 from ratewise.solvers.softmax import ClassTask, ClimbMeasure, MaximizeLikelihood, at_once, in_passes
 from ratewise.training import FitConfig, config
 from ratewise.training.labelled import MulticlassRows

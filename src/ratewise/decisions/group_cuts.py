@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ..counts import Counts
 from ..measures import BalancedAccuracy, Bound, Gap, Measure
 from .cuts import Cuts, Points, effective_points
-from .intervals import lower_bound
 from .scores import Scores
+from .shares import ShareEnds, gap_room, kept_by
 
 _CUTS = 400  # of a group that are tried, spread evenly over its TPR, its FPR and its alerts
 # Rates of the groups are sought within windows of these widths, in parts of the gap allowed, and for these weights
@@ -133,41 +133,6 @@ def _tables(
     return tables, squares
 
 
-class _Ends(NamedTuple):
-    """A share at some cuts, and between what it lies: with one side's error, or by a margin."""
-
-    share: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-
-    @classmethod
-    def of(
-        cls,
-        bound: Bound | Gap,
-        tables: NDArray[Any],
-        squares: NDArray[Any],
-        error: float | None,
-        times: float = 1.0,
-    ) -> _Ends:
-        """Return them for such a share of tables [..., true, predicted], were there so many times the rows."""
-        whole = Bound(bound.denominator, (None, None), 1.0)
-        everything = tables.sum(axis=(-2, -1))
-        share = np.asarray(Bound(bound.numerator, bound.denominator, 1.0).share(tables), dtype=np.float64)
-        weight = np.asarray(whole.share(tables)) * everything
-        square = np.asarray(whole.share(squares)) * squares.sum(axis=(-2, -1))
-        rows = times * weight * weight / np.maximum(square, 1e-300)
-        if error is None:
-            near = (rows * share + 0.5) / (rows + 1.0)
-            wide = bound.margin * np.sqrt(near * (1.0 - near) / (rows + 1.0))
-            return cls(share, share - wide, share + wide)
-        low = lower_bound(share * rows, np.maximum(rows, 1e-9), error)
-        high = 1.0 - lower_bound((1.0 - share) * rows, np.maximum(rows, 1e-9), error)
-        return cls(share, low, np.where(rows > 0, high, 1.0))
-
-    def at(self, which: NDArray[np.intp]) -> _Ends:
-        return _Ends(self.share[which], self.low[which], self.high[which])
-
-
 class _Problem:
     """Bounds on the tables of all groups, and the measure of their sum."""
 
@@ -186,8 +151,8 @@ class _Problem:
     def _error_of(self, bound: Bound | Gap) -> float | None:
         return None if bound.confidence is None else (1.0 - bound.confidence) * self._error
 
-    def _ends(self, bound: Bound | Gap, error: float | None) -> list[_Ends]:
-        return [_Ends.of(bound, curve.tables, curve.squares, error) for curve in self._curves]
+    def _ends(self, bound: Bound | Gap, error: float | None) -> list[ShareEnds]:
+        return [ShareEnds.of(bound, curve.tables, curve.squares, error) for curve in self._curves]
 
     def best_choice(self) -> tuple[Choice, bool]:
         """Return the cut of each group, and whether all bounds are certified there."""
@@ -224,7 +189,7 @@ class _Problem:
         allowed = [np.ones(curve.thresholds.size, dtype=np.bool_) for curve in self._curves]
         for k, bound in enumerate(self._group_bounds):
             if isinstance(bound, Bound):
-                kept = [_kept_by(bound, ends) >= 0 for ends in self._promised[k]]
+                kept = [kept_by(bound, ends) >= 0 for ends in self._promised[k]]
                 allowed = [a & b if (a & b).any() else a for a, b in zip(allowed, kept, strict=True)]
         if not gaps:
             yield [mask[np.newaxis] for mask in allowed]
@@ -282,13 +247,13 @@ class _Problem:
         ends = self._promised if promised else self._by_margin
         for bound, of_groups in zip(self._group_bounds, ends, strict=True):
             here = [one.at(choices[:, g]) for g, one in enumerate(of_groups)]
-            kept = [_kept_by(bound, one) for one in here] if isinstance(bound, Bound) else [_room(bound, here)]
+            kept = [kept_by(bound, one) for one in here] if isinstance(bound, Bound) else [gap_room(bound, here)]
             slack = np.minimum(slack, np.min(kept, axis=0))
         if self._bounds:
             tables, squares = self._sum(choices), self._sum(choices, squares=True)
             for bound in self._bounds:
-                one = _Ends.of(bound, tables, squares, self._error_of(bound) if promised else None)
-                slack = np.minimum(slack, _kept_by(bound, one))
+                one = ShareEnds.of(bound, tables, squares, self._error_of(bound) if promised else None)
+                slack = np.minimum(slack, kept_by(bound, one))
         return slack
 
     def message(self, chosen: Choice, names: NDArray[Any]) -> str:
@@ -307,16 +272,16 @@ class _Problem:
         here = self._at(bound, chosen, 1.0)
         shares = ", ".join(f"{one.share[0]:.3g} in {name}" for name, one in zip(names, here, strict=True))
         if isinstance(bound, Gap):
-            promised = f"a difference of at most {bound.level - float(_room(bound, here)[0]):.3g}"
+            promised = f"a difference of at most {bound.level - float(gap_room(bound, here)[0]):.3g}"
         elif bound.at_least:
             promised = f"at least {min(float(one.low[0]) for one in here):.3g} in every group"
         else:
             promised = f"at most {max(float(one.high[0]) for one in here):.3g} in every group"
         return f"the {bound.kind} is {shares}, and {promised} can be promised."
 
-    def _at(self, bound: Bound | Gap, chosen: Choice, times: float) -> list[_Ends]:
+    def _at(self, bound: Bound | Gap, chosen: Choice, times: float) -> list[ShareEnds]:
         return [
-            _Ends.of(bound, curve.tables[[k]], curve.squares[[k]], self._error_of(bound), times)
+            ShareEnds.of(bound, curve.tables[[k]], curve.squares[[k]], self._error_of(bound), times)
             for curve, k in zip(self._curves, chosen, strict=True)
         ]
 
@@ -337,28 +302,11 @@ class _Problem:
     def _enough(self, chosen: Choice, times: float) -> bool:
         for bound in self._group_bounds:
             here = self._at(bound, chosen, times)
-            kept = [_kept_by(bound, one) for one in here] if isinstance(bound, Bound) else [_room(bound, here)]
+            kept = [kept_by(bound, one) for one in here] if isinstance(bound, Bound) else [gap_room(bound, here)]
             if np.min(kept) < 0:
                 return False
         tables, squares = self._sum(chosen[np.newaxis]), self._sum(chosen[np.newaxis], squares=True)
         return all(
-            _kept_by(bound, _Ends.of(bound, tables, squares, self._error_of(bound), times))[0] >= 0
+            kept_by(bound, ShareEnds.of(bound, tables, squares, self._error_of(bound), times))[0] >= 0
             for bound in self._bounds
         )
-
-
-def _kept_by(bound: Bound, ends: _Ends) -> NDArray[np.float64]:
-    """Return how far a share is sure to keep its bound."""
-    return ends.low - bound.level if bound.at_least else bound.level - ends.high
-
-
-def _room(gap: Gap, ends: list[_Ends]) -> NDArray[np.float64]:
-    """Return by how much less than allowed the shares of any two groups are sure to differ.
-
-    The ends of a difference follow from those of the two shares (MOVER: Newcombe, 1998; Zou and Donner, 2008).
-    """
-    largest = np.full(ends[0].share.shape, -np.inf)
-    for one, other in itertools.permutations(ends, 2):
-        upper = one.share - other.share + np.hypot(one.high - one.share, other.share - other.low)
-        largest = np.maximum(largest, upper)
-    return gap.level - largest

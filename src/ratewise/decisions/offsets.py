@@ -101,30 +101,14 @@ def best_gains(
     Rows of one group are tuned to, or judge, together.
     """
     n_classes = probabilities.shape[1]
-    slope, constants = _calibration(probabilities, codes, weights)
+    slope, constants = calibration_lines(probabilities, codes, weights)
     plain = ClassGains.none(n_classes)
     calibrated = ClassGains(slope, constants, plain.gains).calibrated(probabilities)
     found, value = _chosen(calibrated, codes, weights, measure, plain.predict(probabilities), groups=groups)
     return TunedGains(plain if found is None else ClassGains(slope, constants, found), value)
 
 
-def best_offsets(
-    scores: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[Any], measure: ConfusionMeasure
-) -> NDArray[np.float64]:
-    """Return what to add to each class's score so that the highest score has the best measure.
-
-    As :func:`best_gains`, where nothing but offsets can be kept, as in a linear model; zeros where the rows cannot
-    tell that others are better.
-    """
-    slope, constants = _line(scores, codes, weights)
-    if slope <= 0.0:
-        return np.zeros(scores.shape[1])
-    calibrated = _softmax(scores * slope + constants)
-    found, _ = _chosen(calibrated, codes, weights, measure, scores.argmax(axis=1), only_weights=True)
-    return np.zeros(scores.shape[1]) if found is None else (np.log(found[0]) + constants) / slope
-
-
-def _calibration(
+def calibration_lines(
     probabilities: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[Any]
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the temperature's inverse and the bias of each class with the least log loss."""
@@ -171,7 +155,6 @@ def _chosen(
     measure: ConfusionMeasure,
     plain: NDArray[np.intp],
     *,
-    only_weights: bool = False,
     groups: NDArray[np.intp] | None = None,
 ) -> tuple[NDArray[np.float64] | None, float]:
     """Return the gains of the better of two candidates, None where the plain decisions are as good; and its value.
@@ -183,7 +166,7 @@ def _chosen(
     if groups is not None:
         part = np.unique(groups, return_inverse=True)[1] % _BLOCKS
     judged = range(_FOLDS if probabilities.size <= _FEW_VALUES else 1)
-    searches = _searches(probabilities, measure, only_weights)
+    searches = _searches(probabilities)
     decisions = {search: plain.copy() for search in searches}
     for fold in judged:
         held = part % _FOLDS == fold
@@ -274,15 +257,9 @@ def _as_weights(gains: NDArray[np.float64]) -> NDArray[np.float64]:
     )
 
 
-def _searches(probabilities: NDArray[Any], measure: ConfusionMeasure, only_weights: bool) -> list[Any]:
+def _searches(probabilities: NDArray[Any]) -> list[Any]:
     searchable = probabilities.size * probabilities.shape[1] <= _SEARCHED
-    if only_weights and not _by_weights(measure):
-        return [search_weights]
     return [climb, search_weights] if searchable else [climb]
-
-
-def _by_weights(measure: ConfusionMeasure) -> bool:
-    return measure.by_class and not np.any(measure.gains_by_class(*np.ones((3, 3)))[1])  # type: ignore[attr-defined]
 
 
 def climb(rows: TuningRows) -> NDArray[np.float64]:

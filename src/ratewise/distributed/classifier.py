@@ -217,7 +217,7 @@ class DaskMeasureClassifier(FittedOnCluster):
             raise ValueError(
                 "merging='models' is for two classes: of more, 'auto' and 'gradients' merge gradients."
             )
-        settings = of_many_classes(settings, self.measure)
+        settings = of_many_classes(settings, self.measure, classes)
         if settings.basis is not None:
             shared_basis(settings.basis, counts.n_features, f"{classes.size} classes")
         if self.merging == "auto" and counts.fit_in_memory():
@@ -242,14 +242,14 @@ class DaskMeasureClassifier(FittedOnCluster):
     def _store(self, fitted: Fitted, settings: FitConfig) -> None:
         result = fitted.result
         many = fitted.classes.size > 2
-        self.measure_ = confusion_measure(self.measure) if many else settings.measure
+        self.measure_ = confusion_measure(self.measure, fitted.classes) if many else settings.measure
         self.solver_, self.classes_, self.confusion_ = result.solver, fitted.classes, result.table
         self.coef_, self.intercept_, self.basis_ = result.coef, result.intercept, result.basis
         self.feature_spread_, self.feature_mean_ = result.scale, result.centre
         self.rates_, self.rates_interval_, self.stages_ = result.rates, result.interval, result.stages
         self.calibration_ = result.calibration
         self.n_features_in_ = result.coef.shape[1] if result.basis is None else result.basis.n_columns
-        self.constraints_met_ = constraints_met(settings.measure, fitted.message)
+        self.constraints_met_ = constraints_met(settings.measure, fitted.message, self.measure_)
 
     def _remember(self, given: Input, seen: EncoderFit | None, counted: LabelCounts) -> None:
         """Keep names of columns; and of files, what a model needs to read others as it read these."""

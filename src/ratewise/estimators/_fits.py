@@ -18,6 +18,7 @@ from ..decisions.calibrate import Calibration, stacked
 from ..decisions.sensitive import checked_sensitive, require_rates
 from ..features.splines import Basis
 from ..measures import (
+    ConstrainedClasses,
     ConstraintWarning,
     Measure,
     Rates,
@@ -55,9 +56,11 @@ def first_message(names: Iterable[str], messages: Iterable[str | None]) -> str |
     return next((f"{name}: {message}" for name, message in found), None)
 
 
-def constraints_met(measure: Measure, message: str | None) -> bool | None:
+def constraints_met(measure: Any, message: str | None, of_many: Any = None) -> bool | None:
     """Return whether the bounds of a measure are kept; None for a measure, or a function, without any."""
-    return message is None if measure.bounds or measure.group_bounds else None
+    if isinstance(measure, ConstrainedClasses) or isinstance(of_many, ConstrainedClasses):
+        return message is None
+    return message is None if isinstance(measure, Measure) and (measure.bounds or measure.group_bounds) else None
 
 
 def warn_of_constraints(message: str | None, stacklevel: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 
 from ..decisions.costs import row_costs
 from ..decisions.cuts import half_standard_error
+from ..measures import ConstraintWarning
 from ._boosters import MANY_ROWS, booster_of, prepared
 from ._crossfit import fit_base_estimator
 from ._folds import Fold, make_folds
@@ -55,6 +57,8 @@ class ClassCandidate(NamedTuple):
     members: list[ClassMember]
     probabilities: NDArray[np.float64]
     rule: DecisionRule
+    message: str | None
+    """What there is to say if its bounds cannot be promised."""
 
 
 class FittedClasses(NamedTuple):
@@ -63,6 +67,7 @@ class FittedClasses(NamedTuple):
     members: list[ClassMember]
     rule: DecisionRule
     history: dict[str, NDArray[Any]]
+    message: str | None
 
 
 @dataclass(frozen=True)
@@ -89,15 +94,15 @@ class ClassCrossFit:
             candidates.append(self._candidate("balanced", totals.sum() / (totals.size * totals)))
             plain, even = candidates
             mean = 0.5 * (plain.probabilities + even.probabilities)
-            candidates.append(ClassCandidate("both", plain.members + even.members, mean, self._rule_of(mean)))
+            candidates.append(ClassCandidate("both", plain.members + even.members, mean, *self._rule_of(mean)))
         values = np.array([one.rule.value_ for one in candidates])
-        best = candidates[better_than_first(values, self.y.size)]
-        history = {
-            "weights": np.array([one.name for one in candidates]),
-            "value": values,
-            "kept": np.array([one is best for one in candidates]),
-        }
-        return FittedClasses(self._members(best, ensemble), best.rule, history)
+        names = np.array([one.name for one in candidates])
+        kept = np.array([one.message is None for one in candidates])
+        if kept.any():  # bounds first
+            candidates = [one for one, promised in zip(candidates, kept, strict=True) if promised]
+        best = candidates[better_than_first(values[kept] if kept.any() else values, self.y.size)]
+        history = {"weights": names, "value": values, "kept": names == best.name}
+        return FittedClasses(self._members(best, ensemble), best.rule, history, best.message)
 
     def _members(self, best: ClassCandidate, ensemble: bool) -> list[ClassMember]:
         """Return the models of the folds; with few rows, also models of all rows, which weigh as much."""
@@ -115,16 +120,21 @@ class ClassCrossFit:
         members = list(Parallel(n_jobs=self.n_jobs)(fits))
         held = [_safe_indexing(self.X, rows) for _, rows in self.folds]
         found = np.concatenate([one.probabilities(rows) for one, rows in zip(members, held, strict=True)])
-        return ClassCandidate(name, members, found, self._rule_of(found))
+        return ClassCandidate(name, members, found, *self._rule_of(found))
 
-    def _rule_of(self, probabilities: NDArray[np.float64]) -> DecisionRule:
+    def _rule_of(self, probabilities: NDArray[np.float64]) -> tuple[DecisionRule, str | None]:
+        """Return the rule for these probabilities, and its warning of bounds."""
         held = np.concatenate([rows for _, rows in self.folds])
         copies = np.unique(held).size < held.size
         groups = self.groups[held] if self.groups is not None else held if copies else None
         weights = None if self.sample_weight is None else self.sample_weight[held]
         costs = None if self.costs is None else self.costs[held]
         rule = DecisionRule(**self.rule.get_params())
-        return rule.fit(probabilities, self.y[held], weights, costs=costs, groups=groups)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", ConstraintWarning)
+            rule.fit(probabilities, self.y[held], weights, costs=costs, groups=groups)
+        return rule, next((str(one.message) for one in said), None)
 
     def _fit_rows(self, train: NDArray[np.intp], class_weights: NDArray[np.float64]) -> ClassMember:
         own = None if self.sample_weight is None else self.sample_weight[train]

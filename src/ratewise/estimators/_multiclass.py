@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..decisions.calibrate import class_calibrations
 from ..decisions.certify import bound_message, warn_of_unknown_rates
 from ..decisions.intervals import rates_interval
-from ..measures import confusion_measure
+from ..measures import ConstrainedClasses, confusion_measure, one_vs_rest_measure
 from ..solvers.base import History
 from ..solvers.multiclass import MulticlassModel
 from ..training import ArraySource, FitConfig, FitResult
@@ -38,6 +38,10 @@ class MulticlassFit:
     ) -> MulticlassFit:
         rows = many_class_set(checked, labels, sample_weight, groups=options.groups, splits=options.splits)
         require_no_positive(options.pos_label, f"{rows.classes.size} classes")
+        if options.groups is not None and isinstance(confusion_measure(options.measure), ConstrainedClasses):
+            raise ValueError(
+                "Bounds on classes take rows for independent here: leave out groups=, or use MeasureMaximizer."
+            )
         totals = np.bincount(rows.codes, weights=rows.weights, minlength=rows.classes.size)
         require_all_classes(rows.classes, totals, options.settings)
         return cls(rows._replace(weights=rows.weights * (rows.weights.size / totals.sum())), options)
@@ -73,7 +77,7 @@ class MulticlassFit:
             splits=rows.splits,
             low_memory=self.options.low_memory,
         )
-        settings = of_many_classes(self.options.settings, self.options.measure)
+        settings = of_many_classes(self.options.settings, self.options.measure, rows.classes)
         selected = learn_classes(stored, settings, _transformed(before, transform), rng, history)
         counts = np.bincount(rows.codes, minlength=self.n_models).astype(float)
         return fitted_many(selected, transform, rows.classes, counts, settings)
@@ -99,9 +103,17 @@ def require_all_classes(classes: NDArray[Any], totals: NDArray[Any], settings: F
         settings.solver.check(settings.measure, float(total / totals.sum()))
 
 
-def of_many_classes(settings: FitConfig, measure: Any) -> FitConfig:
+def of_many_classes(settings: FitConfig, measure: Any, classes: NDArray[Any]) -> FitConfig:
     """Return the settings of a fit of more than two classes to a measure as the user named it."""
-    return replace(settings, of_many=confusion_measure(measure))
+    found = confusion_measure(measure, classes)
+    if isinstance(found, ConstrainedClasses):
+        if settings.sharpen is None:
+            raise ValueError(
+                f"{found.label}: bounds on classes need validation rows, which a plain solver has none of. Leave "
+                "sharpen='auto' and threshold='tune'."
+            )
+        settings = replace(settings, measure=one_vs_rest_measure(found))
+    return replace(settings, of_many=found)
 
 
 def fitted_many(
@@ -134,7 +146,7 @@ def fitted_many(
     for name, mine in zip(names, points, strict=True):
         warn_of_unknown_rates(mine, f"{name}: ")
     messages = (bound_message(measure, one, mine) for one, mine in seen)
-    return Fitted(classes, result.checked(), first_message(names, messages))
+    return Fitted(classes, result.checked(), selected.message or first_message(names, messages))
 
 
 def _transformed(before: Coefficients | None, transform: Transform) -> MulticlassModel | None:

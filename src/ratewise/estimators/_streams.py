@@ -259,7 +259,7 @@ class StreamFitting:
         labels = ClassLabels(np.array(sorted(survey.label_counts)))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         history = History(verbose=bool(self.verbose))
-        settings = of_many_classes(settings, self.measure)
+        settings = of_many_classes(settings, self.measure, labels.classes)
         if settings.basis is not None:
             shared_basis(settings.basis, stream.encoder.n_features, f"{labels.classes.size} classes")
         with one_blas_thread():

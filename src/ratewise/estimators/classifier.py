@@ -14,7 +14,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from ..features.splines import Basis
-from ..measures import ConfusionMeasure, Measure, confusion_measure, get_measure, one_vs_rest_measure
+from ..measures import (
+    ConfusionMeasure,
+    ConstrainedClasses,
+    Measure,
+    confusion_measure,
+    get_measure,
+    one_vs_rest_measure,
+)
 from ..solvers import Solver, get_solver
 from ..solvers.base import History
 from ..training import FitConfig
@@ -324,6 +331,10 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
             require_same_classes(classes, known)
         if known.size == 2 and (online is None or asked is not online.asked):
             get_measure(self.measure)  # refuses one of many classes
+        elif isinstance(confusion_measure(self.measure), ConstrainedClasses):
+            raise ValueError(
+                "Bounds on classes are for fit and fit_stream: partial_fit keeps no rows to prove them."
+            )
         basis = first_basis(asked.settings.basis, checked) if first else getattr(self, "basis_", None)
         if basis is not None:
             checked = CheckedRows(basis.code(checked.X), None)
@@ -402,11 +413,11 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         result = fitted.result
         self.classes_, self.multilabel_ = fitted.classes, fitted.multilabel
         many = fitted.classes.size > 2 and not fitted.multilabel
-        self.measure_ = confusion_measure(self.measure) if many else settings.measure
+        self.measure_ = confusion_measure(self.measure, fitted.classes) if many else settings.measure
         self.solver_, self.confusion_ = result.solver, result.table
         self.coef_, self.intercept_, self.basis_ = result.coef, result.intercept, result.basis
         self.feature_spread_, self.feature_mean_ = result.scale, result.centre
         self.rates_, self.rates_interval_, self.stages_ = result.rates, result.interval, result.stages
         self.calibration_ = result.calibration
-        self.constraints_met_ = constraints_met(settings.measure, fitted.message)
+        self.constraints_met_ = constraints_met(settings.measure, fitted.message, self.measure_)
         self._store_groups(result.groups, settings.measure)

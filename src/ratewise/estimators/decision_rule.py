@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..counts import Counts, Rates
 from ..decisions.certify import certified_decision, relative_groups
+from ..decisions.class_bounds import bounded_gains
 from ..decisions.costs import Spent, calibrated_probabilities, cost_calibration, expected_costs, row_costs
 from ..decisions.intervals import lower_bound, rates_interval
 from ..decisions.offsets import best_gains
@@ -19,6 +20,8 @@ from ..decisions.sensitive import require_sensitive
 from ..measures import (
     BalancedAccuracy,
     ConfusionMeasure,
+    Constrained,
+    ConstrainedClasses,
     Measure,
     RatesInterval,
     confusion_measure,
@@ -53,7 +56,8 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
     ----------
     measure : str, Measure, ConfusionMeasure or function, default="f1"
         What to maximize. With more than two classes a name means what the field reports, see
-        :func:`ratewise.measures.confusion_measure`. "cost" with ``costs=`` in ``fit`` minimizes costs per row.
+        :func:`ratewise.measures.confusion_measure`, and ``Constrained("f1", recall=0.5)`` bounds each class.
+        "cost" with ``costs=`` in ``fit`` minimizes costs per row.
     reject : float, default=0.0
         The largest share of rows to leave to a person. ``rejected`` tells which rows: those where the best two
         decisions are nearly equal. On new rows the share is at most this with 95% confidence. ``score`` is of the
@@ -75,7 +79,8 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
     counts_ : Counts
         The confusion matrix of the rows of ``fit``, without those left to a person.
     value_ : float
-        The measure on rows that the rule was not tuned on; of a threshold and of costs on the rows of ``fit``.
+        The measure on rows that the rule was not tuned on; of a threshold, of bounds on classes, and of costs on
+        the rows of ``fit``.
     rates_ : Rates, or a list of Rates with more than two classes
         (tpr, tnr, prevalence) of these rows; of each class against the rest.
     rates_interval_ : RatesInterval, or a list of them
@@ -86,7 +91,8 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
     spent_ : Spent or None
         With ``costs``: what the decisions cost on these rows, and what others would have cost.
     constraints_met_ : bool or None
-        Whether the bounds of the measure hold on new rows; None where it has none.
+        Whether the bounds of the measure hold on new rows with their confidence; ``fit`` warns with numbers where
+        that cannot be promised. None where it has none.
     measure_ : the measure that ``measure`` names; None with ``costs``
 
     Examples
@@ -152,7 +158,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
                 raise ValueError(f'costs= goes with measure="cost"; the measure is {self.measure!r}.')
             costs = row_costs(costs, y.size, classes.size, positive)
         numbers = group_numbers(groups, y.size)
-        measure = None if costs is not None else self._measure_of(classes.size)
+        measure = None if costs is not None else self._measure_of(classes)
         if sensitive_features is not None and (not isinstance(measure, Measure) or self.reject):
             raise ValueError("sensitive_features are for a measure of two classes, without costs and reject.")
         gains, calibration, threshold, message, value, of_groups = None, None, None, None, None, None
@@ -165,6 +171,8 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
                 proba[:, positive], codes == positive, measure, weighted, groups, sensitive_features, True
             )
             threshold, message, of_groups = found.threshold, found.message, relative_groups(found)
+        elif isinstance(measure, ConstrainedClasses):
+            gains, value, message = bounded_gains(proba, codes, weights, measure, groups=numbers)
         elif measure is not None:
             gains, value = best_gains(proba, codes, weights, measure, groups=numbers)
         self.classes_, self.measure_ = classes, measure
@@ -174,7 +182,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         self._reject_below = self._margin_to_reject(proba, costs)
         self._describe(proba, codes, weights, costs, self._decided(proba, costs, least))
         self.value_ = self._value_here() if value is None else value
-        self.constraints_met_ = constraints_met(measure, message) if isinstance(measure, Measure) else None
+        self.constraints_met_ = constraints_met(measure, message)
         warn_of_constraints(message, stacklevel=2)
         return self
 
@@ -238,16 +246,19 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         check_is_fitted(self)
         return None if self._gains is None else self._gains.offsets
 
-    def _measure_of(self, n_classes: int) -> Measure | ConfusionMeasure:
-        named = self.measure
+    def _measure_of(self, classes: NDArray[Any]) -> Measure | ConfusionMeasure:
+        named, n_classes = self.measure, classes.size
         of_table = callable(named) and not isinstance(named, Measure) and takes_one_argument(named)
         if n_classes == 2 and not isinstance(named, ConfusionMeasure) and not of_table:
             return get_measure(named)
         if n_classes > 2 and named == "cost":
             raise ValueError(f'measure="cost" of {n_classes} classes needs costs= in fit.')
-        if isinstance(named, Measure) and (named.bounds or named.group_bounds):
-            raise ValueError(f"{named.label} has bounds, which are those of two classes; there are {n_classes}.")
-        return confusion_measure(named)
+        if isinstance(named, Measure) and not isinstance(named, Constrained) and named.bounds:
+            raise ValueError(
+                f"{named.label} has bounds, which are those of two classes; there are {n_classes}: bound their "
+                "recall, precision or share of the predictions by Constrained."
+            )
+        return confusion_measure(named, classes)
 
     def _positive(self, classes: NDArray[Any]) -> int:
         """Return the column of the positive class."""

@@ -290,6 +290,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         self.rule_, self.history_, self.classes_ = found.rule, found.history, rows.classes
         for name in ("measure_", "threshold_", "rates_", "rates_interval_", "constraints_met_"):
             setattr(self, name, getattr(found.rule, name))
+        warn_of_constraints(found.message, stacklevel=3)
         if draws_own_folds(self.cv):
             warn_of_ordered_rows(X, rows.y, rows.classes[-1], stacklevel=3)
         return self

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from ..counts import Rates
 from ._rates import (
     Bound,
@@ -39,6 +41,7 @@ from .bounds import (
     TPRAtFPR,
     TPRAtTNR,
 )
+from .class_bounds import ConstrainedClasses
 from .confusion import (
     Accuracy,
     ClassCorrelation,
@@ -108,10 +111,11 @@ _FAMILIES: dict[str, Callable[[float], Measure]] = {
     "precision-at-recall": PrecisionAtRecall,
     "recall-at-alert-rate": RecallAtAlertRate,
 }
-# Bounds between groups at the end of a name: "f1-at-tpr-gap-0.05"; with "-at-fpr-gap-0.05" too, equalized odds.
-_GAPS = ("tpr_gap", "fpr_gap", "alert_rate_gap")
-_GAP = re.compile(
-    r"[\s_-]*at[\s_-]*(tpr|fpr|alert[\s_-]*rate)[\s_-]*gap[\s_-]*(\d+\.?\d*|\.\d+)(?=[\s_-]*at|\s*$)"
+# Bounds at the end of a name: "f1-at-tpr-gap-0.05", "macro-f1-at-recall-0.5"; several may follow one another.
+_BOUNDED = ("tpr", "tnr", "recall", "precision", "alert_rate", "tpr_gap", "fpr_gap", "alert_rate_gap")
+_BOUND = re.compile(
+    r"[\s_-]*at[\s_-]*((?:tpr|fpr|alert[\s_-]*rate)[\s_-]*gap|tpr|tnr|recall|precision|alert[\s_-]*rate)"
+    r"[\s_-]*(\d+\.?\d*|\.\d+)(?=[\s_-]*at|\s*$)"
 )
 _LARGEST_BETA = 10.0  # in a name: "f11" is a slip of the finger
 _NUMBERED = re.compile(r"(?P<stem>.*?)[\s_-]*(?P<number>(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)")
@@ -146,8 +150,8 @@ def get_measure(measure: str | Measure | ConfusionMeasure | Callable[..., Any]) 
 
     Case, spaces, underscores and hyphens do not matter, and names that end in a number take any: "f3", "f0.25",
     "recall-at-precision-0.95", "precision-at-recall-0.5", "tpr-at-fpr-0.001", "tpr-at-tnr-0.5",
-    "recall-at-alert-rate-0.01". Bounds between groups may follow any name: "f1-at-tpr-gap-0.05",
-    "gmean-at-tpr-gap-0.1-at-fpr-gap-0.1", "f1-at-alert-rate-gap-0.05" (:class:`Constrained`).
+    "recall-at-alert-rate-0.01". Bounds may follow any name (:class:`Constrained`): "f1-at-alert-rate-0.02",
+    "gmean-at-tpr-gap-0.1-at-fpr-gap-0.1", and of more than two classes "macro-f1-at-recall-0.5".
 
     Examples
     --------
@@ -157,10 +161,15 @@ def get_measure(measure: str | Measure | ConfusionMeasure | Callable[..., Any]) 
     >>> get_measure(lambda tpr, tnr: tpr * tnr).value(0.5, 0.5)
     0.25
     """
+    if isinstance(measure, str):
+        measure = _named(measure)
+    if isinstance(measure, Constrained) and measure.only_of_many:
+        raise ValueError(
+            f"{measure.label} is of more than two classes; of two, bound tpr=, tnr=, precision= or alert_rate= by "
+            "a number, and name a measure of two rates."
+        )
     if isinstance(measure, Measure):
         return measure
-    if isinstance(measure, str):
-        return _named(measure)
     if isinstance(measure, ConfusionMeasure):
         raise ValueError(f"{measure.label} is a measure of more than two classes; of two: {', '.join(_REGISTRY)}.")
     if isinstance(measure, type) and issubclass(measure, Measure):
@@ -173,13 +182,28 @@ def get_measure(measure: str | Measure | ConfusionMeasure | Callable[..., Any]) 
     )
 
 
-def confusion_measure(measure: str | Measure | ConfusionMeasure | Callable[..., Any]) -> ConfusionMeasure:
+def two_class_measure(measure: Any) -> Measure | None:
+    """Return the measure of two rates that this is or names; None for one of more than two classes only."""
+    if isinstance(measure, ConfusionMeasure):
+        return None
+    if isinstance(measure, str) and _is_of_many_classes(measure):
+        confusion_measure(measure)  # refuses what it does not know
+        return None
+    if callable(measure) and not isinstance(measure, (Measure, type)) and takes_one_argument(measure):
+        return None
+    return get_measure(measure)
+
+
+def confusion_measure(
+    measure: str | Measure | ConfusionMeasure | Callable[..., Any], classes: ArrayLike | None = None
+) -> ConfusionMeasure:
     """Return a measure of any number of classes, by the name under which the field reports it.
 
     "f1" is the macro average, "gmean" the geometric mean of the recalls, "min" the worst of them, "mcc", "kappa",
     "accuracy" and "balanced-accuracy" are scikit-learn's; and "linear-kappa", "quadratic-kappa", "micro-f1",
     "micro-jaccard". Other measures of two rates are averaged over the classes, each against the rest. A function
-    of one argument takes C[true, predicted].
+    of one argument takes C[true, predicted]. ``classes`` are the labels in order, which bounds on single classes
+    name.
 
     Examples
     --------
@@ -187,12 +211,19 @@ def confusion_measure(measure: str | Measure | ConfusionMeasure | Callable[..., 
     >>> confusion_measure("f1"), confusion_measure("min")
     (MacroAverage(measure=FBeta(beta=1.0)), WorstRecall())
     """
+    if isinstance(measure, Constrained):
+        measure = measure.of_many()
+    if isinstance(measure, ConstrainedClasses) and classes is not None:
+        return measure.of_classes(classes)
     if isinstance(measure, ConfusionMeasure):
         return measure
     if isinstance(measure, str):
         known = _PLAIN_CONFUSION.get(_plain(measure))
         if known is not None:
             return known
+        bounded = _with_bounds(measure.strip().lower())
+        if bounded is not None:
+            return confusion_measure(bounded, classes)
         kind, _, of_two = measure.strip().lower().partition("-")
         if kind == "macro" and of_two:
             return MacroAverage(_named(of_two))
@@ -217,6 +248,10 @@ def one_vs_rest_measure(measure: str | Measure | ConfusionMeasure | Callable[...
     >>> one_vs_rest_measure("f1"), one_vs_rest_measure("worst-recall")
     (FBeta(beta=1.0), MinRate())
     """
+    if isinstance(measure, str):
+        measure = _with_bounds(measure.strip().lower()) or measure
+    if isinstance(measure, (Constrained, ConstrainedClasses)) and getattr(measure, "only_of_many", True):
+        measure = measure.measure
     if isinstance(measure, str) and _is_of_many_classes(measure):
         measure = confusion_measure(measure)
     elif callable(measure) and not isinstance(measure, Measure) and takes_one_argument(measure):
@@ -239,6 +274,8 @@ def measure_name(measure: Measure | ConfusionMeasure) -> str:
     >>> measure_name(RecallAtPrecision(0.75))
     'recall-at-precision-0.75'
     """
+    if isinstance(measure, ConstrainedClasses):
+        return next(iter(_name_with_bounds(measure)), measure.label)
     if isinstance(measure, ConfusionMeasure):
         if isinstance(measure, MacroAverage):
             return f"macro-{measure_name(measure.measure)}"
@@ -248,17 +285,19 @@ def measure_name(measure: Measure | ConfusionMeasure) -> str:
         for stem, kind in _FAMILIES.items()
         if type(measure) is kind
     )
-    known = (*_REGISTRY, *numbered, *_name_with_gaps(measure))
+    known = (*_REGISTRY, *numbered, *_name_with_bounds(measure))
     return next((name for name in known if _named(name) == measure), measure.label)
 
 
-def _name_with_gaps(measure: Measure) -> list[str]:
-    """Return the name of a measure with bounds between groups, if its own measure has a name."""
-    if not isinstance(measure, Constrained):
+def _name_with_bounds(measure: Measure | ConfusionMeasure) -> list[str]:
+    """Return the name of a measure with bounds, if its own measure has a name and the bounds are numbers."""
+    if not isinstance(measure, (Constrained, ConstrainedClasses)):
         return []
-    inner, given = measure_name(measure.measure), {name: getattr(measure, name) for name in _GAPS}
-    gaps = [f"-at-{name.replace('_', '-')}-{level:g}" for name, level in given.items() if level is not None]
-    return [] if inner == measure.measure.label or not gaps else ["".join([inner, *gaps])]
+    inner, given = measure_name(measure.measure), {name: getattr(measure, name, None) for name in _BOUNDED}
+    levels = {name: level for name, level in given.items() if level is not None}
+    if inner == measure.measure.label or not all(isinstance(level, (int, float)) for level in levels.values()):
+        return []
+    return ["".join([inner, *(f"-at-{name.replace('_', '-')}-{level:g}" for name, level in levels.items())])]
 
 
 def _is_of_many_classes(name: str) -> bool:
@@ -267,15 +306,38 @@ def _is_of_many_classes(name: str) -> bool:
     return plain not in _PLAIN_NAMES and (plain in _PLAIN_CONFUSION or plain.startswith(("macro", "micro")))
 
 
-def _with_gaps(name: str, inner: str, found: list[tuple[str, ...]]) -> Constrained:
-    levels: dict[str, Any] = {f"{re.sub('[ _-]+', '_', kind)}_gap": float(level) for kind, level in found}
-    levels = {key.replace("alertrate", "alert_rate"): level for key, level in levels.items()}
-    if len(levels) < len(found):
-        raise ValueError(f"There is no measure {name!r}: it bounds the same difference twice.")
+def _with_bounds(name: str) -> Constrained | None:
+    """Return the measure that a name with bounds at its end is of; None of another name."""
+    found = list(_BOUND.finditer(name))
+    if not found or found[0].start() == 0 or _BOUND.sub("", name)[found[0].start() :].strip():
+        return None
+    # "recall-at-precision-0.9" is a measure, which other bounds may follow.
+    begins = [one.start() for one in found]
+    inners = [k for k, begin in enumerate(begins) if _is_named(name[:begin])]
+    if not inners:
+        return None
+    first = inners[0]
+    levels: dict[str, Any] = {_field_of(one[1]): float(one[2]) for one in found[first:]}
+    if len(levels) < len(found[first:]):
+        raise ValueError(f"There is no measure {name!r}: it bounds the same rate or difference twice.")
     try:
-        return Constrained(_named(inner), **levels)
+        return Constrained(name[: begins[first]], **levels)  # type: ignore[arg-type]
     except ValueError as error:
         raise ValueError(f"There is no measure {name!r}. {error}") from None
+
+
+def _field_of(words: str) -> str:
+    """Return the parameter of Constrained that these words bound."""
+    plain = _plain(words)
+    return next(name for name in _BOUNDED if _plain(name) == plain)
+
+
+def _is_named(name: str) -> bool:
+    try:
+        two_class_measure(name)
+    except ValueError:
+        return False
+    return True
 
 
 _RANKING_NAMES = {"rocauc", "auc", "auroc", "averageprecision", "ap", "prauc", "auprc", "aucpr"}
@@ -285,9 +347,6 @@ def _named(name: str) -> Measure:
     known = _PLAIN_NAMES.get(_plain(name))
     if known is not None:
         return _REGISTRY[known]
-    gaps = list(_GAP.finditer(name.lower()))
-    if gaps and gaps[0].start() > 0 and not _GAP.sub("", name.lower())[gaps[0].start() :].strip():
-        return _with_gaps(name, name[: gaps[0].start()], [one.groups() for one in gaps])
     numbered = _NUMBERED.fullmatch(name.strip().lower())
     number = float(numbered["number"]) if numbered else 0.0
     family = _PLAIN_FAMILIES.get(_plain(numbered["stem"])) if numbered else None
@@ -296,6 +355,9 @@ def _named(name: str) -> Measure:
             return family(number)
         except ValueError as error:
             raise ValueError(f"There is no measure {name!r}. {error}") from None
+    bounded = _with_bounds(name.lower())
+    if bounded is not None:
+        return bounded
     if _is_of_many_classes(name):
         raise ValueError(f"{name!r} is a measure of more than two classes; of two: {', '.join(_REGISTRY)}.")
     if _plain(name) in _RANKING_NAMES:
@@ -320,6 +382,7 @@ __all__ = [
     "ConcaveMeasure",
     "ConfusionMeasure",
     "Constrained",
+    "ConstrainedClasses",
     "Constraint",
     "ConstraintWarning",
     "CostMatrix",

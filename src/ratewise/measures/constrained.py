@@ -1,4 +1,4 @@
-"""A measure under bounds of the user's: on all rows, on each group, on differences between groups."""
+"""A measure under bounds of the user's: on all rows, on each class, on each group, on differences of groups."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from ._rates import (
 )
 from .base import Measure
 from .bounds import check_parameters, confidence_field
+from .class_bounds import ConstrainedClasses, checked_levels
 
 
 @dataclass(frozen=True)
 class Constrained(Measure):
-    """Maximize a measure among the thresholds that keep some bounds: of all rows, of each group, between groups.
+    """Maximize a measure among the decisions that keep some bounds: of all rows, of classes, of groups.
 
     Parameters
     ----------
-    measure : Measure, name or function of the rates
+    measure : Measure, ConfusionMeasure, name or function of the rates
         What to maximize.
-    tpr, tnr, precision : float, optional
-        The lowest each may be, between 0 and 1.
+    tpr, tnr : float, optional
+        Of two classes: the lowest each may be, between 0 and 1.
+    precision : float, or {class: float} with more than two classes, optional
+        The lowest it may be; with more than two classes that of every class, or of those named.
     penalty : float
         The value falls by this much where a bound is missed altogether. Thresholds are chosen by the bounds
         themselves, whatever the penalty.
@@ -39,8 +42,8 @@ class Constrained(Measure):
     confidence : float or None
         The probability, over the draw of the training rows, with which the fitted model keeps all bounds on new
         rows. None promises nothing and goes by ``margin``.
-    alert_rate : float, optional
-        The largest share of all rows that may be predicted positive.
+    alert_rate : float, or {class: float} with more than two classes, optional
+        The largest share of all rows that may be predicted positive; or as each class named.
     tpr_gap, fpr_gap, alert_rate_gap : float, optional
         How far the TPR, the FPR or the share of rows predicted positive may differ between any two groups. ``fit``
         then needs ``sensitive_features``: equal opportunity, with both rates equalized odds, demographic parity.
@@ -49,6 +52,8 @@ class Constrained(Measure):
     group_cuts : bool
         With bounds on groups: one threshold per group, so that ``predict`` needs ``sensitive_features`` too. False
         keeps the bounds with one threshold for all rows, and ``predict`` needs nothing.
+    recall : float or {class: float}, optional
+        Of more than two classes: the lowest recall of every class, or of those named.
 
     Examples
     --------
@@ -58,41 +63,81 @@ class Constrained(Measure):
     True
     >>> bool(careful.value(0.9, 0.94, 0.5) < careful.measure.value(0.9, 0.94, 0.5))
     True
+    >>> Constrained("f1", recall=0.5).of_many().score([0, 1, 1, 2], [0, 1, 0, 2])
+    0.7777777777777777
     """
 
     measure: Measure
     tpr: float | None = None
     tnr: float | None = None
-    precision: float | None = None
+    precision: Any = None
     penalty: float = 2.0
     margin: float = 0.5
     confidence: float | None = confidence_field()
-    alert_rate: float | None = None
+    alert_rate: Any = None
     tpr_gap: float | None = None
     fpr_gap: float | None = None
     alert_rate_gap: float | None = None
     per_group: bool = False
     group_cuts: bool = True
+    recall: Any = None
 
     smooth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        from . import get_measure  # the registry imports this file
+        from . import confusion_measure, get_measure, two_class_measure  # the registry imports this file
 
-        object.__setattr__(self, "measure", get_measure(self.measure))
-        given = [name for name in (*_BOUNDED, *_GAPS) if getattr(self, name) is not None]
+        named = self.measure
+        object.__setattr__(self, "measure", two_class_measure(named) or confusion_measure(named))
+        for name in _OF_CLASSES:
+            object.__setattr__(self, name, checked_levels("Constrained", name, getattr(self, name)))
+        given = [name for name in (*_BOUNDED, *_GAPS, "recall") if getattr(self, name) is not None]
         if not given:
             raise ValueError(
-                "Constrained: give at least one of tpr, tnr and precision a lowest value, or alert_rate, tpr_gap, "
-                "fpr_gap or alert_rate_gap a highest."
+                "Constrained: give at least one of tpr, tnr, precision and recall a lowest value, or alert_rate, "
+                "tpr_gap, fpr_gap or alert_rate_gap a highest."
             )
         for name in ("per_group", "group_cuts"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"Constrained: {name} must be True or False; got {getattr(self, name)!r}.")
+        check_parameters(self, *(name for name in given if not isinstance(getattr(self, name), tuple)))
+        if self.only_of_many:
+            self.of_many()
+            return
+        object.__setattr__(self, "measure", get_measure(self.measure))
         if not self._own_bounds():  # rates of all rows are those of the measure alone
             for flag in ("smooth", "monotone"):
                 object.__setattr__(self, flag, getattr(self.measure, flag))
-        check_parameters(self, *given)
+
+    @property
+    def only_of_many(self) -> bool:
+        """Whether some part of it needs more than two classes."""
+        levels = (getattr(self, name) for name in ("precision", "alert_rate"))
+        return (
+            self.recall is not None
+            or not isinstance(self.measure, Measure)
+            or any(isinstance(one, tuple) for one in levels)
+        )
+
+    def of_many(self) -> ConstrainedClasses:
+        """Return what it stands for with more than two classes."""
+        from . import confusion_measure
+
+        two = [name for name in ("tpr", "tnr", *_GAPS) if getattr(self, name) is not None]
+        if two or self.per_group:
+            raise ValueError(
+                f"Constrained: {'=, '.join(two or ['per_group'])}= is of two classes; with more, bound recall=, "
+                "precision= or alert_rate= of every class, or of some: recall={class: 0.5}."
+            )
+        return ConstrainedClasses(
+            confusion_measure(self.measure),
+            self.recall,
+            self.precision,
+            self.alert_rate,
+            self.penalty,
+            self.margin,
+            self.confidence,
+        )
 
     @property
     def label(self) -> str:
@@ -148,6 +193,7 @@ _BOUNDED = {
     "precision": precision_at_least,
     "alert_rate": alert_rate_at_most,
 }
+_OF_CLASSES = ("recall", "precision", "alert_rate")
 _GAPS = {
     "tpr_gap": ((1, 1), (1, None)),
     "fpr_gap": ((0, 1), (0, None)),

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from scipy import optimize, sparse
 
 from .. import kernels
+from ..decisions.class_offsets import ClassScores, best_offsets
 from ..measures import ConfusionMeasure
 from .base import points_between_models
-from .multiclass import ClassScores, MulticlassModel, best_offsets
+from .multiclass import MulticlassModel
 from .state import Chunk, CSRRows, DenseRows
 
 _START_STEP, _CLIMB_STEP = 2.0, 4.0  # in units of a row's own leverage, as for two classes

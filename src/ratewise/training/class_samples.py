@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import kernels
+from ..decisions.class_offsets import ClassScores
 from ..features.coded import CodedColumns
-from ..solvers.multiclass import ClassScores, MulticlassModel
+from ..solvers.multiclass import MulticlassModel
 from ..solvers.softmax import ClassCandidate, ClassShape, Path
 from ..transforms import Standardizer, Transform
 from .bases import basis_of_rows

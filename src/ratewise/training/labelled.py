@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..counts import sums_by_class
+from ..decisions.class_offsets import ClassScores
 from ..kernels import evenly_mixed_classes
-from ..solvers.multiclass import ClassScores, MulticlassModel
+from ..solvers.multiclass import MulticlassModel
 from ..solvers.softmax import (
     ClassCandidate,
     ClassCut,

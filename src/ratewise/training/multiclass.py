@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from ..counts import Counts, Rates, sums_by_class
 from ..decisions.calibrate import log_odds_line
+from ..decisions.class_bounds import bounded_offsets
+from ..decisions.class_offsets import ClassScores, best_offsets
 from ..decisions.cuts import half_standard_error
-from ..measures import ConfusionMeasure, confusion_measure
+from ..measures import ConfusionMeasure, ConstrainedClasses, confusion_measure
 from ..measures.recalls import MeasureOfRecalls
 from ..solvers.base import History, Solver, Task
-from ..solvers.multiclass import ClassScores, MulticlassModel, MultinomialLogistic, best_offsets
+from ..solvers.multiclass import MulticlassModel, MultinomialLogistic
 from ..solvers.softmax import ClassCandidate, ClassShape, ClassTask, Path, at_once, in_passes
 from ..solvers.state import LinearModel
 from . import config
@@ -65,6 +67,8 @@ class SelectedMany(NamedTuple):
     """What made the model."""
     validated: ClassScores
     """Some of the same rows with their scores, to calibrate probabilities."""
+    message: str | None = None
+    """A sentence or two if bounds on classes cannot be promised."""
 
     def rates_by_class(self) -> list[Rates]:
         """Return the rates of each class against the rest."""
@@ -72,8 +76,9 @@ class SelectedMany(NamedTuple):
 
 
 def measure_of(settings: FitConfig) -> ConfusionMeasure:
-    """Return the measure of many classes that a fit is for."""
-    return settings.of_many or confusion_measure(settings.measure)
+    """Return the measure of many classes that a fit is for; without its bounds, which offsets keep at the end."""
+    found = settings.of_many or confusion_measure(settings.measure)
+    return found.measure if isinstance(found, ConstrainedClasses) else found
 
 
 def learn_classes(
@@ -129,8 +134,11 @@ def _learn_jointly(
             return fold, at_once(task, exponents, plan.strengths, plan.climbs, wanted)
         return fold, in_passes(task, exponents, settings.passes or config.CLASS_PASSES, plan.climbs)
 
-    # A pass over the rows serves all paths; on all rows at once only the stages that are chosen are learned.
-    together = () if plan.batch else (ALL_ROWS,)
+    bounded = settings.of_many if isinstance(settings.of_many, ConstrainedClasses) else None
+    # A pass over the rows serves all paths; on all rows at once only the stages that are chosen are learned. A
+    # model that is to keep bounds is the mean of those that validation rows have scored: another one, of all rows,
+    # would put other rows near the borders of the classes.
+    together = () if plan.batch or bounded is not None else (ALL_ROWS,)
     found = rows.follow([path(fold) for fold in (*validated, *together)], rng, settings.threads)
     found, last = found[: len(validated)], found[len(validated) :]
     scores = {
@@ -147,15 +155,22 @@ def _learn_jointly(
     chosen = [stage for stage, rule in cuts.items() if rule.value >= best.value - best.half_standard_error]
     mean = np.mean([scores[stage].scores / spreads[stage] for stage in chosen], axis=0)
     validation = next(iter(scores.values()))._replace(scores=mean)
-    rule = ClassRule.of(validation, measure)
-    if not together:
+    rule, message = ClassRule.of(validation, measure), None
+    if bounded is not None:
+        starts = [rule.offsets, np.zeros_like(rule.offsets)]
+        offsets, _, message = bounded_offsets(validation, bounded, starts=starts)
+        rule, last = rule._replace(offsets=offsets), found
+    elif not together:
         last = rows.follow([path(ALL_ROWS, chosen)], rng, 1)
-    whole = {one.stage: one.model for one in last[0]}
-    model = _mean([_divided(whole[stage], spreads[stage]) for stage in chosen]).plus(rule.offsets)
+    models = [_divided(one.model, spreads[one.stage]) for fits in last for one in fits if one.stage in chosen]
+    model = _mean(models).plus(rule.offsets)
     solver = settings.start or MultinomialLogistic(settings.l2 or 1.0 / (plan.strengths[-1] * shape.points))
     kept = validation.first(_CALIBRATED_ROWS).plus(rule.offsets)
-    table = validation.table() if not rule.offsets.any() else ClassRule.table_of_others(validation, measure)
-    return SelectedMany(model, table, tuple(chosen), solver, kept)
+    if bounded is not None or not rule.offsets.any():
+        table = validation.plus(rule.offsets).table()
+    else:
+        table = ClassRule.table_of_others(validation, measure)
+    return SelectedMany(model, table, tuple(chosen), solver, kept, message)
 
 
 class ClassPlan(NamedTuple):
