@@ -82,6 +82,15 @@ def test_batches_of_many_classes_make_no_difference(half_life):
     assert (small.predict(X) == y).mean() > 0.9
 
 
+def test_a_model_that_has_learned_nothing_since_is_not_computed_again():
+    X, y = turning(1_010)
+    classifier = learned(X[:1_000], y[:1_000], 100)
+    before = classifier.coef_
+    for row in range(1_000, 1_010):
+        classifier.partial_fit(X[row : row + 1], y[row : row + 1])
+    assert classifier.coef_ is before
+
+
 def test_arrays_of_the_user_may_change_after_the_call():
     X, y = turning(650)
     classifier, buffer = MeasureClassifier(random_state=0), np.empty((50, 4))

@@ -230,8 +230,7 @@ class OnlineClassifier:
         self._learned = 0
         self._totals = np.zeros(classes.size)
         self._predicted = RecentConfusion(classes.size)
-        self.is_read = False
-        """Whether the model of all rows so far has been read."""
+        self._read_at = (-1, -1)
 
     def to_plain(self) -> dict[str, Any]:
         """Return the state as a text and arrays, from which no code runs."""
@@ -284,7 +283,6 @@ class OnlineClassifier:
             return
         self._totals += np.bincount(batch.codes, batch.weights, minlength=self._totals.size)
         self._waiting.add(batch)
-        self.is_read = False
         while self._waiting.size >= (number := self._block_rows()):
             self._learn(self._waiting.first(number), threads_of(n_jobs))
             self._waiting.drop(number)
@@ -307,17 +305,27 @@ class OnlineClassifier:
         now = self._up_to_date()
         with one_blas_thread():
             fitted = now.fitted()
-        self.is_read = True
+        self._read_at = self._latest()
         return fitted._replace(result=fitted.result.told_in(basis)), now.history
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the model of the rows so far has been read."""
+        return self._read_at == self._latest()
+
+    def _latest(self) -> tuple[int, int]:
+        """Return the number of rows that were learned from, and that the model to be read has learned from."""
+        given = self._learned + self._waiting.size
+        step = 1 << max(0, (given // config.LATEST_SHARE).bit_length() - 1)  # a power of 2: it changes seldom
+        return self._learned, max(given - given % step, self._learned)
 
     def _up_to_date(self) -> OnlineClassifier:
         """Return this, or while rows are few a copy that has also learned from most of those that wait.
 
         Which of them depends on the number of rows alone.
         """
-        given = self._learned + self._waiting.size
-        due = given - given % max(1, given // config.LATEST_SHARE)
-        if due <= self._learned:
+        learned, due = self._latest()
+        if due == learned:
             return self
         ahead = copy.deepcopy(self)
         ahead.history.silence()

@@ -177,6 +177,11 @@ class Monitor:
         return self
 
     @property
+    def watches(self) -> bool:
+        """Whether there is a bound that can raise an alarm."""
+        return bool(self._watched)
+
+    @property
     def value(self) -> float:
         """The measure, or the share that is bounded, on recent rows; NaN before the first."""
         if not self._recent.weights.any():

@@ -12,11 +12,13 @@ from .curves import ShapesDisplay, shapes
 from .history import HistoryDisplay
 from .plane import RatesPlaneDisplay
 from .threshold import ThresholdDisplay
+from .watch import MonitorDisplay
 
 __all__ = [
     "ComparisonDisplay",
     "ConfusionDisplay",
     "HistoryDisplay",
+    "MonitorDisplay",
     "RatesPlaneDisplay",
     "ShapesDisplay",
     "ThresholdDisplay",
