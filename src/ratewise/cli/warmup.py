@@ -90,7 +90,7 @@ def _fit(name: str, rows: MadeUpRows, *, sharpen: bool | str = "auto", weighted:
     weights = np.linspace(0.5, 1.5, rows.y.size) if weighted else None
     fraction = 0.5 if rows.y.size == _FEW_ROWS else "auto"  # two folds of few rows are as good as five
     classifier = MeasureClassifier(name, sharpen=sharpen, validation_fraction=fraction, random_state=0)
-    classifier.fit(rows.X, rows.y, sample_weight=weights)
+    classifier.fit(rows.X, rows.y, sample_weight=weights).predict(rows.X)
 
 
 def _fit_in_windows(rows: MadeUpRows) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -25,6 +25,7 @@ MANY_ROWS = 20_000
 _MORE_TREES = 1.5
 # Up to so many rows a few small trees do as well as many large ones.
 _FEW_ROWS = 8_000
+_OF_PREDICT = ("pred", "thread", "iteration")  # in the names of LightGBM's settings
 _POLARS_KINDS = {"String": TEXT, "Categorical": CATEGORY, "Enum": CATEGORY}
 
 
@@ -70,13 +71,22 @@ class Booster:
         """
         return None
 
+    def scorer(self, model: Any, X: Any) -> Callable[[int, int], Any]:
+        """Return what gives the scores of these rows by some of the trees.
+
+        Plain rows are converted once for all stages, and not checked: the classifiers' own ``predict`` does both
+        every time, which takes longer than to score a row.
+        """
+        return lambda begin, end: self.scores_of_trees(model, X, begin, end)
+
     def staged_scores(self, model: Any, X: Any, stages: Sequence[int]) -> Iterator[NDArray[np.float64]]:
         """Yield the scores after each of these numbers of trees, which do not fall."""
         scores, begin = np.zeros(0), 0
         constant = self.constant(model, X) if len(stages) > 1 else 0.0
+        scorer = self.scorer(model, X)
         for end in stages:
             if end > begin:
-                more = np.asarray(self.scores_of_trees(model, X, begin, end), dtype=np.float64)
+                more = np.asarray(scorer(begin, end), dtype=np.float64)
                 scores, begin = scores + (more - constant) if begin else more, end
             yield scores
 
@@ -96,6 +106,18 @@ class _LightGBM(Booster):
     def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> Any:
         return model.predict(X, raw_score=True, start_iteration=begin, num_iteration=end - begin)
 
+    def scorer(self, model: Any, X: Any) -> Callable[[int, int], Any]:
+        more = getattr(model, "_other_params", {"predict"})  # what the user has set besides scikit-learn's names
+        usual = hasattr(model, "_process_n_jobs") and not any(
+            word in name for name in more for word in _OF_PREDICT
+        )
+        if not usual or not _is_plain(X, model.n_features_in_) or model.feature_name_[0] != "Column_0":
+            return super().scorer(model, X)
+        booster, threads = model.booster_, model._process_n_jobs(model.n_jobs)
+        return lambda begin, end: booster.predict(
+            X, raw_score=True, start_iteration=begin, num_iteration=end - begin, num_threads=threads
+        )
+
     def contributions(self, model: Any, X: Any, trees: int) -> Any:
         return model.predict(X, pred_contrib=True, num_iteration=trees)
 
@@ -109,11 +131,20 @@ class _XGBoost(Booster):
         return {"max_delta_step": 1.0 / (given.get("learning_rate") or 0.3)}
 
     def trees(self, model: Any) -> int:
-        stopped_early = model.get_xgb_params().get("booster") != "gblinear" and model.early_stopping_rounds
+        stopped_early = model.booster != "gblinear" and model.early_stopping_rounds
         return int(model.best_iteration + 1 if stopped_early else model.get_booster().num_boosted_rounds())
 
     def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> Any:
         return model.predict(X, output_margin=True, iteration_range=(begin, end))
+
+    def scorer(self, model: Any, X: Any) -> Callable[[int, int], Any]:
+        booster = model.get_booster()
+        usual = model.booster in (None, "gbtree") and booster.feature_names is None
+        if not usual or not _is_plain(X, model.n_features_in_):
+            return super().scorer(model, X)
+        return lambda begin, end: booster.inplace_predict(
+            X, iteration_range=(begin, end), predict_type="margin", missing=model.missing
+        )
 
     def contributions(self, model: Any, X: Any, trees: int) -> Any:
         matrix = sys.modules["xgboost"].DMatrix
@@ -124,8 +155,9 @@ class _XGBoost(Booster):
     def constant(self, model: Any, X: Any) -> float:
         if self.trees(model) < 2:
             return 0.0
-        row = _safe_indexing(X, [0])  # every margin holds the constant, so two of them hold it twice
-        first, second, both = (self.scores_of_trees(model, row, *trees) for trees in ((0, 1), (1, 2), (0, 2)))
+        scorer = self.scorer(model, X[:1] if type(X) is np.ndarray else _safe_indexing(X, [0]))
+        # Every margin holds the constant, so two of them hold it twice.
+        first, second, both = (scorer(*trees) for trees in ((0, 1), (1, 2), (0, 2)))
         return float((first.astype(np.float64) + second - both)[0])
 
 
@@ -139,6 +171,11 @@ class _CatBoost(Booster):
 
     def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> Any:
         return model.predict(X, prediction_type="RawFormulaVal", ntree_start=begin, ntree_end=end)
+
+    def scorer(self, model: Any, X: Any) -> Callable[[int, int], Any]:
+        if _is_plain(X, model.n_features_in_) and not model.get_cat_feature_indices():
+            X = sys.modules["catboost"].Pool(X)
+        return super().scorer(model, X)
 
     def contributions(self, model: Any, X: Any, trees: int) -> Any:
         first = model.copy()
@@ -170,6 +207,11 @@ class _HistGradientBoosting(Booster):
                 *_, scores = islice(after_each_tree, end - grown)
                 grown = end
             yield np.asarray(scores, dtype=np.float64).reshape(-1)
+
+
+def _is_plain(X: Any, width: int) -> bool:
+    """Return whether rows are an array of floats as the libraries take it, about which there is nothing to say."""
+    return type(X) is np.ndarray and X.dtype in (np.float32, np.float64) and X.shape == (max(X.shape[0], 1), width)
 
 
 _BOOSTERS: tuple[Booster, ...] = (_LightGBM(), _XGBoost(), _CatBoost(), _HistGradientBoosting())

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..decisions.calibrate import Calibration
 from ..measures import ConfusionMeasure, Measure
 from ._explain import Explanation, Terms
-from ._rows import linear_scores, scores_in_basis, scores_of_rows, validate_rows
+from ._rows import linear_scores, rows_above_zero, scores_in_basis, scores_of_rows, validate_rows
 from ._sensitive import GroupedPrediction
 from ._targets import checked_labels, checked_weights, indicator_array, labels_to_score, positive_label
 
@@ -44,6 +44,10 @@ class LinearPrediction(GroupedPrediction):
 
         ``sensitive_features``, the group of each row, is needed where groups have thresholds of their own.
         """
+        second = self._is_second(X)
+        if second is not None:
+            found: NDArray[Any] = self.classes_[second.view(np.uint8)]
+            return found
         scores = self._above_threshold(X, sensitive_features)
         if self.multilabel_:
             return (scores > 0).astype(np.int64)
@@ -51,6 +55,18 @@ class LinearPrediction(GroupedPrediction):
             predicted: NDArray[Any] = self.classes_[scores.argmax(axis=1)]
             return predicted
         return np.where(scores > 0, self.classes_[1:], self.classes_[:1])
+
+    def _is_second(self, X: Any) -> NDArray[np.bool_] | None:
+        """Return which rows of many are of ``classes_[1]``, by their signs alone; None where scores are needed."""
+        check_is_fitted(self)
+        if (
+            self.coef_.shape[0] > 1
+            or self.multilabel_
+            or getattr(self, "basis_", None) is not None
+            or hasattr(self, "group_thresholds_")
+        ):
+            return None
+        return rows_above_zero(self, X, self.coef_[0], float(self.intercept_[0]))
 
     def _above_threshold(self, X: Any, sensitive_features: Any) -> NDArray[np.float64]:
         """Return the decision function, less the threshold of each row's group where groups have their own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,15 +16,19 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .. import kernels
 from .._input_checks import canonical_csr, plain_matrix, warn_of_far_columns
 from ..features.encode import Encoder
 from ..features.learn import learn_encoder
 from ..features.tables import is_table, parts_of, refuse_dicts
 from ..features.transformer import with_means
+from ..kernels import numpy_fallbacks
 from ..training.source import occupied_columns
 from ..transforms import Standardizer
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_UNIT = {np.dtype(np.float32): 2.0**-22, np.dtype(np.float64): 2.0**-51}  # with room to spare
+_WORTH_LOADING = 1 << 30  # values: to score them takes longer than to load compiled loops
 _WIDENED_BYTES = 1 << 18  # of float32 rows that become float64 at a time: they stay in the cache
 
 
@@ -184,6 +189,49 @@ def linear_scores(rows: Any, coef: NDArray[np.float64], intercept: Any) -> NDArr
         np.matmul(widened[: part.shape[0]], coef, out=scores[start : start + at_once])
     scores += intercept
     return scores
+
+
+def rows_above_zero(
+    estimator: Any, X: Any, coef: NDArray[np.float64], intercept: float
+) -> NDArray[np.bool_] | None:
+    """Return the rows of many that :func:`scores_of_rows` would find above 0, in one compiled pass over them.
+
+    None where the rows have to be looked at first, or are few: to load compiled loops takes half a second.
+    """
+    values = X.data if sparse.issparse(X) else X
+    if (
+        not isinstance(values, np.ndarray)
+        or values.size <= (numpy_fallbacks.FEW_VALUES if "numba" in sys.modules else _WORTH_LOADING)
+        or getattr(estimator, "encode", None) is not None
+        or type(X) not in (np.ndarray, sparse.csr_array, sparse.csr_matrix)
+        or not _is_ready(X, estimator)
+    ):
+        return None
+    signs = np.empty(X.shape[0], dtype=np.uint8)
+    if not sparse.issparse(X):
+        in_doubt = kernels.dense_signs(X, coef, intercept, _UNIT[np.dtype(np.float64)], signs)
+        return None if in_doubt else signs.view(np.bool_)
+    number, smallest = X.dtype.type, float(np.finfo(X.dtype).tiny)
+    if not _is_whole(X) or np.any((np.abs(coef) < smallest) & (coef != 0)):
+        return None
+    with np.errstate(over="ignore"):
+        narrow = coef.astype(X.dtype), number(intercept), number(_UNIT[X.dtype])
+    in_doubt = kernels.sparse_signs(X.data, X.indices, X.indptr, *narrow, signs)
+    if in_doubt < 0:
+        return None
+    if in_doubt:
+        rows = np.flatnonzero(signs == kernels.DOUBT)
+        signs[rows] = scores_of_rows(estimator, X[rows], lambda some: linear_scores(some, coef, intercept)) > 0
+    return signs.view(np.bool_)
+
+
+def _is_whole(X: Any) -> bool:
+    """Return whether each row of a CSR matrix lies inside of its arrays."""
+    n_rows, ends = X.shape[0], X.indptr
+    shapes = X.data.ndim == X.indices.ndim == ends.ndim == 1 and ends.shape == (n_rows + 1,)
+    if not shapes or ends[0] != 0 or ends[-1] > min(X.data.size, X.indices.size):
+        return False
+    return not np.any(ends[1:] < ends[:-1])
 
 
 def scores_in_basis(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:

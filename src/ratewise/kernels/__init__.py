@@ -34,8 +34,10 @@ _HOMES = {
     "COLUMN_FACTS": "live",
     "FACTS": "live",
     "LEAST_SPREAD": "live",
+    "DOUBT": "signs",
     "add_rows": "_operations",
     "bin_bent_scores": "passes",
+    "dense_signs": "signs",
     "fold_of_each_row": "passes",
     "gather_whitened": "passes",
     "hash_csr_rows": "passes",
@@ -50,6 +52,7 @@ _HOMES = {
     "padded_triangle": "passes",
     "row_dot": "_operations",
     "score_rows": "passes",
+    "sparse_signs": "signs",
 }
 
 
