@@ -10,7 +10,8 @@ offsets are moved, one by one, to the best value of the measure among those that
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,11 +113,14 @@ def bounded_offsets(
     return BoundedOffsets(offsets, rank - 2.0 * _UNKEPT, problem.message(offsets))
 
 
-class _Ranked(NamedTuple):
+@dataclass(frozen=True)
+class _Ranked:
     """Ranks tables by the measure where the bounds are kept, and else by how nearly they are."""
 
     problem: _Problem
     promised: bool
+
+    by_class: ClassVar[bool] = False
 
     def value(self, table: NDArray[Any]) -> Any:
         slack = self.problem.slack(table, promised=self.promised)

@@ -13,16 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ..counts import Counts, sums_by_class
 from ..measures import ConfusionMeasure
 from .calibrate import Calibration, class_calibrations, class_slope
+from .search import BY_PROBABILITIES, ProbableRows, moved_class_by_class, value_of
 
 # Measured on 13 pairs of data and model (METHODS.md, "Decisions from probabilities of K classes").
 _STEPS, _PLACES = 60, 33
-_ROUNDS = 3
-_CUTS = 128
 _FOLDS, _BLOCKS = 3, 21  # to choose among rules, and for the standard error of their difference
 # Standard errors of the difference that a rule must be better by. On 20 draws of 60 rows of 4 classes half of one
 # lost .010 of macro F1 on new rows in the mean and .122 at most, this loses .001 and .026; from 300 rows on the
@@ -170,7 +168,7 @@ def _chosen(
     decisions = {search: plain.copy() for search in searches}
     for fold in judged:
         held = part % _FOLDS == fold
-        rows = TuningRows.of(probabilities[~held], codes[~held], weights[~held], measure)
+        rows = ProbableRows.of(probabilities[~held], codes[~held], weights[~held], measure)
         for search in searches:
             decisions[search][held] = _decided(probabilities[held], search(rows))
     seen = np.isin(part % _FOLDS, judged)
@@ -181,61 +179,16 @@ def _chosen(
             codes[seen], predicted[seen], weights[seen], part[seen], probabilities.shape[1], measure
         )
 
-    now = _values(measure, counts_of(plain))
+    now = value_of(measure, counts_of(plain))
     best, most = None, 0.0
     for search in searches:
-        gain = _values(measure, counts_of(decisions[search])) - now
+        gain = value_of(measure, counts_of(decisions[search])) - now
         blocks = gain[:-1]
         error = np.sqrt((blocks.size - 1) / blocks.size * ((blocks - blocks.mean()) ** 2).sum())  # the jackknife's
         if gain[-1] > max(_CERTAIN * error, most):
             best, most = search, float(gain[-1])
-    tuned = None if best is None else best(TuningRows.of(probabilities, codes, weights, measure))
+    tuned = None if best is None else best(ProbableRows.of(probabilities, codes, weights, measure))
     return tuned, float(now[-1]) + most
-
-
-class TuningRows(NamedTuple):
-    """Rows to tune a rule on: what each row weighs as a row of each class.
-
-    Half of that is its label and half its probabilities: half expected counts vary less than counts of labels.
-    """
-
-    probabilities: NDArray[Any]
-    truth: NDArray[Any]
-    weights: NDArray[Any]
-    totals: NDArray[np.float64]
-    measure: ConfusionMeasure
-
-    @classmethod
-    def of(
-        cls, probabilities: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[Any], measure: ConfusionMeasure
-    ) -> TuningRows:
-        weights = weights.astype(probabilities.dtype)
-        truth = 0.5 * weights[:, np.newaxis] * probabilities
-        truth[np.arange(codes.size), codes] += 0.5 * weights
-        return cls(probabilities, truth, weights, truth.sum(axis=0, dtype=np.float64), measure)
-
-    def counts(self, predicted: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return a table; or, if the measure needs no more, what is right, predicted and true of each class."""
-        n_rows, n_classes = self.truth.shape
-        if self.measure.by_class:
-            right = sums_by_class(predicted, self.truth[np.arange(n_rows), predicted], n_classes)
-            return np.array([right, sums_by_class(predicted, self.weights, n_classes), self.totals])
-        where = (predicted, np.arange(n_rows))
-        members = sparse.csr_array((np.ones(n_rows, self.truth.dtype), where), shape=(n_classes, n_rows))
-        return np.asarray((members @ self.truth).T, dtype=np.float64)
-
-    def value(self, gains: NDArray[np.float64]) -> float:
-        return float(_values(self.measure, self.counts(_decided(self.probabilities, gains))))
-
-    def starts(self) -> list[NDArray[np.float64]]:
-        """Return the rules of the most probable class, and of the class most above its usual probability."""
-        n_classes = self.totals.size
-        rare = np.maximum(self.totals, self.totals.sum() / self.weights.size)
-        return [np.array([one, np.zeros(n_classes)]) for one in (np.ones(n_classes), rare.max() / rare)]
-
-
-def _values(measure: Any, counts: NDArray[np.float64]) -> Any:
-    return measure.value_by_class(*np.moveaxis(counts, -2, 0)) if measure.by_class else measure.value(counts)
 
 
 def _linearized(measure: Any, counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -262,7 +215,7 @@ def _searches(probabilities: NDArray[Any]) -> list[Any]:
     return [climb, search_weights] if searchable else [climb]
 
 
-def climb(rows: TuningRows) -> NDArray[np.float64]:
+def climb(rows: ProbableRows) -> NDArray[np.float64]:
     """Count, linearize, decide: steps of Frank and Wolfe; returns the best rule met on the way.
 
     It starts halfway between the most probable class and the class most above its usual probability.
@@ -270,18 +223,18 @@ def climb(rows: TuningRows) -> NDArray[np.float64]:
     smooth = rows.measure.softened
     many = rows.truth.size > _FEW_VALUES
     places = np.linspace(0.0, 1.0, _FEW_PLACES if many else _PLACES)
-    starts = rows.starts()
+    starts = _starts(rows)
     seen = [rows.counts(_decided(rows.probabilities, one)) for one in starts]
-    values = [float(_values(rows.measure, one)) for one in seen]
+    values = [float(value_of(rows.measure, one)) for one in seen]
     best, most = starts[int(np.argmax(values))], max(values)
     counts = 0.5 * (seen[0] + seen[1])
     for _ in range(_FEW_STEPS if many else _STEPS):
         gains = _linearized(smooth, counts)
         there = rows.counts(_decided(rows.probabilities, gains))
-        value = float(_values(rows.measure, there))
+        value = float(value_of(rows.measure, there))
         if value > most:
             best, most = gains, value
-        between = np.array([float(_values(smooth, counts + place * (there - counts))) for place in places])
+        between = np.array([float(value_of(smooth, counts + place * (there - counts))) for place in places])
         step = int(between.argmax())
         if between[step] <= between[0] + _WORTH_A_STEP:
             break
@@ -289,86 +242,21 @@ def climb(rows: TuningRows) -> NDArray[np.float64]:
     return best
 
 
-def search_weights(rows: TuningRows) -> NDArray[np.float64]:
+def search_weights(rows: ProbableRows) -> NDArray[np.float64]:
     """Move the weight of one class after another to where the measure is best, from the better of two starts."""
-    offsets = np.log(max(rows.starts(), key=rows.value)[0])
+    start = max(_starts(rows), key=lambda gains: rows.value(_decided(rows.probabilities, gains)))
+    offsets = np.log(start[0])
     scores = np.log(np.maximum(rows.probabilities, _LEAST)) + offsets
-    for _ in range(_ROUNDS):
-        moves = np.zeros(offsets.size)
-        for k in range(offsets.size):
-            moves[k] = _best_move(rows, scores, k)
-            scores[:, k] += moves[k]
-        offsets += moves
-        if not moves.any():
-            break
+    offsets += moved_class_by_class(rows, scores, BY_PROBABILITIES)
     offsets -= offsets.max()
     return np.array([np.exp(offsets), np.zeros(offsets.size)])
 
 
-def _best_move(rows: TuningRows, scores: NDArray[np.float64], k: int) -> float:
-    """Return by how much to move the scores of class k, all others held still."""
-    mine = scores[:, k].copy()
-    scores[:, k] = -np.inf
-    rivals = scores.argmax(axis=1)
-    scores[:, k] = mine
-    leads = mine - scores[np.arange(mine.size), rivals]
-    now = int(np.count_nonzero(leads > 0))
-    wanted = int(rows.totals[k] / max(float(rows.weights.mean()), 1e-300))
-    furthest = min(leads.size, 3 * max(now, wanted) + 1)
-    first = np.argpartition(-leads, furthest - 1)[:furthest]
-    order = first[np.argsort(-leads[first], kind="stable")]
-    ordered = leads[order]
-    cuts = _cuts(ordered, now)
-    values = _values(rows.measure, _counts_at(rows, cuts, order, rivals, k))
-    best = int(np.argmax(values))
-    if values[best] <= values[int(np.searchsorted(cuts, now))] + _WORTH_A_STEP:
-        return 0.0
-    place = int(cuts[best])
-    above = ordered[place - 1] if place > 0 else ordered[0] + 1.0
-    below = ordered[place] if place < ordered.size else ordered[-1] - 1.0
-    return float(-0.5 * (above + below))
-
-
-def _cuts(ordered: NDArray[np.float64], now: int) -> NDArray[np.intp]:
-    """Return numbers of rows to predict as a class: those between different leads, thinned, and the present."""
-    places = np.unique(np.linspace(0, ordered.size, min(_CUTS, ordered.size) + 1).astype(np.intp))
-    inner = (places > 0) & (places < ordered.size)
-    differ = ~inner
-    differ[inner] = ordered[places[inner]] != ordered[places[inner] - 1]
-    return np.union1d(places[differ], [now]).astype(np.intp)
-
-
-def _counts_at(
-    rows: TuningRows, cuts: NDArray[np.intp], order: NDArray[np.intp], rivals: NDArray[np.intp], k: int
-) -> NDArray[np.float64]:
-    """Return the counts if the first so many rows are predicted as k, and all others as their rivals."""
-    n_classes, reached = rows.totals.size, order[: cuts[-1]]
-    counts = rows.counts(rivals)
-    taken = np.searchsorted(cuts, np.arange(reached.size), side="right")  # the first cut that takes a row in
-    rivals = rivals[reached]
-    cells = taken * n_classes + rivals
-
-    def by_cut(values: NDArray[Any], classes: int = n_classes) -> NDArray[np.float64]:
-        """Return sums over all rows that each cut takes in."""
-        where = cells if classes > 1 else taken
-        sums = np.bincount(where, values, minlength=cuts.size * classes)
-        return sums.reshape(-1, classes)[: cuts.size].cumsum(axis=0)
-
-    if rows.measure.by_class:
-        truth, weights = rows.truth[reached, rivals], rows.weights[reached]
-        found = np.tile(counts, (cuts.size, 1, 1))
-        found[:, 0] -= by_cut(truth)
-        found[:, 1] -= by_cut(weights)
-        found[:, 0, k] += by_cut(rows.truth[reached, k], 1)[:, 0]
-        found[:, 1, k] += by_cut(weights, 1)[:, 0]
-        return np.asarray(np.maximum(found, 0.0))
-    where = (cells, np.arange(reached.size))
-    shape = (cuts.size * n_classes, reached.size)
-    moved = sparse.csr_array((np.ones(reached.size), where), shape=shape) @ rows.truth[reached]
-    moved = moved.reshape(cuts.size, n_classes, n_classes).cumsum(axis=0).transpose(0, 2, 1)  # [cut, true, rival]
-    found = counts - moved
-    found[:, :, k] += moved.sum(axis=2)
-    return np.asarray(np.maximum(found, 0.0))  # differences of sums round
+def _starts(rows: ProbableRows) -> list[NDArray[np.float64]]:
+    """Return the rules of the most probable class, and of the class most above its usual probability."""
+    n_classes = rows.totals.size
+    rare = np.maximum(rows.totals, rows.totals.sum() / rows.weights.size)
+    return [np.array([one, np.zeros(n_classes)]) for one in (np.ones(n_classes), rare.max() / rare)]
 
 
 def _without_each_block(
