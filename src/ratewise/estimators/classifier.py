@@ -1,4 +1,4 @@
-"""MeasureClassifier: the scikit-learn face of the solvers."""
+"""MeasureClassifier: a linear classifier with the scikit-learn interface."""
 
 from __future__ import annotations
 
@@ -54,141 +54,140 @@ def _solver_streams(classifier: MeasureClassifier) -> bool:
 class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, ClassifierMixin, BaseEstimator):
     """A linear classifier trained for the measure you report.
 
-    Of two classes, of more (the highest score wins), or of several labels that a row may have (an indicator
-    matrix; one model per label).
+    It takes two classes, more than two (the class with the highest score is predicted), or several labels per row
+    (an indicator matrix; each label has its own model).
 
     Parameters
     ----------
     measure : str, Measure, ConfusionMeasure or function, default="f1"
-        What to maximize: a name from :func:`ratewise.measures.measure_names` or a measure of your own. Of more
-        than two classes it is what the field reports under that name: "f1" is macro F1, "gmean" the geometric mean
-        of the recalls (:func:`~ratewise.measures.confusion_measure`).
+        What to maximize: a name from :func:`ratewise.measures.measure_names` or a measure of your own. With more
+        than two classes a name means what scikit-learn and imbalanced-learn report under it: "f1" is macro F1,
+        "gmean" the geometric mean of the recalls (:func:`~ratewise.measures.confusion_measure`).
     solver : {"auto", "spade", "stamp", "amp"} or solver object, default="auto"
-        "auto" takes SPADE for concave measures and STAMP for pseudo-linear ones; with sharpening it starts from
-        logistic regression, whose class weights suit the measure.
+        The algorithm that learns the first model. "auto" uses SPADE for concave measures and STAMP for
+        pseudo-linear ones if ``sharpen=False``. With sharpening it uses logistic regression, with class weights
+        that suit the measure.
     sharpen : {"auto"}, bool or Sharpen, default="auto"
-        Whether to go on from the solver's model with a bounded reward, on the measure itself, and let validation
-        rows choose between the stages. "auto" does so unless ``threshold="zero"``; False leaves the paper's plain
-        algorithm. A :class:`~ratewise.solvers.Sharpen` sets its details. ``partial_fit`` never sharpens. With
-        more than two classes sharpening is of all classes at once, from multinomial logistic regression or from
-        the solver you name; without it, each class has a run of the solver, and the highest log odds win.
+        Whether to continue from the solver's model with a bounded reward, on the measure itself. Validation rows
+        choose between the stages. "auto" sharpens unless ``threshold="zero"``. False keeps the paper's plain
+        algorithm. A :class:`~ratewise.solvers.Sharpen` sets the details. ``partial_fit`` never sharpens. With more
+        than two classes, sharpening learns all classes together, from multinomial logistic regression or from the
+        solver you name. Without sharpening, the solver learns each class against the rest.
     threshold : {"tune", "zero"}, default="tune"
-        "tune" moves the intercept to the best threshold; "zero" leaves the model where the solver put it.
+        "tune" moves the intercept to the best threshold. "zero" keeps the solver's intercept.
     alpha : float, default=0.0
-        L2 strength, on standardized columns, in each step of the solver and of sharpening. With the default,
-        validation rows choose the number of passes, which does the same work, and on small data among penalized
-        models too.
+        L2 strength, on standardized columns, in each step of the solver and of sharpening. The default relies on
+        validation rows instead: they choose the number of passes, and on small data also the penalty.
     validation_fraction : float or "auto", default="auto"
-        With sharpening: the share of rows that validate each fold, between 0 and 1/2. "auto" takes 1/5 on small
-        data and 1/2 on large; there, if the rarer class has 50 points or more per column, all rows both train and
-        choose.
+        With sharpening: the share of validation rows in each fold, between 0 and 1/2. "auto" is 1/5 for small
+        data and 1/2 for large data. If large data have 50 rows or more of the rarer class per column, all rows
+        both train and choose.
     cv : int, splitter or iterable, default=None
-        With sharpening: the folds whose validation rows choose between the stages and set the threshold. None
-        leaves them to the number of rows, an int sets how many they are. A splitter, such as scikit-learn's
-        ``TimeSeriesSplit`` or ``GroupKFold``, or an iterable of pairs (train, validation) holds for ``fit`` only.
-        Each row validates at most one fold. The model itself is learned from all rows; ``rates_`` are
+        With sharpening: the folds whose validation rows choose between the stages and set the threshold. With None
+        the number of rows decides; an int is the number of folds. A splitter, such as scikit-learn's
+        ``TimeSeriesSplit`` or ``GroupKFold``, or an iterable of pairs (train, validation) works in ``fit`` only.
+        A row may be a validation row of one fold at most. The model is learned from all rows; ``rates_`` are
         those of the folds' models.
     standardize : bool, default=True
-        Bring columns to one scale before learning (and, with sharpening on many dense rows, whiten them);
-        ``coef_`` and ``intercept_`` are of your columns all the same.
+        Whether to standardize the columns before learning (and, with sharpening on many dense rows, to whiten
+        them). ``coef_`` and ``intercept_`` always refer to your columns.
     pos_label : label, default=None
         The class whose rate is the TPR; ``classes_[1]`` unless given. For two classes.
     random_state : int, RandomState or None
-        Decides the order of the points. The same int gives the same model, bit for bit.
+        Sets the order of the rows. The same int gives the same model, bit for bit.
     warm_start : bool, default=False
-        Begin from the coefficients of the fit before.
+        Whether to start from the coefficients of the previous fit.
     encode : "auto" or None, default=None
-        "auto" takes tables of pandas, polars and Arrow as they are, in ``fit``, ``partial_fit``, ``predict``,
-        ``decision_function`` and ``score``, by the rules that files are read by: numbers, booleans, categories,
-        dates, texts and gaps are told apart by their values. ``print(encoder_)`` shows what each column was taken
-        for. ``partial_fit`` learns the encoding from its first rows. None takes numbers only.
+        "auto" accepts tables of pandas, polars and Arrow as they are, in ``fit``, ``partial_fit``, ``predict``,
+        ``decision_function`` and ``score``. It recognizes numbers, booleans, categories, dates, texts and missing
+        values by the same rules as for files. ``print(encoder_)`` shows what each column was taken for.
+        ``partial_fit`` learns the encoding from its first rows. None accepts numbers only.
     columns : dict, optional
-        With ``encode="auto"`` and in ``fit_stream``: what columns are, where the rules would take them for
-        something else, by name. "number", "boolean", "category", "date", "text" or "ignore"; "elapsed" for a date
+        With ``encode="auto"`` and in ``fit_stream``: what some columns are, by name, where the rules would take
+        them for something else. "number", "boolean", "category", "date", "text" or "ignore"; "elapsed" for a date
         without its parts, "day first" or "month first" for dates such as 3/4/2024, "decimal point" or "decimal
         comma" for numbers such as $1,234.50.
     basis : {None, "splines", "pairs", "auto"} or SplineBasis, default=None
-        What the model is linear in. None: your columns. "splines": a curve per column, piecewise linear. "pairs":
-        curves and products of two columns, all of them up to 25 columns, else those that tell something. "auto":
-        the simplest of the three whose out-of-fold value is within half a standard error of the best. A
-        :class:`~ratewise.features.SplineBasis` sets the details; a fitted one is taken as it is. Missing values
-        (NaN) are then a level of their own. Sparse rows are left as they are.
+        What the model is linear in. None: your columns. "splines": a piecewise linear curve per column. "pairs":
+        curves, and products of two columns (all products up to 25 columns; with more columns, the products that a
+        screen selects). "auto": the simplest of the three whose out-of-fold value is within half a standard error
+        of the best. A :class:`~ratewise.features.SplineBasis` sets the details; a fitted one is used unchanged.
+        With a basis, missing values (NaN) are a separate level. Sparse rows are not expanded.
     low_memory : bool, default=False
-        Learn from the rows where they lie, instead of from one float32 copy in random order: a fit takes a few
-        times as long, and next to no memory above the data.
+        Whether to learn from the rows in place, instead of from one float32 copy in random order. A fit then needs
+        almost no memory beyond the data, and takes a few times as long.
     half_life : {"auto"}, float or None, default="auto"
-        How soon ``partial_fit`` forgets. "auto": learners that forget at different speeds run side by side, and
-        the one whose predictions were best of late predicts (``stages_`` names it). A number: one learner, for
-        which a row counts half after so many further rows. None: nothing is forgotten. "auto" is None where a
-        solver, or ``threshold="zero"``, is named, and for measures with bounds. ``fit`` and ``fit_stream`` never
-        forget.
+        How fast ``partial_fit`` forgets. "auto": learners with different half-lives run side by side, and the one
+        with the best recent predictions is used (``stages_`` names it). A number: one learner, in which the weight
+        of a row halves with every so many further rows. None: nothing is forgotten. "auto" means None if a solver
+        or ``threshold="zero"`` is given, and for measures with bounds. ``fit`` and ``fit_stream`` never forget.
     n_jobs : int or None, default=None
-        Folds, starts, classes or labels learned side by side, in threads; -1 for as many as there are cores. From
-        a million rows of two classes on, shares of the rows: the models of one thread and of several then differ a
-        little. Otherwise the outcome does not depend on it.
+        The number of threads, -1 for one per core. They learn folds, starts, classes or labels at the same time,
+        and the result does not depend on it. From a million rows of two classes on, several threads also share out
+        the rows; that model differs a little from the model of one thread.
     verbose : int, default=0
-        Above 0: a line to stderr at each checkpoint of the fit.
+        Above 0: print a line to stderr at each checkpoint of the fit.
 
     Attributes
     ----------
     coef_ : array of shape (1, n_features), or (n_classes, n_features)
-        ``get_feature_names_out`` says what each coefficient is of. With a basis there are more columns: "age" is
-        the slope left of the first knot, "age > 30" the change of the slope at 30, and "age * income" of the
-        product of both in deviations from their means.
+        ``get_feature_names_out`` names the column of each coefficient. With a basis there are more columns: "age"
+        has the slope left of the first knot, "age > 30" the change of the slope at 30, and "age * income" the
+        coefficient of the product of both, each in deviations from its mean.
     intercept_ : array of shape (1,), or (n_classes,)
-    classes_ : array of the classes, or the numbers of the labels
+    classes_ : array of the classes, or of the numbers of the labels
     multilabel_ : bool
-        Whether the fit was to an indicator matrix.
+        Whether y was an indicator matrix.
     feature_spread_ : array of shape (n_features,)
-        What each column was divided by: a coefficient times it tells how much the column moves scores.
+        What each column was divided by. A coefficient times this spread says how much the column moves scores.
     feature_mean_ : array of shape (n_features_in_,) or None
-        What was subtracted from each column: ``explain`` starts there. None, or 0, for sparse rows. With
-        ``encode="auto"`` there are as many as encoded columns.
+        What was subtracted from each column, and the reference row of ``explain``. None or 0 for sparse rows. With
+        ``encode="auto"`` it has an entry per encoded column.
     n_samples_fit_ : int
-        Rows given to ``fit``. ``fit_stream`` keeps ``survey_`` instead.
+        The number of rows given to ``fit``. ``fit_stream`` sets ``survey_`` instead.
     rates_ : Rates
-        (tpr, tnr, prevalence): with sharpening, of out-of-fold scores where there are folds, moved by what the
-        model differs from those of the folds; otherwise of the training rows. With more than two classes or with
-        labels, a list of them.
+        (tpr, tnr, prevalence) to expect on new rows. With folds they come from out-of-fold scores, corrected for
+        the difference between the model and the models of the folds; otherwise from the training rows. With more
+        than two classes or with labels, a list of them.
     rates_interval_ : RatesInterval
-        (tpr, tnr, value, confidence): between what the rates and the measure lie on new rows, with 95% or the
-        confidence of the measure's bounds. With more than two classes or with labels, a list of them.
+        (tpr, tnr, value, confidence): intervals for the rates and the measure on new rows, with 95% confidence or
+        that of the measure's bounds. With more than two classes or with labels, a list of them.
     confusion_ : array of shape (n_classes, n_classes) or None
-        With more than two classes: the weight of the rows of each class predicted as each class, out-of-fold where
-        there are folds, [true, predicted]. ``measure_.value(confusion_)`` is the value to expect.
+        With more than two classes: the confusion matrix [true, predicted] in weights of rows, out of fold where
+        there are folds. ``measure_.value(confusion_)`` is the value to expect on new rows.
     constraints_met_ : bool or None
-        Whether the measure's bounds hold on new rows with the confidence it states; None without bounds. ``fit``
-        warns with numbers where that cannot be promised (:class:`~ratewise.ConstraintWarning`). After
+        Whether the measure's bounds hold on new rows with the stated confidence; None without bounds. If that
+        cannot be promised, ``fit`` warns with numbers (:class:`~ratewise.ConstraintWarning`). After
         ``partial_fit`` it is an estimate, because it uses rows that were learned from.
     calibration_ : array of shape (n_models, 2 + 2 * n_knots)
         The curve from scores to log odds behind ``predict_proba``, one per row of ``coef_``
-        (:class:`~ratewise.decisions.calibrate.Calibration`): slope, log odds at the cut, and up to 15 knots, each
-        with the gain of the slope there.
+        (:class:`~ratewise.decisions.calibrate.Calibration`): the slope, the log odds at the threshold, and up to
+        15 knots, each with the change of the slope there.
     decision_threshold_ : float, or an array with one per label
-        The probability at which ``predict`` changes its mind; not for more than two classes.
+        The probability above which ``predict`` predicts the positive class; not for more than two classes.
     basis_ : Basis or None
-        What the model is linear in, None for your columns: knots, pairs and moments as plain arrays.
+        The knots, pairs and moments of the basis as plain arrays; None for your columns.
     stages_ : tuple of str
-        With sharpening: the stages whose mean the model is. After ``partial_fit``: the learner that predicts now.
+        With sharpening: the model is the mean of these stages. After ``partial_fit``: the learner in use.
     n_features_in_ : int
     feature_names_in_ : array of str, of a table
-        Its columns as they were given; of a model from files, the columns they were encoded into.
+        The names of its columns; of a model from files, the names of the encoded columns.
     encoder_ : Encoder
         How tables and files become numbers: with ``encode="auto"``, and of a model from files.
     groups_, group_thresholds_ : arrays
-        With bounds on groups: the groups of ``sensitive_features``, and what ``predict`` compares the scores of
-        each with in place of 0.
+        With bounds on groups: the groups of ``sensitive_features``, and the threshold of each group, which
+        ``predict`` uses in place of 0.
     rates_by_group_, rates_interval_by_group_ : dict
         With ``sensitive_features``: Rates and RatesInterval of each group.
     history_ : dict of arrays
         One row per checkpoint: pass, points, seconds, tpr, tnr, value, and the dual pair or the challenge level;
-        with sharpening also the run, one for each fold and start. With many classes the rates are their means,
-        and the value the measure, of validation rows; without sharpening a column names the class.
+        with sharpening also the run, one for each fold and start. With many classes the rates are means over the
+        classes, on validation rows; without sharpening a column names the class.
     measure_ : Measure, or ConfusionMeasure with more than two classes
-        What the name stood for.
+        The measure that ``measure`` names.
     solver_ : Solver
-        What made the model: the start of the best stage with sharpening, the solver itself without. With many
-        classes sharpening starts from a ``MultinomialLogistic`` unless a solver is named.
+        The solver that made the model; with sharpening, the one that the best stage started from. With many
+        classes that is a ``MultinomialLogistic`` unless a solver is named.
 
     Examples
     --------
@@ -264,16 +263,16 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         ----------
         X : array, data frame or sparse matrix of shape (n_rows, n_features)
         y : array of shape (n_rows,), or indicator matrix of shape (n_rows, n_labels)
-            Two classes, or more; or, dense or sparse, a column of 0 and 1 for each label that a row may have.
+            Two classes or more; or a dense or sparse matrix with a column of 0 and 1 per label.
         sample_weight : array of shape (n_rows,), optional
-            Rows count so many times.
+            How many times each row counts.
         target_prevalence : float, optional
-            The share of positives where the model is to be used, if it is another than here: the measure is
-            maximized as it will be there. For two classes.
+            The share of positives where the model will be used, if it differs from the share in y. The measure is
+            maximized for that share. For two classes.
         groups : array of shape (n_rows,), optional
-            Rows of one group are never parted between the inner folds. A splitter in ``cv`` is given them.
+            Rows of one group stay in the same inner fold. A splitter in ``cv`` receives them.
         sensitive_features : array of shape (n_rows,), optional
-            The group of each row (sex, region, ...) that bounds of the measure are about, such as
+            The group of each row (sex, region, ...) for bounds per group, such as
             ``Constrained("f1", tpr_gap=0.05)``. The model does not learn from it. For two classes.
         """
         settings = fit_config(self, threads=threads_of(self.n_jobs), sensitive=sensitive_features is not None)
@@ -308,11 +307,11 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
 
     @available_if(_solver_streams)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from some more rows, seen once; the first call must name all ``classes``.
+        """Learn from a batch of rows, each seen once; the first call must name all ``classes``.
 
-        What is learned does not depend on the batches that rows come in, and old rows are forgotten as
-        ``half_life`` says. Attributes are brought up to date when they are read. The knots of a basis come from
-        the first rows; "auto" takes "splines".
+        The sizes of the batches do not change what is learned. Old rows are forgotten as ``half_life`` says.
+        Attributes are brought up to date when they are read. The knots of a basis come from the first rows, and
+        ``basis="auto"`` means "splines".
         """
         online = getattr(self, "_online", None)
         asked = Asked.of(self, None if online is None else online.asked)
@@ -360,7 +359,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         return self
 
     def refresh_from_stream(self) -> None:
-        """Bring the fitted attributes up to date with the rows of ``partial_fit``; reading one does it too."""
+        """Bring the fitted attributes up to date with the rows of ``partial_fit``; reading one does so too."""
         online = vars(self).get("_online")
         if online is None or online.is_read:
             return
@@ -374,9 +373,9 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         self._store(fitted, online.settings)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return what each coefficient is of: a column, a value of one (``color=red``), or a part of a basis.
+        """Return the name of each coefficient: a column, a value of one (``color=red``), or a column of the basis.
 
-        Those are "age is missing", "age > 30" and "age * income".
+        Columns of a basis are named "age is missing", "age > 30" and "age * income".
         """
         check_is_fitted(self, "coef_")
         encoder, basis = getattr(self, "encoder_", None), getattr(self, "basis_", None)
