@@ -48,19 +48,19 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
 
     Give it probabilities of rows that the model did not learn from: validation rows, or
     ``cross_val_predict(model, X, y, method="predict_proba")``. With two classes it chooses a threshold, which also
-    keeps bounds, as :func:`ratewise.certify`. With more it calibrates the probabilities and finds what each
-    decision gains: offsets for measures of recalls, a table of gains for others. The most probable class stays the
-    decision where rows that the rule was not tuned on cannot tell that it is better.
+    keeps bounds, as :func:`ratewise.certify` does. With more classes it calibrates the probabilities and finds the
+    gain of each decision: offsets for measures of recalls, a table of gains for other measures. If rows that the
+    rule was not tuned on do not show a clear gain, it predicts the most probable class.
 
     Parameters
     ----------
     measure : str, Measure, ConfusionMeasure or function, default="f1"
-        What to maximize. With more than two classes a name means what the field reports, see
-        :func:`ratewise.measures.confusion_measure`, and ``Constrained("f1", recall=0.5)`` bounds each class.
+        What to maximize. With more than two classes a name means what scikit-learn and imbalanced-learn report
+        (:func:`ratewise.measures.confusion_measure`), and ``Constrained("f1", recall=0.5)`` bounds each class.
         "cost" with ``costs=`` in ``fit`` minimizes costs per row.
     reject : float, default=0.0
-        The largest share of rows to leave to a person. ``rejected`` tells which rows: those where the best two
-        decisions are nearly equal. On new rows the share is at most this with 95% confidence. ``score`` is of the
+        The largest share of rows to leave to a person. ``rejected`` says which rows: those for which the best two
+        decisions are nearly equal. On new rows the share is at most this with 95% confidence. ``score`` uses the
         other rows.
     pos_label : label, default=None
         The positive one of two classes; ``classes_[1]`` unless given.
@@ -70,29 +70,30 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
     classes_ : array
         The classes, in the order of the columns of ``proba``.
     threshold_ : float or None
-        Of two classes: rows whose probability of the positive class is above it are predicted positive.
+        With two classes: rows whose probability of the positive class is above it are predicted positive.
     gains_ : array or None
-        What it gains to predict a row of each class as each class, [true, predicted], of calibrated probabilities;
-        None where ``threshold_`` or ``costs`` decide.
+        The gain of predicting a row of each class as each class, [true, predicted], for calibrated probabilities;
+        None if ``threshold_`` or ``costs`` decide.
     offsets_ : array or None
-        What is added to the log probabilities of the classes before the highest wins, where that is all.
+        What is added to the log probabilities of the classes before the highest is predicted, if the gains amount
+        to that; otherwise None.
     counts_ : Counts
         The confusion matrix of the rows of ``fit``, without those left to a person.
     value_ : float
-        The measure on rows that the rule was not tuned on; of a threshold, of bounds on classes, and of costs on
-        the rows of ``fit``.
+        The measure on rows that the rule was not tuned on. For a threshold, bounds on classes, and costs: on the
+        rows of ``fit``.
     rates_ : Rates, or a list of Rates with more than two classes
         (tpr, tnr, prevalence) of these rows; of each class against the rest.
     rates_interval_ : RatesInterval, or a list of them
-        Between what the rates lie on new rows.
+        Intervals for the rates on new rows.
     calibration_ : array or None
-        With ``costs``: how probabilities are calibrated before expected costs are taken, chosen by
-        out-of-fold log loss.
+        With ``costs``: how probabilities are calibrated before expected costs are computed, chosen by out-of-fold
+        log loss.
     spent_ : Spent or None
-        With ``costs``: what the decisions cost on these rows, and what others would have cost.
+        With ``costs``: what the decisions cost on these rows, and what other decisions would have cost.
     constraints_met_ : bool or None
-        Whether the bounds of the measure hold on new rows with their confidence; ``fit`` warns with numbers where
-        that cannot be promised. None where it has none.
+        Whether the bounds of the measure hold on new rows with their confidence; ``fit`` warns with numbers if
+        that cannot be promised. None without bounds.
     measure_ : the measure that ``measure`` names; None with ``costs``
 
     Examples
@@ -133,9 +134,9 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         """Choose the rule by out-of-fold probabilities, a column per class in sorted order, and true labels.
 
         ``costs`` is an array [row, true, predicted], one table [true, predicted], or, with two classes, a dict of
-        numbers or columns for "false_positive", "false_negative", "true_positive", "true_negative". Rows of one of
-        ``groups`` are dependent. ``sensitive_features``, with two classes, is the group of each row that bounds
-        such as ``Constrained("f1", tpr_gap=0.05)`` are about.
+        numbers or columns for "false_positive", "false_negative", "true_positive", "true_negative". Rows with the
+        same entry in ``groups`` are treated as dependent. ``sensitive_features``, with two classes, is the group
+        of each row for bounds per group such as ``Constrained("f1", tpr_gap=0.05)``.
         """
         if not 0.0 <= self.reject < 1.0:
             raise ValueError(f"reject must be a share, at least 0 and below 1; got {self.reject!r}.")
@@ -189,8 +190,8 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
     def predict(self, proba: Any, *, costs: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
         """Return the class of each row.
 
-        ``costs`` and ``sensitive_features`` are those of these rows, where ``fit`` had some; the latter are needed
-        where groups have thresholds of their own.
+        ``costs`` of these rows are needed if ``fit`` had costs, and ``sensitive_features`` if each group has its
+        own threshold.
         """
         checked, table = self._checked(proba, costs)
         least = self._row_thresholds(sensitive_features, checked.shape[0])

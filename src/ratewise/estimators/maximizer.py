@@ -55,28 +55,27 @@ def _base_estimator_has_probabilities(maximizer: MeasureMaximizer) -> bool:
 class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train any classifier that takes sample weights for the measure you report.
 
-    ``MeasureMaximizer(measure="f1")`` is gradient boosting joined with curves of the columns: the best that the
-    library can do for a measure on a table in memory.
+    ``MeasureMaximizer(measure="f1")`` joins gradient boosting with curves of the columns. On a table in memory
+    nothing else in this library reaches higher values.
 
-    Where the data are not linear, use it in place of
-    :class:`~sklearn.model_selection.TunedThresholdClassifierCV`, around gradient boosting of your own or any
-    other classifier.
+    Around a classifier of your own it replaces
+    :class:`~sklearn.model_selection.TunedThresholdClassifierCV`.
 
     LightGBM, XGBoost, CatBoost and ``HistGradientBoosting``, alone or at the end of a pipeline, are fitted once
-    per fold, with leaves that cannot overshoot where positives are rare. The out-of-fold value of the measure
-    after each tenth of the trees says how many of them are used. From 20,000 rows on half as many trees again are
-    grown.
+    per fold. Limited leaves keep them from overshooting where positives are rare. The out-of-fold value of the
+    measure after each tenth of the trees decides how many trees are used. From 20,000 rows on, 1.5 times as many
+    trees are grown.
 
-    Beside boosting, an additive model is fitted to the same rows: logistic regressions on the columns and on
-    curves of them. A logistic regression of the out-of-fold log odds of both makes a *stack*. It replaces boosting
-    alone where its out-of-fold value is at least as high.
+    An additive model is fitted to the same rows: logistic regressions on the columns and on curves of them. A
+    logistic regression combines the out-of-fold log odds of both into a *stack*. The stack replaces boosting alone
+    if its out-of-fold value is at least as high.
 
     Other classifiers are fitted once per fold and reweighting iteration. The out-of-fold rates give the class
     weights of the next iteration: AMP's weights at the level reached for pseudo-linear measures, the dual pair for
     concave ones.
 
-    The candidates (stages, iterations) with the best out-of-fold values are kept. Their models form an ensemble,
-    and the threshold of its mean vote is the mean of those within noise of the best.
+    The candidates (stages, iterations) with the best out-of-fold values are kept. Their models form an ensemble.
+    The threshold of its mean vote is the mean of all thresholds whose value is within noise of the best.
 
     With more than two classes, or costs per row, plain and balanced models are fitted once per fold, and a
     :class:`~ratewise.DecisionRule` for their out-of-fold probabilities decides.
@@ -95,25 +94,26 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         The largest number of reweighting iterations. The first has equal class weights. Each fits one model per
         fold. "auto" is 1 for boosting, where more trees do as much as other class weights, and 2 for others.
     cv : int, splitter or iterable, default=None
-        The folds; None for 5, or 3 without an estimator, stratified and shuffled. A number of folds keeps the rows
-        of a group together if ``groups`` are given to ``fit``, and else copies of a row. For rows in the order of
-        time, :class:`~sklearn.model_selection.TimeSeriesSplit` tells the rates of later rows; a warning says so
-        where the labels or a column drift along the rows.
+        The folds. None means 5, or 3 without an estimator, stratified and shuffled. Folds that are given by their
+        number keep the rows of a group together if ``fit`` gets ``groups``; otherwise they keep copies of a row
+        together. For rows in the order of time, use :class:`~sklearn.model_selection.TimeSeriesSplit`: then
+        ``rates_`` are those of later rows. A warning says so if the labels or a column drift along the rows.
     ensemble : bool, default=True
-        Average the votes of the models of all folds (and of all iterations kept). This is better than one model
-        fitted again to all rows and takes no longer to fit, but there are up to ``rounds`` models per fold to keep
-        and to evaluate. With fewer than 20,000 rows one model of all rows joins them, unless it is boosting. False
-        keeps only that one, with the class weights of the best iteration and the trees of the best stage.
+        Whether to average the votes of the models of all folds (and of all iterations kept). This gives better
+        values than one model fitted again to all rows and takes no longer to fit, but up to ``rounds`` models per
+        fold must be kept and evaluated. With fewer than 20,000 rows one model of all rows joins them, except for
+        boosting. False keeps only one model of all rows, with the class weights of the best iteration and the
+        trees of the best stage.
     stack : "auto" or bool, default="auto"
-        Whether boosting is joined with an additive model of each fold. "auto" does so where the out-of-fold value
-        is at least as high, and leaves it out where X cannot be turned into columns of finite numbers (tables are,
-        as by ``MeasureClassifier(encode="auto")``), or has more than 1,000 dense ones. True does so always, or
-        says why it cannot.
+        Whether boosting is combined with an additive model in each fold. "auto" does so if the out-of-fold value
+        is at least as high. It uses boosting alone if X cannot be turned into columns of finite numbers (tables
+        are encoded as by ``MeasureClassifier(encode="auto")``), or has more than 1,000 dense columns. True always
+        stacks, or raises an error that says why it cannot.
     warm_start : "auto" or bool, default="auto"
         Whether an iteration continues from the models of the iteration before. "auto" does so for linear models
-        and neural networks, where it saves time, and for ``HistGradientBoosting`` if early stopping had not yet
-        ended the fit before (it then grows up to ``max_iter`` trees more). True does so wherever it is possible:
-        with any ``HistGradientBoosting``, and by ``init_model`` or ``xgb_model``.
+        and neural networks, where it saves time, and for ``HistGradientBoosting`` if early stopping did not end
+        the previous fit (it then grows up to ``max_iter`` more trees). True does so wherever it is possible: with
+        any ``HistGradientBoosting``, and by ``init_model`` or ``xgb_model``.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         The scores that the threshold applies to; "auto" takes the first that the estimator has, and log odds after
         each tenth of the trees for boosting. With any other value boosting is treated like other classifiers.
@@ -129,25 +129,25 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     estimator_ : classifier
         With ``ensemble=False``: the only one.
     threshold_ : float
-        Of the mean vote: 1/2 or near it, since every member's vote is 1/2 at its iteration's own threshold.
+        The threshold of the mean vote. It is near 1/2, because each member votes 1/2 at its own threshold.
     rates_ : Rates
-        (tpr, tnr, prevalence) of out-of-fold predictions, moved by what averaging changes.
+        (tpr, tnr, prevalence) of out-of-fold predictions, corrected for what averaging changes.
     rates_interval_ : RatesInterval
-        (tpr, tnr, value, confidence): between what the rates and the measure lie on new rows.
+        (tpr, tnr, value, confidence): intervals for the rates and the measure on new rows.
     constraints_met_ : bool or None
-        Whether the bounds of the measure hold on new rows with its confidence; a warning says where they do not.
-        None where it has no bounds.
+        Whether the bounds of the measure hold on new rows with its confidence; ``fit`` warns if that cannot be
+        promised. None without bounds.
     groups_, group_thresholds_ : arrays
-        With bounds on groups: the groups of ``sensitive_features``, and what ``predict`` compares the votes of
-        each with, less ``threshold_``.
+        With bounds on groups: the groups of ``sensitive_features``, and the threshold of each group, relative to
+        ``threshold_``.
     rates_by_group_, rates_interval_by_group_ : dict
         With ``sensitive_features``: Rates and RatesInterval of each group.
     stacked_ : bool
         Whether the members are stacks of boosting and an additive model.
     feature_importances_ : array
-        The mean of the members' importances, where they have them; of a stack, those of boosting.
+        The mean of the members' importances, if they have any; for a stack, those of boosting.
     rule_ : DecisionRule or None
-        With more than two classes, or costs per row: what turns the mean probabilities into decisions.
+        With more than two classes, or costs per row: the rule that turns mean probabilities into decisions.
     history_ : dict of arrays
         One row per candidate: with ``rule_`` its class weights ("plain", "balanced", "both"), value and whether it
         was kept; otherwise round, trees and stacked (of boosting), weight_positive and weight_negative (of a row),
@@ -216,12 +216,12 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     ) -> Self:
         """Fit to rows X and labels y.
 
-        Rows count ``sample_weight`` times. The folds keep rows of one group together. The measure is maximized at
-        ``target_prevalence``, the share of positives to expect where the model will be used, if it is given.
-        ``sensitive_features`` is the group of each row (sex, region, ...) that bounds such as
-        ``Constrained("f1", tpr_gap=0.05)`` are about; the estimator does not learn from it.
+        A row counts ``sample_weight`` times. The folds keep rows of one group together. If ``target_prevalence``,
+        the share of positives where the model will be used, is given, the measure is maximized for it.
+        ``sensitive_features`` is the group of each row (sex, region, ...) for bounds per group such as
+        ``Constrained("f1", tpr_gap=0.05)``; the estimator does not learn from it.
         ``costs``, with ``measure="cost"``, are those of :meth:`ratewise.DecisionRule.fit`.
-        ``params`` go to the estimator's ``fit``; those as long as y are cut to its rows.
+        ``params`` are passed to the estimator's ``fit``; arrays as long as y are split with the folds.
         """
         self._check_parameters(sample_weight)
         if costs is not None or is_multiclass(y):
@@ -298,7 +298,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the mean vote less the threshold, between -1 and 1: above 0 for ``classes_[1]``.
 
-        With more than two classes, what it gains to predict each.
+        With more than two classes, the expected gain of predicting each class.
         """
         check_is_fitted(self)
         self._require_table(X)
@@ -313,8 +313,8 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     def predict(self, X: Any, sensitive_features: Any = None, *, costs: Any = None) -> NDArray[Any]:
         """Return the class of each row.
 
-        ``sensitive_features``, the group of each row, is needed where groups have thresholds of their own;
-        ``costs`` are those of these rows, where ``fit`` had some.
+        ``sensitive_features``, the group of each row, is needed if each group has its own threshold. ``costs`` of
+        these rows are needed if ``fit`` had costs.
         """
         check_is_fitted(self)
         self._require_table(X)
@@ -354,12 +354,11 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     def explain(self, X: Any) -> Explanation:
         """Return what each column of X adds to the score of the positive class; for boosting and the stack.
 
-        The contributions of a row sum to its score, the mean vote less the threshold: above 0 the positive class
-        is predicted. The additive model's are those of its curves. Boosting's are those that LightGBM, XGBoost and
-        CatBoost tell (their SHAP values), and for ``HistGradientBoosting`` the steps on each row's path through
-        the trees. What cannot be told by columns (of a pipeline that makes other ones) is one term with the name
-        of the booster. A vote is a curve of log odds: one factor for each row and model brings the contributions
-        to votes.
+        The contributions of a row sum to its score, the mean vote minus the threshold; above 0 the positive class
+        is predicted. The additive model contributes the values of its curves. LightGBM, XGBoost and CatBoost
+        contribute their SHAP values, and ``HistGradientBoosting`` the steps on each row's path through the trees.
+        If a pipeline changes the columns, boosting is a single term with the name of the booster. Contributions
+        are in log odds at first; one factor per row and model converts them to votes.
 
         Examples
         --------

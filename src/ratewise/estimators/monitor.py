@@ -63,34 +63,34 @@ class Watched(NamedTuple):
 class Monitor:
     """Watch any model while it is used, label by label, in constant memory.
 
-    ``value`` and ``interval`` are of recent rows: a row counts half as much after ``half_life`` further rows. If
-    the measure has bounds, or ``at_least`` is given, ``alarm`` becomes a sentence when the bound no longer holds.
-    The detector bets against the bound (an e-detector). While the bound holds, the mean number of rows between two
-    false alarms is at least ``false_alarm_every``, counting only the rows that the bound concerns.
+    ``value`` and ``interval`` describe recent rows: the weight of a row halves with every ``half_life`` further
+    rows. If the measure has bounds, or ``at_least`` is given, ``alarm`` becomes a sentence when a bound no longer
+    holds. The detector bets against the bound (an e-detector). While the bound holds, the mean number of rows
+    between two false alarms is at least ``false_alarm_every``; only rows that the bound concerns are counted.
 
     Parameters
     ----------
     measure : str, Measure or Bound
         What to follow: "f1", ``RecallAtPrecision(0.9)``, ``Constrained("f1", tnr=0.95)``, ...
     at_least : float, optional
-        The lowest value of F-beta or Jaccard that does not alarm.
+        The lowest value of F-beta or Jaccard that does not raise an alarm.
     pos_label : label, optional
         The positive class; 1 or True unless given.
     half_life : float
-        Rows after which a row counts half as much in ``value`` and ``interval``.
+        The number of rows after which a row counts half as much in ``value`` and ``interval``.
     false_alarm_every : float
-        Rows between two false alarms, in the mean and at least.
+        The smallest mean number of rows between two false alarms.
 
     Attributes
     ----------
     alarm : str or None
-        What no longer holds, with numbers; None while all is well. ``reset()`` clears it.
+        What no longer holds, with numbers; None while every bound holds. ``reset()`` clears it.
     alarm_row_ : int or None
         The number of the row that raised the alarm, counted from 1.
     n_rows_ : int
-        Rows seen.
+        The number of rows seen.
     history_ : dict of arrays
-        rows, value and the evidence against the bounds after each update; long ones grow coarser, not longer.
+        rows, value and the evidence against the bounds after each update. A long history is thinned out.
 
     Examples
     --------
