@@ -12,7 +12,7 @@ from scipy import sparse
 from toy_problems import two_clouds
 
 from ratewise.baselines import SVMPerf
-from ratewise.baselines.svmperf import C_GRID, CuttingPlanes, _lowest, plane_shares
+from ratewise.baselines.svmperf import C_GRID, CuttingPlanes, lowest, plane_shares
 from ratewise.measures import FunctionMeasure, get_measure
 from ratewise.training.rows import ArrayRows
 from ratewise.transforms import Standardizer
@@ -197,7 +197,7 @@ def test_exactly_so_many_lowest_scores_are_taken_ties_or_not(rows, data):
     scores, among = np.array([float(score) for score, _ in rows]), np.array([is_one for _, is_one in rows])
     count = data.draw(st.integers(0, int(among.sum())))
     ordered = np.sort(scores[among])
-    chosen = _lowest(scores, among, ordered, count)
+    chosen = lowest(scores, among, ordered, count)
     assert np.unique(chosen).size == chosen.size == count
     assert among[chosen].all()
     assert np.array_equal(np.sort(scores[chosen]), ordered[:count])

@@ -413,10 +413,10 @@ def test_one_job_of_warmup_is_a_fit_that_works():
 
 
 def test_warmup_compiles_the_parser_of_text():
-    from ratewise.cli.warmup import _read_svmlight
+    from ratewise.cli.warmup import read_svmlight
     from ratewise.kernels import svmlight
 
-    _read_svmlight()
+    read_svmlight()
     assert svmlight.parse_lines.signatures
 
 

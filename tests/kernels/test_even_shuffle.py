@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from ratewise.kernels import numpy_fallbacks
-from ratewise.kernels.passes import _IN_CACHE, _shuffle, evenly_mixed_order
+from ratewise.kernels.passes import SHUFFLED_IN_CACHE, evenly_mixed_order, shuffle
 
 
 @settings(deadline=None, max_examples=60)
@@ -28,7 +28,7 @@ def test_every_row_comes_once_and_every_stretch_has_its_share_of_the_rarer_class
 @njit
 def shuffled(n, seed):
     values = np.arange(n)
-    _shuffle(values, np.uint64(seed), np.empty(n, np.int64))
+    shuffle(values, np.uint64(seed), np.empty(n, np.int64))
     return values
 
 
@@ -41,7 +41,7 @@ def test_all_orders_of_four_are_equally_likely():
     assert sum((count - 200) ** 2 / 200 for count in counts.values()) < 50  # chi-squared, 23 degrees: p = 0.001
 
 
-@pytest.mark.parametrize("n", [_IN_CACHE, _IN_CACHE + 1])
+@pytest.mark.parametrize("n", [SHUFFLED_IN_CACHE, SHUFFLED_IN_CACHE + 1])
 def test_many_numbers_are_shuffled_all_over(n):
     values = shuffled(n, 5)
     assert np.array_equal(np.sort(values), np.arange(n))

@@ -287,7 +287,7 @@ def test_a_round_learns_for_the_slopes_at_the_best_cut_of_the_model_before(measu
     for k, (asked, candidate) in enumerate(zip(rounds, run.result[1:], strict=False)):
         scores = scored(candidate.model)
         best = best_threshold(*scores[:2], measure)
-        evaluated = Evaluated(candidate.model, scores, best)
+        evaluated = Evaluated(scores, best)
         width = evaluation.sigmoid_width(evaluated) if k == 0 else 1.0
         weights = np.array(evaluation.class_weights(evaluated, width))
         if before is not None and not measure.smooth:

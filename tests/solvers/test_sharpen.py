@@ -23,7 +23,7 @@ from ratewise.measures import (
 from ratewise.rewards import Sigmoid
 from ratewise.solvers import Learn, LinearModel, Sharpen, Stamp, Task, WeightedLogistic, best_threshold
 from ratewise.solvers.base import History, Scores
-from ratewise.solvers.evaluate import Evaluated, Evaluation, _some, _thinned_out
+from ratewise.solvers.evaluate import Evaluated, Evaluation, every_so_many, thinned_out
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.solvers.requests import Cut, Evaluate
 from ratewise.solvers.sharpen import Sharpened, halfway, is_power_of_two
@@ -185,8 +185,7 @@ def test_settings_out_of_range_are_refused_by_name(settings):
 def test_points_weigh_what_the_slopes_of_the_measure_say_also_where_one_is_small():
     rates = Rates(0.99, 0.5, 0.2)
     measure = get_measure("qmean")
-    nothing = LinearModel(np.zeros(1), 0.0), Scores(np.zeros(1), np.ones(1))
-    evaluated = Evaluated(*nothing, BestThreshold(0.0, measure.value(*rates), rates))
+    evaluated = Evaluated(Scores(np.zeros(1), np.ones(1)), BestThreshold(0.0, measure.value(*rates), rates))
     positive, negative = Evaluation(measure, 0.2, 0.05).class_weights(evaluated, 1.0)
     slopes = measure.slopes(*rates)
     assert positive / negative == pytest.approx(slopes[0] / 0.2 / (slopes[1] / 0.8))
@@ -238,7 +237,7 @@ def some_scores(seed=0, n=300):
 
 def evaluated_at_its_best(scores, measure):
     best = best_threshold(scores.values, scores.signed_weights, measure, margin_scale=None)
-    return Evaluated(LinearModel(np.ones(1), 0.0), scores, best)
+    return Evaluated(scores, best)
 
 
 def soft_rates(scores, threshold, width):
@@ -282,7 +281,7 @@ def test_the_sigmoid_of_a_histogram_is_as_wide_as_that_of_its_rows():
 @pytest.mark.parametrize("measure", [FBeta(), get_measure("mcc"), get_measure("qmean")], ids=str)
 def test_a_slope_counts_a_thousandth_of_the_scale_at_least(measure):
     rates = Rates(1.0, 0.5, 0.2)
-    evaluated = Evaluated(LinearModel(np.zeros(1), 0.0), some_scores(), BestThreshold(0.0, 0.5, rates))
+    evaluated = Evaluated(some_scores(), BestThreshold(0.0, 0.5, rates))
     found = Evaluation(measure, 0.2, 0.05).class_weights(evaluated, 1.0)
     useless, perfect = measure.scale(0.2)
     slopes = [max(one, 1e-3 * (perfect - useless)) for one in measure.slopes(*rates)]
@@ -297,7 +296,7 @@ def test_a_slope_counts_a_thousandth_of_the_scale_at_least(measure):
 def test_at_a_corner_the_densities_of_both_classes_at_the_cut_tell_the_slopes(measure, least, threshold):
     scores, width = some_scores(), 1.5
     rates = Rates(0.5, 0.5, 0.2)
-    evaluated = Evaluated(LinearModel(np.zeros(1), 0.0), scores, BestThreshold(threshold, 0.5, rates))
+    evaluated = Evaluated(scores, BestThreshold(threshold, 0.5, rates))
     share = expit((scores.values - threshold) / width)
     window, weights = share * (1.0 - share), np.abs(scores.signed_weights)
     on_positives, on_negatives = (
@@ -316,23 +315,19 @@ def test_only_a_precision_out_of_reach_is_learned_for_at_a_cut_that_finds_some(m
     """The highest scores are all of negatives, a tenth of them: the best cut finds nothing."""
     signs = np.repeat([-1.0, 1.0, -1.0], [100, 100, 900])
     scores = Scores(-np.arange(1_100.0), signs)
-    best = Evaluation(measure, 100 / 1_100, 0.05).of(LinearModel(np.ones(1), 0.0), scores).best
+    best = Evaluation(measure, 100 / 1_100, 0.05).of(scores).best
     assert (best.rates.tpr >= 0.02) == moved
 
 
 def test_a_precision_within_a_constrained_measure_may_be_out_of_reach_too():
     signs = np.repeat([-1.0, 1.0, -1.0], [100, 100, 900])
     measure = Constrained("f1", precision=0.99, penalty=50.0)
-    found = Evaluation(measure, 100 / 1_100, 0.05).of(
-        LinearModel(np.ones(1), 0.0), Scores(-np.arange(1_100.0), signs)
-    )
+    found = Evaluation(measure, 100 / 1_100, 0.05).of(Scores(-np.arange(1_100.0), signs))
     assert found.best.rates.tpr >= 0.02
 
 
 def test_scores_that_are_not_finite_have_no_value():
-    found = Evaluation(FBeta(), 0.5, 0.05).of(
-        LinearModel(np.ones(1), 0.0), Scores(np.array([1.0, np.nan]), np.ones(2))
-    )
+    found = Evaluation(FBeta(), 0.5, 0.05).of(Scores(np.array([1.0, np.nan]), np.ones(2)))
     assert math.isnan(found.value)
     assert found.best.threshold == 0.0
 
@@ -340,18 +335,18 @@ def test_scores_that_are_not_finite_have_no_value():
 def test_of_many_rows_of_a_class_those_among_every_so_many_are_taken():
     mine = np.arange(90_000) % 2 == 0  # 45,000: twice 20,000 and more
     expected = [place for place in range(0, 90_000, 2) if mine[place] and place % 2 == 0]
-    assert _some(mine).tolist() == expected
-    assert _some(np.arange(130_000) % 2 == 0).tolist() == [k for k in range(0, 130_000, 3) if k % 2 == 0]
-    assert _some(mine[:39_000]).tolist() == np.flatnonzero(mine[:39_000]).tolist()
+    assert every_so_many(mine).tolist() == expected
+    assert every_so_many(np.arange(130_000) % 2 == 0).tolist() == [k for k in range(0, 130_000, 3) if k % 2 == 0]
+    assert every_so_many(mine[:39_000]).tolist() == np.flatnonzero(mine[:39_000]).tolist()
 
 
 def test_rows_are_thinned_out_class_by_class_and_rows_without_weight_left_out():
     scores = Scores(np.arange(5.0), np.array([1.0, 0.0, -1.0, 2.0, -3.0]))
-    values, weights = _thinned_out(scores)
+    values, weights = thinned_out(scores)
     assert values.tolist() == [0.0, 3.0, 2.0, 4.0]
     assert weights.tolist() == [1.0, 2.0, -1.0, -3.0]
     histogram = scores._replace(points=(3.0, 4.0))
-    assert _thinned_out(histogram)[0] is scores.values
+    assert thinned_out(histogram)[0] is scores.values
 
 
 def test_half_of_the_way_between_class_weights_is_their_geometric_mean():
@@ -457,9 +452,7 @@ def test_a_class_without_scores_near_the_cut_leaves_the_other_a_little_weight(me
     """The least share of a constraint is a tenth of the rarer class's."""
     scores = Scores(side * np.repeat([0.0, -90.0], 10), side * np.repeat([1.0, -1.0], 10))
     best = BestThreshold(0.0, 0.5, Rates(0.5, 0.5, prevalence))
-    found = Evaluation(measure, prevalence, 0.05).class_weights(
-        Evaluated(LinearModel(np.zeros(1), 0.0), scores, best), 1.0
-    )
+    found = Evaluation(measure, prevalence, 0.05).class_weights(Evaluated(scores, best), 1.0)
     on_tpr = least if side > 0 else 1.0 - least
     expected = np.array([on_tpr / prevalence, (1.0 - on_tpr) / (1.0 - prevalence)])
     assert found == pytest.approx(tuple(expected / expected.max()))

@@ -24,7 +24,7 @@ from ratewise.measures.base import PseudoLinearCoefficients, PseudoLinearMeasure
 from ratewise.solvers import Learn, LinearModel, RowTotals, Stamp, Task, best_threshold, rates_at
 from ratewise.solvers.base import History
 from ratewise.solvers.requests import CountRates
-from ratewise.solvers.stamp import _least_rows
+from ratewise.solvers.stamp import fewest_level_rows
 from ratewise.training.rows import ArrayRows
 from ratewise.training.source import Runner
 from ratewise.transforms import Standardizer
@@ -193,4 +193,4 @@ def test_dense_and_csr_rows_in_the_same_order_give_the_same_model(level):
     ("prevalence", "rows"), [(0.5, 400), (0.1, 2_000), (0.9, 2_000), (0.01, 10_000), (0.99, 10_000)]
 )
 def test_a_level_is_taken_on_200_points_of_the_rarer_class_or_10000_rows(prevalence, rows):
-    assert _least_rows(prevalence) == pytest.approx(rows)
+    assert fewest_level_rows(prevalence) == pytest.approx(rows)

@@ -22,7 +22,7 @@ from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.training.memory import ArraySource, folds_of_rows
 from ratewise.training.selection import SelectionPlan, batch_starts
 from ratewise.training.source import ALL_ROWS, DataShape
-from ratewise.training.trainer import _beside_frequent_rows, is_wide
+from ratewise.training.trainer import beside_frequent_rows, is_wide
 
 
 def a_problem(n=600, d=5, seed=0):
@@ -205,15 +205,15 @@ def test_different_rows_may_lie_anywhere_and_so_may_a_class_of_one_row():
 def test_a_threshold_keeps_common_rows_on_the_side_where_folds_put_them():
     folds = [LinearModel(np.array([1.0]), shift) for shift in (-0.1, 0.0, 0.1)]
     row = np.array([[1.0]])
-    assert _beside_frequent_rows(0.9, LinearModel(np.array([1.0]), 0.0), folds, row) == 0.9
-    called = _beside_frequent_rows(0.9, LinearModel(np.array([1.0]), -0.2), folds, row)
+    assert beside_frequent_rows(0.9, LinearModel(np.array([1.0]), 0.0), folds, row) == 0.9
+    called = beside_frequent_rows(0.9, LinearModel(np.array([1.0]), -0.2), folds, row)
     assert 0.7 < called < 0.8
-    not_called = _beside_frequent_rows(1.05, LinearModel(np.array([1.0]), 0.2), folds, row)
+    not_called = beside_frequent_rows(1.05, LinearModel(np.array([1.0]), 0.2), folds, row)
     assert 1.2 < not_called < 1.3
-    assert _beside_frequent_rows(0.5, folds[0], folds, None) == 0.5
+    assert beside_frequent_rows(0.5, folds[0], folds, None) == 0.5
     # On the threshold itself a row is not called: just beyond it, if the folds' models call it not.
-    assert 1.0 < _beside_frequent_rows(1.0, folds[1], folds, row) < 1.01
-    assert _beside_frequent_rows(0.9, LinearModel(np.array([1.0]), -0.1), folds, row) < 0.9
+    assert 1.0 < beside_frequent_rows(1.0, folds[1], folds, row) < 1.01
+    assert beside_frequent_rows(0.9, LinearModel(np.array([1.0]), -0.1), folds, row) < 0.9
 
 
 @pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])

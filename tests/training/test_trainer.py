@@ -15,7 +15,7 @@ from ratewise.solvers.base import History, Scores
 from ratewise.training import ArraySource, DataShape, FitConfig, Trainer, config
 from ratewise.training.online import OnlineFit
 from ratewise.training.selection import SelectionPlan
-from ratewise.training.trainer import _best_of, _share_passes, may_whiten, trained_with_care
+from ratewise.training.trainer import best_stage, may_whiten, share_passes, trained_with_care
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from ratewise.training.trainer import _best_of, _share_passes, may_whiten, train
 )
 def test_up_to_half_of_the_passes_asked_for_go_to_the_start(asked, starts, sharpening):
     given = [WeightedLogistic(0.0, 8), WeightedLogistic(1.0, 2)]
-    found, left = _share_passes(given, 16, asked)
+    found, left = share_passes(given, 16, asked)
     assert tuple(start.passes for start in found) == starts
     assert left == sharpening
     assert [start.exponent for start in found] == [0.0, 1.0]
@@ -92,9 +92,9 @@ def test_the_best_stage_of_all_runs_is_taken():
     def run(*values):
         return [SimpleNamespace(value=v, model=-v, stage=f"at {v}") for v in values]
 
-    assert _best_of([run(0.3, 0.7), run(), run(0.6)]) == (-0.7, "at 0.7")
+    assert best_stage([run(0.3, 0.7), run(), run(0.6)]) == (-0.7, "at 0.7")
     with pytest.raises(ValueError, match="No model could be learned"):
-        _best_of([run(), run()])
+        best_stage([run(), run()])
 
 
 def problem(n=3_000, d=3, seed=0):

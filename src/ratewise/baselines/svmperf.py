@@ -239,8 +239,8 @@ class CuttingPlanes:
         high_negatives = np.sort(scores[~self._positive])[::-1]
         missed, raised, _ = most_violated_table(self._loss, low_positives, high_negatives)
         pull = np.zeros(scores.size)
-        pull[_lowest(scores, self._positive, low_positives, missed)] = 1.0 / scores.size
-        pull[_lowest(-scores, ~self._positive, -high_negatives, raised)] = -1.0 / scores.size
+        pull[lowest(scores, self._positive, low_positives, missed)] = 1.0 / scores.size
+        pull[lowest(-scores, ~self._positive, -high_negatives, raised)] = -1.0 / scores.size
         hits, rejections = low_positives.size - missed, high_negatives.size - raised
         loss = table_loss(self._loss, hits / low_positives.size, rejections / high_negatives.size)
         direction = np.append(self._stream.weighted_sum(pull), pull.sum())
@@ -309,7 +309,7 @@ def _gap(shares: NDArray[np.float64], gram: NDArray[np.float64], losses: NDArray
     return float(shares @ products) + slack - float(shares @ losses)
 
 
-def _lowest(scores: NDArray[Any], among: NDArray[np.bool_], ordered: NDArray[Any], count: int) -> NDArray[np.intp]:
+def lowest(scores: NDArray[Any], among: NDArray[np.bool_], ordered: NDArray[Any], count: int) -> NDArray[np.intp]:
     """Return the places of the ``count`` lowest scores of these points; ``ordered`` are their scores, sorted."""
     if count == 0:
         return np.empty(0, dtype=np.intp)

@@ -67,7 +67,7 @@ def jobs() -> Iterator[Job]:
             yield Job("streams in windows", partial(_fit_in_windows, rows))
             yield Job("partial_fit", partial(_fit_in_batches, rows))
             yield Job("curves and pairs", partial(_fit_in_a_basis, rows))
-    yield Job("the reader of svmlight", _read_svmlight)
+    yield Job("the reader of svmlight", read_svmlight)
 
 
 def made_up_rows(number: int, dtype: Any) -> Iterator[MadeUpRows]:
@@ -116,7 +116,7 @@ def _fit_in_a_basis(rows: MadeUpRows) -> None:
     MeasureClassifier("f1", basis="pairs", random_state=0).fit(rows.X, rows.y).predict(rows.X[:100])
 
 
-def _read_svmlight() -> None:
+def read_svmlight() -> None:
     from .. import open_stream
 
     with tempfile.TemporaryDirectory() as folder:

@@ -25,7 +25,7 @@ _BLOCK_ROWS = 256  # whose deviations are summed up before they are merged
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
-_IN_CACHE, _PILE = 1 << 21, 1 << 16  # numbers that are shuffled in place; numbers per pile
+SHUFFLED_IN_CACHE, _PILE = 1 << 21, 1 << 16  # numbers that are shuffled in place; numbers per pile
 _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 # FNV-1a, and Murmur3's last step
 _PRIME = np.uint64(1099511628211)
@@ -47,9 +47,9 @@ def _below(number: int, state: Any) -> Any:
 
 
 @njit(nogil=True)
-def _shuffle(values: Any, state: Any, spare: Any) -> Any:
+def shuffle(values: Any, state: Any, spare: Any) -> Any:
     """Shuffle in place, with as much spare room; return the next state."""
-    if values.size <= _IN_CACHE:
+    if values.size <= SHUFFLED_IN_CACHE:
         return _shuffle_in_cache(values, state)
     # Swaps all over the memory would wait for it. So the values are dealt out at random into piles that fit into
     # the cache, and each pile is shuffled: again, all orders are equally likely.
@@ -104,7 +104,7 @@ def mix_evenly(positive: Any, positives: int, seed: Any, pool: Any, order: Any) 
         else:
             common[c] = i
             c += 1
-    state = _shuffle(common, _shuffle(rare, np.uint64(seed), order), order)
+    state = shuffle(common, shuffle(rare, np.uint64(seed), order), order)
     c, end = 0, 0
     for k in range(max(number, 1)):
         begin, end = end, (k + 1) * n // max(number, 1)

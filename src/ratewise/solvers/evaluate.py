@@ -13,7 +13,6 @@ from ..measures.base import gains_of_slopes
 from ..rewards import Sigmoid
 from .base import Scores
 from .requests import Cut, Evaluate
-from .state import LinearModel
 
 _SAMPLE_OF_A_CLASS = 20_000
 # The penalty on a constraint missed would make the sigmoid far too narrow: soft rates may miss it by far.
@@ -28,7 +27,7 @@ SIGMOID = Sigmoid(1.0)
 def evaluate(request: Evaluate, scores: Scores) -> Cut:
     """Answer a request by the scores of its model; nothing but NaN if they are not finite."""
     evaluation = Evaluation(request.measure, request.prevalence, request.softness)
-    evaluated = evaluation.of(request.model, scores)
+    evaluated = evaluation.of(scores)
     cut = Cut(evaluated.best)
     if not scores.finite:
         return cut
@@ -45,9 +44,8 @@ def evaluate(request: Evaluate, scores: Scores) -> Cut:
 
 
 class Evaluated(NamedTuple):
-    """A model with its scores on the rows it learned from, and the best threshold for them."""
+    """Scores of a model on the rows it learned from, and the best threshold for them."""
 
-    model: LinearModel
     scores: Scores
     best: BestThreshold
 
@@ -70,15 +68,15 @@ class Evaluation:
         # which predicts no row positive, is no place to learn at: the next passes learn at one that finds some.
         self._may_be_out_of_reach = any(bound.kind == "precision" for bound in measure.bounds)
 
-    def of(self, model: LinearModel, scores: Scores) -> Evaluated:
+    def of(self, scores: Scores) -> Evaluated:
         if not scores.finite:
-            return Evaluated(model, scores, BestThreshold.nothing())
+            return Evaluated(scores, BestThreshold.nothing())
         best = quick_threshold(
             scores.values, scores.signed_weights, self._measure, margin_scale=None, points=scores.points
         )
         if self._may_be_out_of_reach and best.rates.tpr < _LEAST_TPR:
             best = Cuts(scores.values, scores.signed_weights, self._measure, margin_scale=None).best(_LEAST_TPR)
-        return Evaluated(model, scores, best)
+        return Evaluated(scores, best)
 
     def class_weights(self, evaluated: Evaluated, width: float) -> tuple[float, float]:
         """Return what a positive and a negative weigh in the next pass: the measure's gains."""
@@ -97,7 +95,7 @@ class Evaluation:
         alpha f+ = beta f-, with f the densities of the two classes' scores at the cut. So the densities tell the
         slopes; they are taken through the sigmoid's own window.
         """
-        scores, weights = _thinned_out(evaluated.scores)
+        scores, weights = thinned_out(evaluated.scores)
         window = SIGMOID.slope((scores - evaluated.best.threshold) / width)
         on_positives, on_negatives = (_class_shares(weights) @ window).tolist()
         # A constraint may ask for a cut where hardly a negative is left and TNR is dear; a corner of Min does not.
@@ -109,7 +107,7 @@ class Evaluation:
         """Return a width as large as the softness allows: wide sigmoids learn from more points, narrow ones are
         closer to the measure.
         """
-        scores, weights = _thinned_out(evaluated.scores)
+        scores, weights = thinned_out(evaluated.scores)
         margins = np.sign(weights) * (scores - evaluated.best.threshold)
         width = 2.0 * _deviation(scores, evaluated.scores)
         softness = self._softness * (_SOFTER if self._constrained else 1.0)
@@ -127,16 +125,16 @@ def _deviation(thinned_out: NDArray[Any], scores: Scores) -> float:
     return (scores if scores.points is not None else scores._replace(values=thinned_out)).mean_and_deviation()[1]
 
 
-def _thinned_out(scores: Scores) -> tuple[NDArray[Any], NDArray[Any]]:
+def thinned_out(scores: Scores) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return a part of the scores, each class thinned on its own: enough to take a mean from."""
     values, weights = scores.values, scores.signed_weights
     if scores.points is not None:
         return values, weights
-    chosen = np.concatenate([_some(weights > 0), _some(weights < 0)])
+    chosen = np.concatenate([every_so_many(weights > 0), every_so_many(weights < 0)])
     return values[chosen], weights[chosen]
 
 
-def _some(mine: NDArray[np.bool_]) -> NDArray[np.intp]:
+def every_so_many(mine: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return where the rows of a class are; of many, those among every so many rows."""
     apart = max(int(np.count_nonzero(mine)) // _SAMPLE_OF_A_CLASS, 1)
     return np.flatnonzero(mine[::apart]) * apart

@@ -152,7 +152,7 @@ class _Epoch(NamedTuple):
 
 def _rows_of_level(prevalence: float, length: float) -> int:
     """A short epoch's level need not be known better than the epoch lets the model be."""
-    return int(max(_least_rows(prevalence), length / 8.0))
+    return int(max(fewest_level_rows(prevalence), length / 8.0))
 
 
 def _best_beyond_chance(
@@ -165,12 +165,12 @@ def _best_beyond_chance(
     """
     level, model = max(recent, key=lambda one: one[0])
     prevalence = seen.prevalence
-    rarer = _least_rows(prevalence) * min(prevalence, 1.0 - prevalence)
+    rarer = fewest_level_rows(prevalence) * min(prevalence, 1.0 - prevalence)
     error = 2.0 * half_standard_error(level, measure.scale(prevalence), rarer)
     last_level, last = recent[-1]
     return model if level > last_level + error else last
 
 
-def _least_rows(prevalence: float) -> float:
+def fewest_level_rows(prevalence: float) -> float:
     """The fewest rows that a level is taken on."""
     return min(_LEVEL_ROWS, _LEVEL_POSITIVES / min(prevalence, 1.0 - prevalence))

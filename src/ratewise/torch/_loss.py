@@ -224,7 +224,7 @@ class MeasureLoss(nn.Module):
         negatives, positives = totals
         scores = Scores(*_BINS.as_scores(counts), (float(positives), float(negatives)))
         evaluation = Evaluation(self.measure, float(positives / (positives + negatives)), _SOFTNESS)
-        return evaluation, evaluation.of(None, scores)  # type: ignore[arg-type]  # there is no linear model
+        return evaluation, evaluation.of(scores)
 
 
 def _row_weights(scores: Tensor, truth: Tensor, sample_weight: Tensor | None) -> Tensor:

@@ -133,7 +133,7 @@ class Trainer:
         starts = starts_for(settings.measure, statistics.prevalence, points, plan, whitened=whitened)
         if settings.start is not None:
             starts = [settings.start]
-        starts, passes = _share_passes(starts, sharpen.passes_over(points), settings.passes)
+        starts, passes = share_passes(starts, sharpen.passes_over(points), settings.passes)
         # Folds of the user's may leave out many rows: then one more run of each start learns from all of them.
         parts = [*range(rows.n_folds), *([ALL_ROWS] if plan.given else [])]
         runs = [
@@ -158,7 +158,7 @@ class Trainer:
             found.append(run.result)
         found, whole = found[: rows.n_folds * len(starts)], found[rows.n_folds * len(starts) :]
         if rows.n_folds == 1:
-            model, stage = _best_of(found)
+            model, stage = best_stage(found)
             scores = rows.threshold_scores([model], settings.measure)
             threshold = best_threshold(*scores[:2], settings.measure, points=scores.points).threshold
             fitted = statistics.n_features + 1
@@ -275,7 +275,7 @@ class Trainer:
             values = [measure.value(*rates_at(own.values, own.signed_weights, cut)) for cut in cuts]
             return decide(own, measure, cuts[int(np.argmax(values))], rows.points, fitted=fitted)
         if plan.batch:  # scores of its own rows would be too optimistic for the model
-            threshold = _beside_frequent_rows(threshold, model, scored, rows.frequent_rows)
+            threshold = beside_frequent_rows(threshold, model, scored, rows.frequent_rows)
         else:
             threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, tolerance)
         shift_at = None if len(scored) == 1 or plan.given else partial(rows.model_shift, model, scored)
@@ -336,7 +336,7 @@ def is_wide(statistics: DataShape) -> bool:
     return not statistics.sparse and statistics.n_features >= config.WIDE * statistics.rows
 
 
-def _beside_frequent_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
+def beside_frequent_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
     """Return the threshold, moved so that rows that come often lie on the side that the folds' models put them.
 
     The model's own score of such a row differs a little from their mean: the side of a hundredth of all rows must
@@ -360,7 +360,7 @@ def _maker_of(stage: str, found: Sequence[list[Candidate]]) -> Solver:
     return next(candidate.maker for candidate in itertools.chain(*found) if candidate.stage == stage)
 
 
-def _best_of(found: Sequence[list[Candidate]]) -> tuple[LinearModel, str]:
+def best_stage(found: Sequence[list[Candidate]]) -> tuple[LinearModel, str]:
     """Return the best stage on the training rows themselves."""
     candidates = list(itertools.chain(*found))
     if not candidates:
@@ -369,7 +369,7 @@ def _best_of(found: Sequence[list[Candidate]]) -> tuple[LinearModel, str]:
     return chosen.model, chosen.stage
 
 
-def _share_passes(starts: list[Solver], to_sharpen: int, asked: int | None) -> tuple[list[Solver], int]:
+def share_passes(starts: list[Solver], to_sharpen: int, asked: int | None) -> tuple[list[Solver], int]:
     """Share out the passes that were asked for: up to half of them to the start, the others to sharpening."""
     if asked is None:
         return starts, to_sharpen

@@ -16,7 +16,7 @@ from ratewise import ColumnWarning
 from ratewise.streams import DataError, open_stream
 
 pytest.importorskip("pyarrow")
-from ratewise.streams.formats.csv import _of_arrow
+from ratewise.streams.formats.csv import arrow_reader
 
 
 @pytest.fixture(autouse=True)
@@ -304,7 +304,7 @@ def test_no_thread_of_arrows_keeps_memory_of_pythons():
     # Its thread would need Python to give it back, and abort the process if Python ended meanwhile.
     text = b"a,b\n1,2\n" + bytes(1)
     holders = sys.getrefcount(text)
-    reader = _of_arrow(text)
+    reader = arrow_reader(text)
     assert sys.getrefcount(text) == holders
     assert reader.read() == text
 

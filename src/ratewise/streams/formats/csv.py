@@ -251,7 +251,7 @@ class CsvReader(TextReader, TableReader):
                 strings_can_be_null=True,
                 decimal_point=self._decimal,
             )
-            tables.append(arrow_csv.read_csv(_of_arrow(text), read, parse, convert))
+            tables.append(arrow_csv.read_csv(arrow_reader(text), read, parse, convert))
         if len(tables) == 1:
             return tables[0]
         return pa.Table.from_arrays([column for table in tables for column in table.columns], names=columns)
@@ -327,7 +327,7 @@ class CsvReader(TextReader, TableReader):
         return None
 
 
-def _of_arrow(text: bytes) -> Any:
+def arrow_reader(text: bytes) -> Any:
     """Return a copy of a text in memory of Arrow's own, to be read from.
 
     Memory of Python's would be given back by whichever thread uses it last. If that is one of Arrow's, and Python
