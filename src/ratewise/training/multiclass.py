@@ -28,6 +28,9 @@ from .threads import in_threads
 from .trainer import trained_with_care
 
 _CALIBRATED_ROWS = 1 << 15  # validation rows that calibrate the probabilities
+# Parts of the validation rows that the table is counted on, by offsets of the other parts. Of 1,100 rows, 40 draws, the
+# stated kappa is off by .027 in the root mean square with 3 and by .025 with 5, worst recall by .038 and .035.
+_PARTS = 5
 _NEVER = -30.0  # the log odds of a class that no row is of
 
 
@@ -242,15 +245,16 @@ class ClassRule(NamedTuple):
 
     @classmethod
     def table_of_others(cls, rows: ClassScores, measure: ConfusionMeasure) -> NDArray[np.float64]:
-        """Return C[true, predicted] by offsets that other rows have chosen: a third of each class by the rest.
+        """Return C[true, predicted] by offsets that other rows have chosen: a fifth of each class by the rest.
 
         Of the rows that have chosen them, the table is too good, most of all for rare classes.
         """
-        third = np.empty(rows.codes.size, dtype=np.intp)
-        third[np.argsort(rows.codes, kind="stable")] = np.arange(third.size) % 3
+        part_of_row = np.empty(rows.codes.size, dtype=np.intp)
+        part_of_row[np.argsort(rows.codes, kind="stable")] = np.arange(part_of_row.size) % _PARTS
         found = np.zeros(2 * rows.scores.shape[1:])
-        for one in range(3):
-            mine, others = (ClassScores(*(part[held] for part in rows)) for held in (third == one, third != one))
+        for one in range(_PARTS):
+            held = part_of_row == one
+            mine, others = (ClassScores(*(column[which] for column in rows)) for which in (held, ~held))
             found += mine.plus(cls.of(others, measure).offsets).table()
         return found
 
