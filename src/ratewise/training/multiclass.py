@@ -28,8 +28,8 @@ from .threads import in_threads
 from .trainer import trained_with_care
 
 _CALIBRATED_ROWS = 1 << 15  # validation rows that calibrate the probabilities
-# Parts of the validation rows that the table is counted on, by offsets of the other parts. Of 1,100 rows, 40 draws, the
-# stated kappa is off by .027 in the root mean square with 3 and by .025 with 5, worst recall by .038 and .035.
+# Parts of the validation rows that the table is counted on, by offsets of the other parts. Of 1,100 rows, 40
+# draws, the stated kappa errs by .027 (root mean square) with 3 and by .025 with 5, worst recall by .038 and .035.
 _PARTS = 5
 _NEVER = -30.0  # the log odds of a class that no row is of
 
