@@ -1,4 +1,4 @@
-"""Where arrays of others become arrays that compiled loops may trust: nothing is read outside of them.
+"""Checks that turn arrays from users into arrays that compiled loops can read safely.
 
 Compiled loops check no index. So what comes from a caller, a file or another machine passes through here once:
 every index of a sparse matrix lies inside of its shape, every offset of an Arrow array inside of its buffers.

@@ -1,4 +1,4 @@
-"""Whether the parts of a model that was read from a file fit together."""
+"""Check that the parts of a model from a file fit together."""
 
 from __future__ import annotations
 

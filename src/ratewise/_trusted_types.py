@@ -1,4 +1,4 @@
-"""What a model file may hold, and how it is checked before skops reads it.
+"""The types that a model file may contain, and the checks before skops reads it.
 
 Only the schema of a file is read here, which is plain JSON. Nothing of it is created.
 """

@@ -1,4 +1,4 @@
-"""How often each class was predicted as what: the one table that rates, measures and bounds are read from."""
+"""The confusion matrix: the one table that rates, measures and bounds are computed from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns brought to one scale or whitened, and models carried back to the user's columns."""
+"""Standardize or whiten columns, and convert models back to the user's columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods ratewise is compared with in the paper's experiments, compiled as ratewise itself is."""
+"""The methods of the paper's experiments that ratewise is compared with, compiled in the same way."""
 
 from .onepmb import OnePMB
 from .plugin import LogisticBaseline, PlugIn

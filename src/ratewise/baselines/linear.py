@@ -1,4 +1,4 @@
-"""What all baselines share: input, standardizing, validation rows, the clock, and the scikit-learn interface."""
+"""The common part of all baselines: input, standardizing, validation rows, and the scikit-learn interface."""
 
 from __future__ import annotations
 

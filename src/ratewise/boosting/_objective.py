@@ -1,4 +1,4 @@
-"""A measure in the places where boosting libraries take a function: objective and evaluation metric."""
+"""A measure as the objective and the evaluation metric of boosting libraries."""
 
 from __future__ import annotations
 

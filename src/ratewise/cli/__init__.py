@@ -1,4 +1,4 @@
-"""The command line: `ratewise fit`, `evaluate`, `predict` and friends."""
+"""The command line: `ratewise fit`, `evaluate`, `predict` and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands print of models of more than two classes."""
+"""Output of the commands for models of more than two classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows and models, from files and standard input and to files and standard output."""
+"""Read rows and models from files or standard input; write to files or standard output."""
 
 from __future__ import annotations
 

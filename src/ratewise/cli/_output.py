@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for machines, a progress bar, and errors as sentences."""
+"""Output of all commands: tables for people, JSON for machines, a progress bar, and errors as sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All commands together. Nothing heavy is imported here, so that --help is there at once."""
+"""All commands together. Nothing heavy is imported here, so that --help is instant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ratewise inspect`: what a model is."""
+"""`ratewise inspect`: describe a model."""
 
 from __future__ import annotations
 

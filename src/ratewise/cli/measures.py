@@ -1,4 +1,4 @@
-"""`ratewise measures`: what can be maximized."""
+"""`ratewise measures`: list the measures that can be maximized."""
 
 from __future__ import annotations
 

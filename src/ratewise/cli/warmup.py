@@ -1,4 +1,4 @@
-"""`ratewise warmup`: compile now what would be compiled on first use."""
+"""`ratewise warmup`: compile all loops now instead of on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What decisions cost, row by row: checked, and the decision of least expected cost."""
+"""Costs per row and decision: their checks, and the decision with the lowest expected cost."""
 
 from __future__ import annotations
 

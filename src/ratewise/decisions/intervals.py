@@ -1,4 +1,4 @@
-"""Between what the rates of a model lie on new rows, by scores of rows that it has not learned from."""
+"""Intervals for the rates of a model on new rows, from scores of rows that it has not learned from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores and labels of two classes as a user gives them, checked."""
+"""Check the scores and labels of two classes that a user passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions from probabilities of many classes: what each possible decision is worth, for any measure.
+"""Decisions from probabilities of many classes: the gain of each possible decision, for any measure.
 
 The rule that maximizes a function of the confusion matrix predicts each row as the class with the highest expected
 gain, sum_t P(t) G[t, predicted]. The gains G are the measure's derivative at the counts of the rule itself. So a

@@ -1,4 +1,4 @@
-"""Offsets of many classes, searched class by class: all others held still, every place of its line is tried.
+"""Offsets of many classes by coordinate search: one class at a time, with all others fixed.
 
 Rows are counted by their labels or, where probabilities are at hand, half by these: the search is the same.
 """

@@ -1,4 +1,4 @@
-"""The groups of rows that bounds are about, as a user gives them, checked."""
+"""Check the groups of rows that a user passes for bounds per group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between what a bounded share of the rows lies on new rows, at many cuts at once."""
+"""Intervals for a bounded share of the rows on new rows, at many cuts at once."""
 
 from __future__ import annotations
 

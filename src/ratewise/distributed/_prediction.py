@@ -1,4 +1,4 @@
-"""What a classifier fitted on a cluster can do: predict, score, and become an ordinary one."""
+"""Methods of a classifier fitted on a cluster: predict, score, and convert to an ordinary classifier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scikit-learn face of the solvers."""
+"""The scikit-learn interface."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""What each column adds to the score of an ensemble of boosting, or of stacks of boosting with an additive model.
+"""Contributions of each column to the score of an ensemble of boosting, or of stacks with an additive model.
 
 A score is a mean vote, and a vote is a curve of log odds, which are a sum over columns. Where a curve bends, the
 contributions of a row are stretched or shrunk by one factor, so that they sum to what comes out of the curve.

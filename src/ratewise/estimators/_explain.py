@@ -1,4 +1,4 @@
-"""What each column adds to a score: a linear model, or one of curves and pairs, as a sum of terms.
+"""Contributions of each column to the score of a linear model, or of a model of curves and pairs.
 
 A term is a column of the user's, with all that became of it, or a pair of columns. Contributions are counted from
 the means of the columns, so that they tell what is special about a row.

@@ -1,4 +1,4 @@
-"""What a target asks for: the kind of a fit, and what comes of it."""
+"""The kinds of fits (two classes, many classes, several labels) and their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folds of a meta-estimator: shuffled, groups and copies of a row kept together; or as the user has them."""
+"""Folds of a meta-estimator: shuffled, with groups and copies of a row kept together, or given by the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a fitted estimator: its measure, rates and threshold beside scikit-learn's diagram."""
+"""The notebook view of a fitted estimator: its measure, rates and threshold beside scikit-learn's diagram."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``partial_fit`` keeps from call to call, for two classes and for many."""
+"""The state that ``partial_fit`` keeps between calls, for two classes and for many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each column adds to the trees of ``HistGradientBoostingClassifier``, which itself does not tell.
+"""Contributions of each column to the trees of ``HistGradientBoostingClassifier``, which does not provide them.
 
 The value of a node is the mean of its leaves, by the training rows that they hold. On a row's path through a tree,
 each split moves the value from the node to one of its children, and the column of the split is what moved it.

@@ -1,4 +1,4 @@
-"""The positive class, which every report speaks of, where scikit-learn's scores speak for ``classes_[1]``."""
+"""Convert scikit-learn's scores for ``classes_[1]`` into scores for the positive class, which all reports use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fitted linear model predicts for new rows."""
+"""Predictions of a fitted linear model for new rows."""
 
 from __future__ import annotations
 

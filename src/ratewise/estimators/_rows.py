@@ -1,4 +1,4 @@
-"""Rows of a user, checked whole before anything is changed: arrays, sparse matrices and tables."""
+"""Check all rows that a user passes (arrays, sparse matrices, tables) before anything is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models fitted with groups of rows: what is known of each group, and thresholds of their own."""
+"""Models fitted with groups of rows: rates per group, and a threshold per group."""
 
 from __future__ import annotations
 

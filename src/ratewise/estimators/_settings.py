@@ -1,4 +1,4 @@
-"""What the parameters of a classifier ask for: the configuration of a fit, checked."""
+"""Check the parameters of a classifier and turn them into the configuration of a fit."""
 
 from __future__ import annotations
 

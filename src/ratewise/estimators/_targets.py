@@ -1,4 +1,4 @@
-"""Labels, classes, weights and groups of a user, checked whole before anything is changed."""
+"""Check all labels, weights and groups that a user passes, before anything is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Raw columns as a matrix of numbers, the same way for every way in and for the model's whole life."""
+"""Encode raw columns as a matrix of numbers: the same for every kind of input, in fit and in predict."""
 
 from __future__ import annotations
 

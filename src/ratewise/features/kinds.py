@@ -1,4 +1,4 @@
-"""What the values of a column are, by their type, and how raw columns are told in messages."""
+"""The kind of the values of a column, by their type, and names of columns for messages."""
 
 from __future__ import annotations
 

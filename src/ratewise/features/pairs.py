@@ -1,4 +1,4 @@
-"""Which products of two columns are worth having."""
+"""Select products of two columns."""
 
 from __future__ import annotations
 

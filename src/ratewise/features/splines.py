@@ -1,4 +1,4 @@
-"""A basis of curves and products: columns in, more columns out, and models of them told in named columns.
+"""A basis of curves and products: columns in, more columns out, and models expressed in named columns.
 
 A basis has four kinds of columns, in this order: every column of the user's, an indicator for each column with
 missing values, hinges (what a column exceeds a knot by) and products of two columns. There are two forms of them:

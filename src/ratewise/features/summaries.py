@@ -1,4 +1,4 @@
-"""What the rules have to know of a column, counted in one reading of the rows. Summaries can be merged."""
+"""Summaries of columns for the rules, counted in one pass over the rows. Summaries can be merged."""
 
 from __future__ import annotations
 

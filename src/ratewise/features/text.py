@@ -1,4 +1,4 @@
-"""Texts as tf-idf of their words, hashed: what a word weighs is counted while rows are read, in fixed memory."""
+"""Texts as hashed tf-idf of their words; document frequencies are counted while rows are read, in fixed memory."""
 
 from __future__ import annotations
 

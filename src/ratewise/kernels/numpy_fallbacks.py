@@ -1,4 +1,4 @@
-"""What needs no compiled loop: the state of the learning loop, and sums and copies of few values by numpy.
+"""Operations that need no compiled loop: the state of the learning loop, and sums and copies of few values.
 
 Importing and compiling a loop takes longer than a fit to a few thousand rows. So numpy does the work of these
 loops up to ``FEW_VALUES`` values or ``FEW_ROWS`` rows, and numba is imported when there are more.

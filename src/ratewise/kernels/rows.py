@@ -1,4 +1,4 @@
-"""What the loops do with rows, in plain numba: the reference for ``_llvm.py`` in tests, and its fallback.
+"""Operations on rows in plain numba: the reference for ``_llvm.py`` in tests, and its fallback.
 
 Rows are a C-contiguous float32 or float64 matrix or, if sparse, the tuple (data, indices, indptr) of a CSR matrix.
 A function below is the one for dense rows; the decorator names the one that replaces it for sparse rows.

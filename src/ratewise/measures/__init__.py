@@ -1,4 +1,4 @@
-"""What to maximize: measures as functions of (TPR, TNR, prevalence), and their names.
+"""Measures to maximize, as functions of (TPR, TNR, prevalence) or of the confusion matrix, and their names.
 
 To add a measure: a frozen dataclass, in a file of its own or that of its family, and a line in the registry below.
 Tests, tables and scorers read the registry.

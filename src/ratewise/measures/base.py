@@ -1,4 +1,4 @@
-"""What every measure can do, and the two families the paper's algorithms maximize."""
+"""The base class of measures, and the two families that the paper's algorithms maximize."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A measure under bounds of the user's: on all rows, on each class, on each group, on differences of groups."""
+"""A measure under bounds: on all rows, on each class, on each group, on differences between groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the displays share: colours, axes, legends, names and level curves."""
+"""The common style of the displays: colours, axes, legends, names and level curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the columns add to the scores of boosting and of the stack, as a table of the page."""
+"""A table of the contributions of columns to the scores of boosting and of the stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What else a report says about a model: the path of its fit, what its scores depend on, and its columns."""
+"""Further facts of a report: the history of the fit, the influence of columns, and how columns were encoded."""
 
 from __future__ import annotations
 

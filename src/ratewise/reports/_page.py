@@ -1,4 +1,4 @@
-"""What every report can do: be written to a file, and show itself in a notebook."""
+"""The common part of all reports: saving to a file, and display in a notebook."""
 
 from __future__ import annotations
 

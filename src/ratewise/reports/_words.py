@@ -1,4 +1,4 @@
-"""The sentences of a report: what was trained for, and what to expect."""
+"""The sentences of a report: what the model was trained for, and what to expect."""
 
 from __future__ import annotations
 

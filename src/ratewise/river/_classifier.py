@@ -1,4 +1,4 @@
-"""``MeasureClassifier.partial_fit`` behind river's interface."""
+"""``MeasureClassifier.partial_fit`` with river's interface."""
 
 from __future__ import annotations
 

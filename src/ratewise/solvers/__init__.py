@@ -1,4 +1,4 @@
-"""How to maximize a measure: the mathematics of one step and one pass. Nothing here sees rows or scikit-learn."""
+"""Algorithms that maximize a measure. They never see rows, and do not know scikit-learn."""
 
 from __future__ import annotations
 

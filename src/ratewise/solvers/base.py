@@ -1,4 +1,4 @@
-"""What a solver is: settings, and one generator that says what the passes over the rows do.
+"""The base class of solvers: settings, and one generator that requests passes over the rows.
 
 An algorithm never sees a row. It yields requests (:mod:`~ratewise.solvers.requests`), the data source answers
 them, and a :class:`~ratewise.solvers.Run` stands between the two:

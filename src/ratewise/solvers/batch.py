@@ -1,4 +1,4 @@
-"""The algorithm of few rows: learning from all of them at once."""
+"""The algorithm for few rows: each step uses all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count, cut and linearize: what the scores of a model on its training rows say about how to go on."""
+"""Count, cut and linearize: class weights and thresholds from the scores of a model on its training rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fit has reached, written down on the way."""
+"""The history of a fit: rates and values at each checkpoint."""
 
 from __future__ import annotations
 

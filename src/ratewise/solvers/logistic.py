@@ -1,4 +1,4 @@
-"""Logistic regression with class weights: a start for any measure, point by point or to the end of its problem."""
+"""Logistic regression with class weights, a start for any measure: stochastic, or solved to convergence."""
 
 from __future__ import annotations
 

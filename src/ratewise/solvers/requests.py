@@ -1,4 +1,4 @@
-"""What an algorithm may ask of the rows, and of the driver: plain data, answered wherever the rows lie."""
+"""The requests that an algorithm may yield: plain data, answered by rows in memory, in files or in shards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sharpening: from a concave start to the measure itself."""
+"""Sharpening: continue from a concave start with a bounded reward, on the measure itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear models, and the few numbers that rows come to."""
+"""Linear models, and the totals of the rows that algorithms need."""
 
 from __future__ import annotations
 

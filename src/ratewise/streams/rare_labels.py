@@ -1,4 +1,4 @@
-"""Labels that few rows of a file have: classes, or slips of the pen."""
+"""Labels of very few rows in a file: rare classes, or mistyped labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The basis of a fit: made from rows, or from a sample of them, and chosen among three where that is asked for."""
+"""The basis of a fit: learned from rows or from a sample, and chosen among three if basis="auto"."""
 
 from __future__ import annotations
 

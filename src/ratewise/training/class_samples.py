@@ -1,4 +1,4 @@
-"""Many classes in files or shards: what a fit needs of rows that do not lie in memory, from a fair sample of each.
+"""Many classes in files or shards: fair samples of each class, for what a fit needs in memory.
 
 Models are cut between the steps, and validated at the end, on the sample.
 """

@@ -1,4 +1,4 @@
-"""Every default of a fit, and what a fit is asked to do."""
+"""Every default of a fit, and the configuration of a fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in files as a source: read window by window in bounded memory, resumable between any two windows.
+"""Rows in files: read window by window in bounded memory, resumable between any two windows.
 
 Every pass over the windows is one step of a fit: a :class:`Job` that takes windows one by one and is plain
 data in between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds;

@@ -1,4 +1,4 @@
-"""Rows of files that are read whole: few of them, or all where a column of theirs makes the folds."""
+"""Rows of files that are read into memory: small files, or files in which a column defines the folds."""
 
 from __future__ import annotations
 

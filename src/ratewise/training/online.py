@@ -1,4 +1,4 @@
-"""Rows that come one batch at a time and never again: what ``partial_fit`` keeps from call to call."""
+"""Rows that arrive in batches and are not kept: the learning state of ``partial_fit``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fair sample of everything seen so far, in bounded memory."""
+"""A uniform sample of all rows seen so far, in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choice: how many folds and starts to spend on it, and which candidates to average."""
+"""Choose among candidates: how many folds and starts to use, and which candidates to average."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that is shared out among threads."""
+"""Run tasks in several threads."""
 
 from __future__ import annotations
 

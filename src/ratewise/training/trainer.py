@@ -1,4 +1,4 @@
-"""THE fit: statistics, transform, training runs, selection, threshold; the same wherever the rows lie."""
+"""The fit: statistics, transform, training runs, selection, threshold; the same for memory, files and shards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many classes in the shards of a cluster: one model moves by the slopes of all rows, wherever they lie.
+"""Many classes in shards: one model, moved by the gradient over the rows of all shards.
 
 Steps are those of few rows in memory. Each takes a round or two, and it does not matter how rows are spread.
 """

@@ -1,4 +1,4 @@
-"""What an engine must do, and what travels: small states to the shards and back, never a row.
+"""The interface of an engine: small states are sent to the shards and back, never a row.
 
 The fit is a sequence of rounds. In each, the client puts one :class:`Question` to all shards; each answers from
 its own rows; the :class:`Answer` of all is the merger of theirs, in the order of the shards. Now and then a

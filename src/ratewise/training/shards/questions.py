@@ -1,4 +1,4 @@
-"""What shards are asked about transformed rows: learning and scoring."""
+"""Questions to shards about transformed rows: learning and scoring."""
 
 from __future__ import annotations
 

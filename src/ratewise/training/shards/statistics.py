@@ -1,4 +1,4 @@
-"""What shards are asked about rows as they were read: labels, weights, moments, covariance, folds."""
+"""Questions to shards about untransformed rows: labels, weights, moments, covariance, folds."""
 
 from __future__ import annotations
 
