@@ -43,6 +43,10 @@ class Rates(NamedTuple):
         tnr = 1.0 - false_positives / negatives if negatives > 0 else nothing
         return cls(tpr, tnr, positives / (positives + negatives))
 
+    def each(self) -> list[Rates]:
+        """Return the rates of every cut, draw or class as numbers."""
+        return [Rates(*map(float, one)) for one in zip(*self, strict=True)]
+
     @property
     def precision(self) -> Any:
         """The share of positives among the rows predicted positive; 0 where there are none."""
@@ -166,6 +170,12 @@ def effective_points(total: Any, squares: Any) -> Any:
     if isinstance(total, float):
         return total**2 / squares if squares > 0 else 0.0
     return np.where(squares > 0, np.square(total, dtype=np.float64) / np.where(squares > 0, squares, 1), 0.0)
+
+
+def against_the_rest(points: NDArray[Any]) -> list[tuple[float, float]]:
+    """Return the points of each class, and those of all others."""
+    total = points.sum()
+    return [(one, float(total - one)) for one in points.tolist()]
 
 
 def one_vs_rest_rates(right: Any, predicted: Any, totals: Any) -> Rates:

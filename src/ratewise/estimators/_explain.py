@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_feature_names_in
 
 from ..features.codecs import Ignored
 from ..features.splines import Basis
+from ..solvers.state import LinearModels
 from ._positive import PositiveClass
 
 _ROWS_AT_ONCE = 4096
@@ -96,7 +97,7 @@ class Terms:
             mean = getattr(classifier, "feature_mean_", None)
             centre = np.zeros(coef.shape[1]) if mean is None else mean
             return cls(names, len(names), [], of_column, of_column, coef, intercept + coef @ centre, None, centre)
-        models = [basis.transform_coef(w, float(b)) for w, b in zip(coef, intercept, strict=True)]
+        coded = LinearModels(coef, intercept).mapped(basis.transform_coef)
         ends = np.sort(of_column[np.column_stack([basis.products.first, basis.products.second])], axis=1)
         different = ends[:, 0] != ends[:, 1]
         pairs, of_pair = np.unique(ends[different], axis=0, return_inverse=True)
@@ -109,8 +110,7 @@ class Terms:
             [(int(a), int(b)) for a, b in pairs],
             of_column,
             np.concatenate(parts),
-            np.array([w for w, _ in models]),
-            np.array([b for _, b in models]),
+            *coded,
             basis,
             basis.centre,
         )

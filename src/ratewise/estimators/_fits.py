@@ -27,7 +27,7 @@ from ..measures import (
     get_measure,
 )
 from ..solvers.base import History
-from ..solvers.state import LinearModel
+from ..solvers.state import LinearModel, LinearModels
 from ..training import ArraySource, FitConfig, FitResult, Trainer
 from ..training.threads import in_threads
 from ._positive import PositiveClass
@@ -68,20 +68,6 @@ def warn_of_constraints(message: str | None, stacklevel: int) -> None:
         warnings.warn(message, ConstraintWarning, stacklevel=stacklevel + 1)
 
 
-class Coefficients(NamedTuple):
-    """Linear models of the user's columns, as scikit-learn keeps them: one row per model."""
-
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-
-    def coded(self, basis: Basis | None) -> Coefficients:
-        """Return models of the named columns of a basis as models of its coded columns."""
-        if basis is None:
-            return self
-        models = [basis.transform_coef(w, float(b)) for w, b in zip(*self, strict=True)]
-        return Coefficients(np.array([w for w, _ in models]), np.array([b for _, b in models]))
-
-
 class Fitted(NamedTuple):
     """A result with the classes it is of, and one sentence if a constraint of the measure is not kept."""
 
@@ -97,7 +83,7 @@ class FitTask(Protocol):
     @property
     def n_models(self) -> int: ...
 
-    def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Fitted: ...
+    def learn(self, before: LinearModels | None, rng: np.random.Generator, history: History) -> Fitted: ...
 
 
 class FitOptions(NamedTuple):
@@ -254,10 +240,10 @@ class TwoClassFit:
         """Return the measure at the prevalence it is to be good at."""
         return measure_at(self.options.settings.measure, self.target_prevalence, share_of_positives(self.rows))
 
-    def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Fitted:
+    def learn(self, before: LinearModels | None, rng: np.random.Generator, history: History) -> Fitted:
         classes, pos_label = self.rows.classes, self.options.pos_label
         sign = PositiveClass.of(classes, pos_label).sign
-        model = None if before is None else LinearModel(sign * before.coef[0], sign * float(before.intercept[0]))
+        model = None if before is None else before.each()[0].times(sign)
         settings = dataclasses.replace(self.options.settings, measure=self.learned_measure())
         result = fit_rows(self.rows, settings, model, rng, history, low_memory=self.options.low_memory)
         if self.target_prevalence is not None:
@@ -306,7 +292,7 @@ class MultilabelFit:
         signed = np.where(self.indicator[:, k], self.weights, -self.weights)
         return with_mean_weight_one(TrainingSet(self.checked, signed, np.array([0, 1]), self.groups, self.splits))
 
-    def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Fitted:
+    def learn(self, before: LinearModels | None, rng: np.random.Generator, history: History) -> Fitted:
         varying = self.varying()
         self._warn_of_constant_labels(varying)
         histories = [history.branch() for _ in range(self.n_models)]
@@ -315,7 +301,7 @@ class MultilabelFit:
         alone = dataclasses.replace(settings, threads=1)
 
         def learned(k: int) -> FitResult:
-            model = None if before is None else LinearModel(before.coef[k], float(before.intercept[k]))
+            model = None if before is None else before.each()[k]
             rows = self.rows_of(k)
             return fit_rows(rows, alone, model, seeds[k], histories[k], low_memory=self.options.low_memory)
 

@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..counts import against_the_rest
 from ..decisions.calibrate import class_calibrations
 from ..decisions.certify import bound_message, warn_of_unknown_rates
 from ..decisions.intervals import rates_interval
 from ..measures import ConstrainedClasses, confusion_measure, one_vs_rest_measure
 from ..solvers.base import History
-from ..solvers.multiclass import MulticlassModel
+from ..solvers.state import LinearModels
 from ..training import ArraySource, FitConfig, FitResult
 from ..training.labelled import MulticlassRows
 from ..training.multiclass import SelectedMany, learn_classes
 from ..training.trainer import may_whiten
 from ..transforms import Transform
-from ._fits import Coefficients, FitOptions, Fitted, first_message
+from ._fits import FitOptions, Fitted, first_message
 from ._rows import CheckedRows
 from ._settings import shared_basis
 from ._targets import CheckedLabels, ManyClassSet, many_class_set, require_no_positive
@@ -63,7 +64,7 @@ class MulticlassFit:
     def n_models(self) -> int:
         return int(self.rows.classes.size)
 
-    def learn(self, before: Coefficients | None, rng: np.random.Generator, history: History) -> Fitted:
+    def learn(self, before: LinearModels | None, rng: np.random.Generator, history: History) -> Fitted:
         rows = self.rows
         transform = self._transform(rng)
         stored = MulticlassRows(
@@ -78,7 +79,8 @@ class MulticlassFit:
             low_memory=self.options.low_memory,
         )
         settings = of_many_classes(self.options.settings, self.options.measure, rows.classes)
-        selected = learn_classes(stored, settings, _transformed(before, transform), rng, history)
+        initial = None if before is None else before.mapped(transform.transform_coef)
+        selected = learn_classes(stored, settings, initial, rng, history)
         counts = np.bincount(rows.codes, minlength=self.n_models).astype(float)
         return fitted_many(selected, transform, rows.classes, counts, settings)
 
@@ -124,9 +126,8 @@ def fitted_many(
     settings: FitConfig,
 ) -> Fitted:
     """Return the outcome in the user's columns; ``counts`` are the rows of each class."""
-    models = [transform.inverse_coef(w, float(b)) for w, b in zip(*selected.model, strict=True)]
-    coef, intercept = np.array([w for w, _ in models]), np.array([b for _, b in models])
-    rates, points = selected.rates_by_class(), [(mine, counts.sum() - mine) for mine in counts.tolist()]
+    coef, intercept = selected.model.mapped(transform.inverse_coef)
+    rates, points = selected.rates_by_class(), against_the_rest(counts)
     measure, seen = settings.measure, list(zip(rates, points, strict=True))
     fitted = 0 if settings.sharpen is not None else coef.shape[1] + 1
     result = FitResult(
@@ -147,11 +148,3 @@ def fitted_many(
         warn_of_unknown_rates(mine, f"{name}: ")
     messages = (bound_message(measure, one, mine) for one, mine in seen)
     return Fitted(classes, result.checked(), selected.message or first_message(names, messages))
-
-
-def _transformed(before: Coefficients | None, transform: Transform) -> MulticlassModel | None:
-    """Return models of the user's columns as models of transformed ones."""
-    if before is None:
-        return None
-    found = [transform.transform_coef(w, float(b)) for w, b in zip(*before, strict=True)]
-    return MulticlassModel(np.array([w for w, _ in found]), np.array([b for _, b in found]))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ..counts import Counts
+from ..counts import Counts, against_the_rest
 from ..decisions.calibrate import Calibration, stacked
 from ..decisions.certify import bound_message
 from ..decisions.cuts import effective_points, rates_at
@@ -22,14 +22,14 @@ from ..features.pairs import FEW_COLUMNS
 from ..features.splines import Basis, BasisSettings
 from ..measures import Rates
 from ..solvers.base import History
-from ..solvers.state import LinearModel
+from ..solvers.state import LinearModel, LinearModels
 from ..training import ArraySource, FitConfig, FitResult, config
 from ..training.live import LiveFit
 from ..training.online import OnlineFit
 from ..training.plain_data import Known, Packed, pack, unpack
 from ..training.reservoir import require_sound_rows
 from ..training.threads import in_threads
-from ._fits import Coefficients, Fitted, first_message, fitted_two_classes
+from ._fits import Fitted, first_message, fitted_two_classes
 from ._positive import PositiveClass
 from ._rows import CheckedRows
 from ._settings import fit_config, one_blas_thread, threads_of
@@ -211,7 +211,7 @@ class OnlineClassifier:
         asked: Asked,
         n_features: int,
         classes: NDArray[Any],
-        before: Coefficients | None,
+        before: LinearModels | None,
         random_state: Any,
         *,
         verbose: bool = False,
@@ -221,7 +221,7 @@ class OnlineClassifier:
         models: list[LinearModel | None] = [None] * (1 if classes.size == 2 else classes.size)
         if before is not None:
             sign = PositiveClass.of(classes, pos_label).sign if classes.size == 2 else 1.0
-            models = [LinearModel(sign * w, sign * float(b)) for w, b in zip(*before, strict=True)]
+            models = [model.times(sign) for model in before.each()]
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         kind = OnlineFit if settings.half_life is None else LiveFit
         self._runs = [kind(settings, n_features, model, seed, verbose=verbose) for model in models]
@@ -370,10 +370,9 @@ class OnlineClassifier:
         )
         return Fitted(self._classes, result.checked(), message)
 
-    def _models(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the coefficients and intercepts of all classes."""
-        models = [run.log_odds_model() if self.settings.tune else run.model() for run in self._runs]
-        return np.array([one.weights for one in models]), np.array([one.intercept for one in models])
+    def _models(self) -> LinearModels:
+        """Return the models of all classes."""
+        return LinearModels.of(run.log_odds_model() if self.settings.tune else run.model() for run in self._runs)
 
 
 def _known(settings: FitConfig) -> Known:
@@ -386,7 +385,7 @@ class RecentConfusion:
     def __init__(self, n_classes: int):
         self._counts = Counts(np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes)))
 
-    def add(self, block: Batch, models: tuple[NDArray[np.float64], NDArray[np.float64]] | None) -> None:
+    def add(self, block: Batch, models: LinearModels | None) -> None:
         """Count the rows of a block; without a model nothing was predicted for them."""
         if models is None:
             return
@@ -403,11 +402,7 @@ class RecentConfusion:
             if self._counts.weights.any()
             else Rates(*np.zeros((3, len(self._counts.weights))))
         )
-        points = self._counts.effective_points()
-        return [
-            (Rates(*map(float, one)), (float(points[k]), float(points.sum() - points[k])))
-            for k, one in enumerate(zip(*each, strict=True))
-        ]
+        return list(zip(each.each(), against_the_rest(self._counts.effective_points()), strict=True))
 
 
 def _rates_of(

@@ -41,9 +41,8 @@ class GroupedPrediction:
             self.__dict__.pop(name, None)
         if groups is None:
             return
-        rates = groups.counts.rates
         self.groups_ = groups.names
-        self.group_rates_ = [Rates(*map(float, one)) for one in zip(*rates, strict=True)]
+        self.group_rates_ = groups.counts.rates.each()
         self.group_intervals_ = [
             rates_interval(one, measure, points)
             for one, points in zip(self.group_rates_, groups.points, strict=True)

@@ -24,8 +24,9 @@ from ..measures import (
 )
 from ..solvers import Solver, get_solver
 from ..solvers.base import History
+from ..solvers.state import LinearModels
 from ..training import FitConfig
-from ._fits import Coefficients, FitOptions, Fitted, constraints_met, fit_task, warn_of_constraints
+from ._fits import FitOptions, Fitted, constraints_met, fit_task, warn_of_constraints
 from ._folds import given_splits
 from ._notebook import NotebookCard
 from ._online import Asked, Batch, FromStream, OnlineClassifier, first_basis
@@ -343,7 +344,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         if online is None:
             n_features = int(checked.X.shape[1])
             before = self._models_before(n_features, 1 if known.size == 2 else known.size)
-            before = None if before is None else before.coded(basis)
+            if before is not None and basis is not None:
+                before = before.mapped(basis.transform_coef)
             online = OnlineClassifier(
                 asked, n_features, known, before, self.random_state, verbose=bool(self.verbose)
             )
@@ -393,7 +395,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         tags.input_tags.allow_nan = self.basis is not None
         return tags
 
-    def _models_before(self, n_features: int, n_models: int) -> Coefficients | None:
+    def _models_before(self, n_features: int, n_models: int) -> LinearModels | None:
         """The models of the fit before, if there was one."""
         if not hasattr(self, "coef_"):
             return None
@@ -406,7 +408,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
                 f"warm_start=True, but y asks for {n_models} model(s), and the fit before was of "
                 f"{self.coef_.shape[0]}."
             )
-        return Coefficients(self.coef_, self.intercept_)
+        return LinearModels(self.coef_, self.intercept_)
 
     def _store(self, fitted: Fitted, settings: FitConfig) -> None:
         result = fitted.result

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..counts import Counts, Rates
+from ..counts import Counts, Rates, against_the_rest
 from ..decisions.certify import certified_decision, relative_groups
 from ..decisions.class_bounds import bounded_gains
 from ..decisions.costs import Spent, calibrated_probabilities, cost_calibration, expected_costs, row_costs
@@ -344,8 +344,8 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
             return
         self.rates_ = rates
         self.rates_interval_ = [
-            rates_interval(one, measure, (float(mine), float(points.sum() - mine)), fitted=1)
-            for one, mine in zip(rates, points, strict=True)
+            rates_interval(one, measure, mine, fitted=1)
+            for one, mine in zip(rates, against_the_rest(points), strict=True)
         ]
 
     def _value_here(self) -> float:
@@ -358,7 +358,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
 
     def _rates_of(self, counts: Counts) -> list[Rates]:
         """Return the rates of the positive class, or of every class against the rest."""
-        every = [Rates(*map(float, one)) for one in zip(*counts.one_vs_rest(), strict=True)]
+        every = counts.one_vs_rest().each()
         return [every[self._positive(self.classes_)]] if len(every) == 2 else every
 
 

@@ -1,12 +1,8 @@
-"""Many classes: a model of a column of scores per class."""
+"""Many classes: where their fit begins, for ``solver_``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -17,14 +13,3 @@ class MultinomialLogistic:
     """
 
     l2: float
-
-
-class MulticlassModel(NamedTuple):
-    """The scores of all classes are ``rows @ weights.T + intercepts``, in the units of the rows learned from."""
-
-    weights: NDArray[np.float64]
-    intercepts: NDArray[np.float64]
-
-    def plus(self, offsets: NDArray[np.float64]) -> MulticlassModel:
-        """Return the model whose scores are these and an offset per class."""
-        return self._replace(intercepts=self.intercepts + offsets)

@@ -22,8 +22,7 @@ from .. import kernels
 from ..decisions.class_offsets import ClassScores, best_offsets
 from ..measures import ConfusionMeasure
 from .base import points_between_models
-from .multiclass import MulticlassModel
-from .state import Chunk, CSRRows, DenseRows
+from .state import Chunk, CSRRows, DenseRows, LinearModels
 
 _START_STEP, _CLIMB_STEP = 2.0, 4.0  # in units of a row's own leverage, as for two classes
 
@@ -53,14 +52,14 @@ class ClassTask(NamedTuple):
     rows: ClassShape
     l2: float = 0.0
     """The user's own penalty; 0 lets validation rows choose."""
-    initial: MulticlassModel | None = None
+    initial: LinearModels | None = None
 
-    def first_model(self) -> MulticlassModel:
+    def first_model(self) -> LinearModels:
         if self.initial is not None:
             return self.initial
         totals, n_features = self.rows.totals, self.rows.n_features
         shares = np.maximum(totals / totals.sum(), 1e-6)
-        return MulticlassModel(np.zeros((totals.size, n_features)), np.log(shares))
+        return LinearModels(np.zeros((totals.size, n_features)), np.log(shares))
 
     def given(self, exponents: Sequence[float]) -> list[ClassCandidate]:
         """Return the initial model as a candidate, if a path is to learn no start of its own."""
@@ -78,7 +77,7 @@ class ClassCandidate(NamedTuple):
     """A model on the path of a fit, and its stage."""
 
     stage: str
-    model: MulticlassModel
+    model: LinearModels
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class MaximizeLikelihood:
 
     class_weights: NDArray[np.float64]
     l2: float
-    start: MulticlassModel
+    start: LinearModels
     tolerance: float = 1e-4
     steps: int = 100
 
@@ -97,7 +96,7 @@ class ClimbMeasure:
     """Take a few steps on all rows up the measure of the softmax shares; answered by a model."""
 
     measure: ConfusionMeasure
-    start: MulticlassModel
+    start: LinearModels
     l2: float
     steps: int
     tolerance: float = 1e-7
@@ -108,7 +107,7 @@ class LearnClasses:
     """Learn from every row once; answered by the last model and the mean of the models along the way."""
 
     task: ClassTask
-    start: MulticlassModel
+    start: LinearModels
     class_weights: NDArray[np.float64]
     gains: NDArray[np.float64] | None
     """None: up the log likelihood. Otherwise what a share of a prediction is worth."""
@@ -119,8 +118,8 @@ class LearnClasses:
 class LearnedClasses(NamedTuple):
     """What came of a pass."""
 
-    last: MulticlassModel
-    mean: MulticlassModel
+    last: LinearModels
+    mean: LinearModels
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class CutClasses:
     """Find the best offsets on training rows, or a fair sample of them; answered by them and their table."""
 
     measure: ConfusionMeasure
-    model: MulticlassModel
+    model: LinearModels
 
 
 class ClassCut(NamedTuple):
@@ -262,7 +261,7 @@ class ClassLearner:
             mean, mean_intercepts = self._sum / self._summed, self._intercept_sum / self._summed
         if self._by_column:
             weights, mean = weights.T.copy(), mean.T.copy()
-        return LearnedClasses(MulticlassModel(weights, intercepts), MulticlassModel(mean, mean_intercepts))
+        return LearnedClasses(LinearModels(weights, intercepts), LinearModels(mean, mean_intercepts))
 
 
 class RowsAtOnce(Protocol):
@@ -279,7 +278,7 @@ class RowsAtOnce(Protocol):
         """Return the measure if each row is predicted by its softmax shares."""
 
 
-def answer_at_once(request: MaximizeLikelihood | ClimbMeasure, rows: RowsAtOnce) -> MulticlassModel:
+def answer_at_once(request: MaximizeLikelihood | ClimbMeasure, rows: RowsAtOnce) -> LinearModels:
     """Answer a request by steps on all rows at once, of L-BFGS."""
     first = np.vstack([request.start.weights.T, request.start.intercepts])
     penalties = np.full(first.shape, request.l2)
@@ -301,7 +300,7 @@ def answer_at_once(request: MaximizeLikelihood | ClimbMeasure, rows: RowsAtOnce)
     options = {"maxiter": steps, "gtol": tolerance, "ftol": 1e-2 * tolerance}
     found = optimize.minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options=options).x
     model = found.reshape(first.shape)
-    return MulticlassModel(model[:-1].T.copy(), model[-1].copy())
+    return LinearModels(model[:-1].T.copy(), model[-1].copy())
 
 
 class ClassObjective:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,9 +33,36 @@ class LinearModel(NamedTuple):
     def zeros(n_features: int) -> LinearModel:
         return LinearModel(np.zeros(n_features), 0.0)
 
+    def times(self, factor: float, constant: float = 0.0) -> LinearModel:
+        """Return the model whose scores are factor * score + constant."""
+        return LinearModel(factor * self.weights, factor * self.intercept + constant)
+
     def divided(self, spread: float, mean: float = 0.0) -> LinearModel:
         """Return the model whose scores are (score - mean) / spread."""
         return LinearModel(self.weights / spread, (self.intercept - mean) / spread)
+
+
+class LinearModels(NamedTuple):
+    """Linear models of the same columns, a row of weights for each: one per class, or per label."""
+
+    weights: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, models: Iterable[tuple[NDArray[np.float64], float]]) -> LinearModels:
+        weights, intercepts = zip(*models, strict=True)
+        return cls(np.array(weights), np.array(intercepts, dtype=np.float64))
+
+    def each(self) -> list[LinearModel]:
+        return [LinearModel(weights, float(intercept)) for weights, intercept in zip(*self, strict=True)]
+
+    def mapped(self, change: Callable[[NDArray[Any], float], tuple[NDArray[np.float64], float]]) -> LinearModels:
+        """Return the models of columns that are transformed differently; ``change`` takes one of them there."""
+        return self.of(change(*one) for one in self.each())
+
+    def plus(self, offsets: NDArray[np.float64]) -> LinearModels:
+        """Return the models whose scores are these and an offset per model."""
+        return self._replace(intercepts=self.intercepts + offsets)
 
 
 def mean_model(models: Sequence[LinearModel]) -> LinearModel:

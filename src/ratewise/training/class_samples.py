@@ -18,8 +18,8 @@ from scipy import sparse
 from .. import kernels
 from ..decisions.class_offsets import ClassScores
 from ..features.coded import CodedColumns
-from ..solvers.multiclass import MulticlassModel
 from ..solvers.softmax import ClassCandidate, ClassShape, Path
+from ..solvers.state import LinearModels
 from ..transforms import Standardizer, Transform
 from .bases import basis_of_rows
 from .config import FitConfig
@@ -126,7 +126,7 @@ class SampledClasses(ABC):
     def training_sample(self, without: int) -> MulticlassRows:
         return self._whole_sample if without == ALL_ROWS else self._parts[1]
 
-    def validation_scores(self, models: Sequence[MulticlassModel]) -> ClassScores:
+    def validation_scores(self, models: Sequence[LinearModels]) -> ClassScores:
         (model,) = models
         return self._parts[0].scored(model).centred()
 

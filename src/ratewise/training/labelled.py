@@ -15,7 +15,6 @@ from scipy import sparse
 from ..counts import sums_by_class
 from ..decisions.class_offsets import ClassScores
 from ..kernels import evenly_mixed_classes
-from ..solvers.multiclass import MulticlassModel
 from ..solvers.softmax import (
     ClassCandidate,
     ClassCut,
@@ -30,7 +29,7 @@ from ..solvers.softmax import (
     Path,
     answer_at_once,
 )
-from ..solvers.state import Chunk, sum_of_squares
+from ..solvers.state import Chunk, LinearModels, sum_of_squares
 from ..transforms import Transform
 from . import config
 from .folds import order_by_fold
@@ -164,11 +163,11 @@ class MulticlassRows(StoredRows):
         jobs = [(*one, own_rng) for one, own_rng in zip(paths, rng.spawn(len(paths)), strict=True)]
         return in_threads(followed, jobs, threads)
 
-    def validation_scores(self, models: Sequence[MulticlassModel]) -> ClassScores:
+    def validation_scores(self, models: Sequence[LinearModels]) -> ClassScores:
         parts = [self.part(*held).scored(model) for (_, held), model in zip(self._folds, models, strict=False)]
         return ClassScores(*(np.concatenate(every) for every in zip(*parts, strict=True))).centred()
 
-    def scored(self, model: MulticlassModel) -> ClassScores:
+    def scored(self, model: LinearModels) -> ClassScores:
         """Return all rows with their scores."""
         return ClassScores(self.scores(*model), self.codes, self.weights)
 

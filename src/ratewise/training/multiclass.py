@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..counts import Counts, Rates, sums_by_class
-from ..decisions.calibrate import log_odds_line
 from ..decisions.class_bounds import bounded_offsets
 from ..decisions.class_offsets import ClassScores, best_offsets
 from ..decisions.cuts import half_standard_error
 from ..measures import ConfusionMeasure, ConstrainedClasses, confusion_measure
 from ..measures.recalls import MeasureOfRecalls
 from ..solvers.base import History, Solver, Task
-from ..solvers.multiclass import MulticlassModel, MultinomialLogistic
+from ..solvers.multiclass import MultinomialLogistic
 from ..solvers.softmax import ClassCandidate, ClassShape, ClassTask, Path, at_once, in_passes
-from ..solvers.state import LinearModel
+from ..solvers.state import LinearModel, LinearModels
 from . import config
 from .config import FitConfig
 from .labelled import MulticlassRows
 from .memory import ArrayTrainingRows
+from .online import as_log_odds
 from .source import ALL_ROWS
 from .threads import in_threads
 from .trainer import trained_with_care
@@ -48,7 +48,7 @@ class ClassRows(Protocol):
     ) -> list[list[ClassCandidate]]:
         """Answer the requests of paths to their ends, each from the rows without those of its fold."""
 
-    def validation_scores(self, models: Sequence[MulticlassModel]) -> ClassScores:
+    def validation_scores(self, models: Sequence[LinearModels]) -> ClassScores:
         """Score the validation rows of the first folds, each by its own model."""
 
     def sample(self) -> MulticlassRows:
@@ -61,7 +61,7 @@ class ClassRows(Protocol):
 class SelectedMany(NamedTuple):
     """The outcome: a model of all classes, and the counts to expect of it on new rows."""
 
-    model: MulticlassModel
+    model: LinearModels
     table: NDArray[np.float64]
     """C[true, predicted] of validation rows, by offsets that others of them chose; of training rows if there are
     none."""
@@ -75,7 +75,7 @@ class SelectedMany(NamedTuple):
 
     def rates_by_class(self) -> list[Rates]:
         """Return the rates of each class against the rest."""
-        return [Rates(*map(float, one)) for one in zip(*Counts(self.table).one_vs_rest(), strict=True)]
+        return Counts(self.table).one_vs_rest().each()
 
 
 def measure_of(settings: FitConfig) -> ConfusionMeasure:
@@ -87,7 +87,7 @@ def measure_of(settings: FitConfig) -> ConfusionMeasure:
 def learn_classes(
     rows: ClassRows,
     settings: FitConfig,
-    initial: MulticlassModel | None,
+    initial: LinearModels | None,
     rng: np.random.Generator,
     history: History,
 ) -> SelectedMany:
@@ -114,7 +114,7 @@ def learn_classes(
 def _learn_jointly(
     rows: ClassRows,
     settings: FitConfig,
-    initial: MulticlassModel | None,
+    initial: LinearModels | None,
     rng: np.random.Generator,
     history: History,
 ) -> SelectedMany:
@@ -266,14 +266,14 @@ class ClassRule(NamedTuple):
         return cls(offsets, table, value, half_standard_error(value, scale, rows.codes.size))
 
 
-def _divided(model: MulticlassModel, spread: float) -> MulticlassModel:
+def _divided(model: LinearModels, spread: float) -> LinearModels:
     weights = model.weights - model.weights.mean(axis=0)
     intercepts = model.intercepts - model.intercepts.mean()
-    return MulticlassModel(weights / spread, intercepts / spread)
+    return LinearModels(weights / spread, intercepts / spread)
 
 
-def _mean(models: list[MulticlassModel]) -> MulticlassModel:
-    return MulticlassModel(
+def _mean(models: list[LinearModels]) -> LinearModels:
+    return LinearModels(
         np.mean([one.weights for one in models], axis=0), np.mean([one.intercepts for one in models], axis=0)
     )
 
@@ -282,13 +282,13 @@ def one_against_the_rest(
     rows: MulticlassRows,
     settings: FitConfig,
     solver: Solver,
-    initial: MulticlassModel | None,
+    initial: LinearModels | None,
     rng: np.random.Generator,
     history: History,
     *,
     calibrate: bool = True,
     threads: int = 1,
-) -> MulticlassModel:
+) -> LinearModels:
     """A run of the solver for each class; ``calibrate`` makes log odds of its scores, to compare them by."""
     histories = [history.branch() for _ in range(rows.n_classes)]
     seeds = rng.spawn(rows.n_classes)
@@ -298,20 +298,15 @@ def one_against_the_rest(
         if totals[k] == 0 or totals[k] == totals.sum():
             return LinearModel(np.zeros(rows.n_features), _NEVER if totals[k] == 0 else -_NEVER)
         mine = rows.against_the_rest(k, seeds[k])
-        before = None if initial is None else LinearModel(initial.weights[k], float(initial.intercepts[k]))
+        before = None if initial is None else initial.each()[k]
         task = Task(
             settings.measure, rows.n_features, mine.dtype, l2=settings.l2, initial=before, history=histories[k]
         )
         (run,), scores, _ = trained_with_care(solver, [task], ArrayTrainingRows(mine), settings.measure)
         model = run.model()
-        if not calibrate:
-            return model
-        slope, constant = log_odds_line(scores.values, mine.signed_weights)
-        return LinearModel(slope * model.weights, slope * model.intercept + constant)
+        return as_log_odds(model, scores.values, mine.signed_weights) if calibrate else model
 
     models = in_threads(learned, range(rows.n_classes), threads)
     for k, one in enumerate(histories):
         history.join(one, **{"class": float(k)})
-    return MulticlassModel(
-        np.array([one.weights for one in models]), np.array([one.intercept for one in models], dtype=np.float64)
-    )
+    return LinearModels.of(models)

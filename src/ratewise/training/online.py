@@ -138,5 +138,4 @@ class OnlineFit:
 
 def as_log_odds(model: LinearModel, scores: NDArray[Any], signed_weights: NDArray[Any]) -> LinearModel:
     """Return a model whose scores are log odds, by scores of rows."""
-    slope, constant = log_odds_line(scores, signed_weights)
-    return LinearModel(slope * model.weights, slope * model.intercept + constant)
+    return model.times(*log_odds_line(scores, signed_weights))

@@ -30,7 +30,7 @@ from ..solvers.learner import Learner
 from ..solvers.maximize import maximize
 from ..solvers.multiclass import MultinomialLogistic
 from ..solvers.requests import CompareCentroids, CountRates, Evaluate, Learn, Maximize, MeanRewards, Request
-from ..solvers.state import Chunk, LinearModel, RowTotals, mean_model
+from ..solvers.state import Chunk, LinearModel, LinearModels, RowTotals, mean_model
 from ..transforms import Transform
 from . import config
 from .rows import ArrayRows
@@ -195,8 +195,7 @@ class FitResult(NamedTuple):
         """Return models of the coded columns of a basis as models of its named columns."""
         if basis is None:
             return self
-        models = [basis.inverse_coef(w, float(b)) for w, b in zip(self.coef, self.intercept, strict=True)]
-        coef, intercept = np.array([w for w, _ in models]), np.array([b for _, b in models])
+        coef, intercept = LinearModels(self.coef, self.intercept).mapped(basis.inverse_coef)
         return self._replace(coef=coef, intercept=intercept, scale=basis.scale, basis=basis, centre=basis.centre)
 
     def widened(self, occupied: NDArray[np.integer[Any]] | None, n_columns: int) -> FitResult:
