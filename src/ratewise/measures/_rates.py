@@ -47,13 +47,15 @@ Cells = tuple[int | None, int | None]
 """Cells of the table of counts, as (true class, predicted class); None stands for every class."""
 
 ALERTS = "share of rows predicted positive"
-_KINDS: dict[tuple[Cells, Cells], str] = {
-    ((1, 1), (1, None)): "TPR",
-    ((0, 0), (0, None)): "TNR",
-    ((0, 1), (0, None)): "FPR",
-    ((1, 1), (None, 1)): "precision",
-    ((None, 1), (None, None)): ALERTS,
+RATES: dict[str, tuple[Cells, Cells]] = {
+    "tpr": ((1, 1), (1, None)),
+    "tnr": ((0, 0), (0, None)),
+    "fpr": ((0, 1), (0, None)),
+    "precision": ((1, 1), (None, 1)),
+    "alert_rate": ((None, 1), (None, None)),
 }
+"""The rates of two classes, by the names under which they are bounded: a share of cells among others."""
+_KINDS = dict(zip(RATES.values(), ("TPR", "TNR", "FPR", "precision", ALERTS), strict=True))
 
 
 class Bound(NamedTuple):
@@ -96,6 +98,15 @@ class Bound(NamedTuple):
         kind = self.kind or f"share {self.numerator} of {self.denominator}"
         article = "an" if kind == "FPR" else "a"
         return f"{article} {kind} of at {'least' if self.at_least else 'most'} {self.level:g}"
+
+    def of_class(self, k: int) -> Bound:
+        """Return the bound on class k that this one is on the positive class."""
+
+        def moved(cells: Cells) -> Cells:
+            true, predicted = (k if one == 1 else one for one in cells)
+            return true, predicted
+
+        return self._replace(numerator=moved(self.numerator), denominator=moved(self.denominator))
 
     def share(self, table: Any) -> Any:
         """Return the share in C[..., true, predicted] that is bounded; 0 of no rows."""
@@ -191,24 +202,9 @@ def _weight(table: Any, cells: Cells) -> Any:
     return rows.sum(axis=-1) if predicted is None else rows[..., predicted]
 
 
-def tpr_at_least(level: float, margin: float, confidence: float | None) -> Bound:
-    return Bound((1, 1), (1, None), level, margin=margin, confidence=confidence)
-
-
-def tnr_at_least(level: float, margin: float, confidence: float | None) -> Bound:
-    return Bound((0, 0), (0, None), level, margin=margin, confidence=confidence)
-
-
-def fpr_at_most(level: float, margin: float, confidence: float | None) -> Bound:
-    return Bound((0, 1), (0, None), level, at_least=False, margin=margin, confidence=confidence)
-
-
-def precision_at_least(level: float, margin: float, confidence: float | None) -> Bound:
-    return Bound((1, 1), (None, 1), level, margin=margin, confidence=confidence)
-
-
-def alert_rate_at_most(level: float, margin: float, confidence: float | None) -> Bound:
-    return Bound((None, 1), (None, None), level, at_least=False, margin=margin, confidence=confidence)
+def bound_on(rate: str, level: float, margin: float, confidence: float | None) -> Bound:
+    """Return a bound on a rate by its name: at most for the FPR and the alert rate, at least for others."""
+    return Bound(*RATES[rate], level, rate not in ("fpr", "alert_rate"), margin, confidence)
 
 
 class RatesInterval(NamedTuple):

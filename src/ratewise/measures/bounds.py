@@ -9,13 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..counts import Rates
-from ._rates import (
-    Bound,
-    alert_rate_at_most,
-    precision_at_least,
-    tnr_at_least,
-    tpr_at_least,
-)
+from ._rates import Bound, bound_on
 from .base import ConcaveMeasure, Measure, require_not_negative, require_positive, require_share
 
 
@@ -125,7 +119,7 @@ class TPRAtTNR(PenalisedTPR):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        return (tnr_at_least(self.tnr, self.margin, self.confidence),)
+        return (bound_on("tnr", self.tnr, self.margin, self.confidence),)
 
 
 @dataclass(frozen=True)
@@ -167,9 +161,7 @@ class TPRAtFPR(PenalisedTPR):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        return (
-            Bound((0, 1), (0, None), self.fpr, at_least=False, margin=self.margin, confidence=self.confidence),
-        )
+        return (bound_on("fpr", self.fpr, self.margin, self.confidence),)
 
 
 @dataclass(frozen=True)
@@ -221,7 +213,7 @@ class RecallAtPrecision(Measure):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        return (precision_at_least(self.precision, self.margin, self.confidence),)
+        return (bound_on("precision", self.precision, self.margin, self.confidence),)
 
     def at_prevalence(self, prevalence: float) -> RecallAtPrecisionAndPrevalence:
         """Return the same measure at this prevalence, where it is concave."""
@@ -255,9 +247,8 @@ class RecallAtPrecisionAndPrevalence(PenalisedTPR):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        return (
-            precision_at_least(self.precision, self.margin, self.confidence)._replace(prevalence=self.prevalence),
-        )
+        bound = bound_on("precision", self.precision, self.margin, self.confidence)
+        return (bound._replace(prevalence=self.prevalence),)
 
 
 @dataclass(frozen=True)
@@ -312,7 +303,7 @@ class PrecisionAtRecall(Measure):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        return (tpr_at_least(self.recall, self.margin, self.confidence),)
+        return (bound_on("tpr", self.recall, self.margin, self.confidence),)
 
 
 @dataclass(frozen=True)
@@ -365,7 +356,7 @@ class RecallAtAlertRate(Measure):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        return (alert_rate_at_most(self.alert_rate, self.margin, self.confidence),)
+        return (bound_on("alert_rate", self.alert_rate, self.margin, self.confidence),)
 
     def scale(self, prevalence: float) -> tuple[float, float]:
         return 0.0, min(self.alert_rate / prevalence, 1.0) if prevalence > 0.0 else 1.0

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._rates import Bound
+from ._rates import Bound, bound_on
 from .bounds import check_parameters, confidence_field
 from .confusion import ConfusionMeasure, Table
 
@@ -92,7 +92,7 @@ class ConstrainedClasses(ConfusionMeasure):
         """Return the bounds by the numbers of the classes."""
         labels = self._labels(n_classes)
         found = []
-        for name, (numerator, denominator, at_least) in _BOUNDED.items():
+        for name, rate in _BOUNDED.items():
             levels = getattr(self, name)
             if levels is None:
                 continue
@@ -100,23 +100,13 @@ class ConstrainedClasses(ConfusionMeasure):
                 pairs = [(self._number(name, label, labels), level) for label, level in levels]
             else:
                 pairs = [(k, float(levels)) for k in range(n_classes)]
-            if not at_least and len(pairs) == n_classes and sum(level for _, level in pairs) < 1.0:
+            if name == "alert_rate" and len(pairs) == n_classes and sum(level for _, level in pairs) < 1.0:
                 raise ValueError(
                     f"Constrained: the alert_rate of {n_classes} classes adds up to "
                     f"{sum(level for _, level in pairs):.3g}, and every row is predicted as one of them. Bound "
                     "some classes: alert_rate={class: share}."
                 )
-            found += [
-                Bound(
-                    _cells(numerator, k),
-                    _cells(denominator, k),
-                    level,
-                    at_least,
-                    margin=self.margin,
-                    confidence=self.confidence,
-                )
-                for k, level in pairs
-            ]
+            found += [bound_on(rate, level, self.margin, self.confidence).of_class(k) for k, level in pairs]
         return found
 
     def named(self, bound: Bound) -> str:
@@ -171,17 +161,8 @@ class ConstrainedClasses(ConfusionMeasure):
         return labels[str(label)]
 
 
-_CLASS = -1  # stands for the number of the class
-_BOUNDED: dict[str, tuple[tuple[int | None, int | None], tuple[int | None, int | None], bool]] = {
-    "recall": ((_CLASS, _CLASS), (_CLASS, None), True),
-    "precision": ((_CLASS, _CLASS), (None, _CLASS), True),
-    "alert_rate": ((None, _CLASS), (None, None), False),
-}
-
-
-def _cells(cells: tuple[int | None, int | None], k: int) -> tuple[int | None, int | None]:
-    true, predicted = (k if one == _CLASS else one for one in cells)
-    return true, predicted
+_BOUNDED = {"recall": "tpr", "precision": "precision", "alert_rate": "alert_rate"}
+"""What is bounded of a class, and the rate of two classes that it is, with this class as the positive one."""
 
 
 def _written(levels: Levels) -> str:

@@ -7,15 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ._rates import (
-    Bound,
-    Constraint,
-    Gap,
-    alert_rate_at_most,
-    precision_at_least,
-    tnr_at_least,
-    tpr_at_least,
-)
+from ._rates import RATES, Bound, Constraint, Gap, bound_on
 from .base import Measure
 from .bounds import check_parameters, confidence_field
 from .class_bounds import ConstrainedClasses, checked_levels
@@ -183,19 +175,10 @@ class Constrained(Measure):
         return [] if self.per_group else self._levels()
 
     def _levels(self) -> list[Bound]:
-        levels = ((make, getattr(self, name)) for name, make in _BOUNDED.items())
-        return [make(level, self.margin, self.confidence) for make, level in levels if level is not None]
+        levels = ((name, getattr(self, name)) for name in _BOUNDED)
+        return [bound_on(name, level, self.margin, self.confidence) for name, level in levels if level is not None]
 
 
-_BOUNDED = {
-    "tpr": tpr_at_least,
-    "tnr": tnr_at_least,
-    "precision": precision_at_least,
-    "alert_rate": alert_rate_at_most,
-}
+_BOUNDED = ("tpr", "tnr", "precision", "alert_rate")
 _OF_CLASSES = ("recall", "precision", "alert_rate")
-_GAPS = {
-    "tpr_gap": ((1, 1), (1, None)),
-    "fpr_gap": ((0, 1), (0, None)),
-    "alert_rate_gap": ((None, 1), (None, None)),
-}
+_GAPS = {f"{rate}_gap": RATES[rate] for rate in ("tpr", "fpr", "alert_rate")}
