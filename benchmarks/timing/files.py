@@ -1,13 +1,12 @@
 """(f) A fit from files, and predictions, against reading and multiplying the same rows once.
 
-Each fit is ``fit_stream`` with its defaults: with the decoded rows kept in memory, and with the file read in every
-pass. The scan is pyarrow reading the same file once.
+Each fit is ``fit_stream`` with its defaults: with the decoded rows kept in memory, with those kept on disk, and
+with the file read in every pass. The scan is pyarrow reading the same file once.
 """
 
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from ratewise import MeasureClassifier, open_stream
+
+from .clock import medians
 
 ROWS, NUMBERS, TURNS = 500_000, 30, 3
 VALUES = (10, 50, 300, 2_000, 10_000)  # of the texts of the mixed table
@@ -35,21 +36,23 @@ def fits(place: Path) -> dict[str, Any]:
         ("Parquet, zstd", "numbers", write_parquet("zstd"), parquet.read_table),
         ("Parquet, zstd", "mixed", write_parquet("zstd"), parquet.read_table),
         ("CSV", "numbers", csv.write_csv, csv.read_csv),
+        ("CSV", "mixed", csv.write_csv, csv.read_csv),
     ):
         path = place / ("rows.csv" if name == "CSV" else "rows.parquet")
-        write(tables[rows], path)
+        write(written_out(tables[rows]) if name == "CSV" else tables[rows], path)
         ways = {
             "scan": lambda path=path, scan=scan: scan(path),
-            "rows kept": lambda path=path: fit(path, "auto"),
-            "file read in every pass": lambda path=path: fit(path, 0),
+            "in memory": lambda path=path: fit(path),
+            "on disk": lambda path=path: fit(path, max_memory=0, disk_cache=place),
+            "file read in every pass": lambda path=path: fit(path, max_memory=0),
         }
-        found[f"{name}, {rows}"] = seconds(ways)
+        found[f"{name}, {rows}"] = medians(ways, TURNS)
     return found
 
 
-def fit(path: Path, max_memory: int | str) -> None:
+def fit(path: Path, **how: Any) -> None:
     stream = open_stream(path, target="label")
-    MeasureClassifier("f1", random_state=0).fit_stream(stream, max_memory=max_memory)
+    MeasureClassifier("f1", random_state=0).fit_stream(stream, **how)
 
 
 def predict() -> dict[str, Any]:
@@ -62,25 +65,17 @@ def predict() -> dict[str, Any]:
         "predict": lambda: classifier.predict(X),
         "one row": lambda: [classifier.predict(row) for _ in range(1_000)],
     }
-    return seconds(ways, turns=9)
-
-
-def seconds(ways: dict[str, Callable[[], Any]], turns: int = TURNS) -> dict[str, float]:
-    """Return the median CPU seconds of each way; one turn before them compiles."""
-    taken: dict[str, list[float]] = {way: [] for way in ways}
-    for turn in range(turns + 1):
-        for way, do in ways.items():
-            began = time.process_time()
-            do()
-            if turn:
-                taken[way].append(time.process_time() - began)
-    found = {way: float(np.median(times)) for way, times in taken.items()}
-    print("  " + "  ".join(f"{way} {time:.4f}" for way, time in found.items()), flush=True)
-    return found
+    return medians(ways, 9)
 
 
 def write_parquet(compression: str) -> Callable[[Any, Path], None]:
     return lambda rows, path: parquet.write_table(rows, path, compression=compression, row_group_size=100_000)
+
+
+def written_out(rows: Any) -> Any:
+    """Return a table without dictionaries, which CSV does not have."""
+    columns = [one.cast(one.type.value_type) if pa.types.is_dictionary(one.type) else one for one in rows.columns]
+    return pa.table(columns, names=rows.column_names)
 
 
 def numbers() -> Any:

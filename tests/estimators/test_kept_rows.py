@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import resource
 
 import numpy as np
 import pyarrow as pa
@@ -111,21 +112,72 @@ def test_kept_rows_give_the_same_model_bit_for_bit(kind, tmp_path):
     expected = fitted(path, kind, max_memory=0)
     for room in (100_000, ENOUGH):  # some, but not all, ways to keep them fit; all of them
         assert same_bits(fitted(path, kind, max_memory=room), expected)
+        assert same_bits(fitted(path, kind, max_memory=room, disk_cache=tmp_path), expected)
+    assert same_bits(fitted(path, kind, max_memory=0, disk_cache=tmp_path), expected)
 
 
-def test_a_file_whose_rows_fit_is_decoded_once(tmp_path, monkeypatch):
-    path = tmp_path / "rows.parquet"
-    write(path, "parquet")
-    decoded = []
+@pytest.fixture
+def decoded(monkeypatch):
+    """The row groups of Parquet files that were decoded."""
+    found = []
     original = parquet.ParquetFile.iter_batches
 
     def counted(self, *arguments, **how):
-        decoded.append(how["row_groups"])
+        found.append(*how["row_groups"])
         return original(self, *arguments, **how)
 
     monkeypatch.setattr(parquet.ParquetFile, "iter_batches", counted)
+    return found
+
+
+def test_a_file_whose_rows_fit_is_decoded_once(tmp_path, decoded):
+    path = tmp_path / "rows.parquet"
+    write(path, "parquet")
     fitted(path, "parquet", max_memory=ENOUGH)
-    assert sorted(decoded) == [[group] for group in range(5)]
+    assert sorted(decoded) == [0, 1, 2, 3, 4]
+
+
+def test_a_file_larger_than_memory_is_decoded_for_the_survey_and_for_the_folder_of_the_checkpoint(
+    tmp_path, decoded
+):
+    path = tmp_path / "rows.parquet"
+    write(path, "parquet")
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    fitted(path, "parquet", max_memory=0, checkpoint=kept / "checkpoint")
+    assert sorted(decoded) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert {one.name for one in kept.iterdir()} <= {"checkpoint", "checkpoint.before"}
+
+
+def test_without_a_disk_cache_the_files_are_read_in_every_pass(tmp_path, decoded):
+    path = tmp_path / "rows.parquet"
+    write(path, "parquet")
+    fitted(path, "parquet", max_memory=0, checkpoint=tmp_path / "kept", disk_cache=False)
+    assert len(decoded) > 4 * 5
+
+
+def test_on_a_full_disk_the_files_are_read_in_every_pass(tmp_path):
+    path = tmp_path / "rows.parquet"
+    write(path, "parquet")
+    expected = fitted(path, "parquet", max_memory=0)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.warns(RuntimeWarning, match="not kept in .*, and the files are read in every pass: File too"):
+            model = fitted(path, "parquet", max_memory=0, disk_cache=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert same_bits(model, expected)
+    assert [one.name for one in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+def test_a_wrong_place_for_rows_is_refused(tmp_path):
+    path = tmp_path / "rows.parquet"
+    write(path, "parquet")
+    with pytest.raises(FileNotFoundError, match="There is no folder nowhere to keep rows in"):
+        fitted(path, "parquet", disk_cache="nowhere")
+    with pytest.raises(ValueError, match="disk_cache must be 'auto', a folder or False; got True"):
+        fitted(path, "parquet", disk_cache=True)
 
 
 def test_a_fit_goes_on_from_a_checkpoint_whatever_is_kept(tmp_path):
@@ -140,6 +192,22 @@ def test_a_fit_goes_on_from_a_checkpoint_whatever_is_kept(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         fitted(path, "parquet", checkpoint=kept, checkpoint_every=2_000, progress=stop, max_memory=ENOUGH)
     assert same_bits(fitted(path, "parquet", checkpoint=kept, max_memory=0), expected)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "wide"])
+def test_a_fit_that_keeps_rows_on_disk_goes_on_from_a_checkpoint(kind, tmp_path):
+    path, kept = tmp_path / "rows.parquet", tmp_path / "kept"
+    write(path, kind)
+    expected = fitted(path, kind)
+
+    def stop(report):
+        if report["stage"].startswith("learning, pass 2"):
+            raise KeyboardInterrupt
+
+    how = {"checkpoint": kept, "checkpoint_every": 700, "max_memory": 0}
+    with pytest.raises(KeyboardInterrupt):
+        fitted(path, kind, progress=stop, **how)
+    assert same_bits(fitted(path, kind, **how), expected)
 
 
 def test_a_file_that_changes_while_its_rows_are_kept_is_refused(tmp_path):

@@ -96,6 +96,11 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
     metavar="MB",
     help="Keep decoded rows in so much memory; a quarter of what is free unless given.",
 )
+@click.option(
+    "--disk-cache/--no-disk-cache",
+    default=True,
+    help="Keep what is more in an unnamed file beside the checkpoint (default), or read the files in every pass.",
+)
 @click.option("--resume/--no-resume", default=True, help="Go on from a checkpoint that fits, if there is one.")
 @seed_option
 @decimal_option
@@ -125,6 +130,7 @@ def fit(
     checkpoint: str | None,
     checkpoint_every: int | None,
     max_memory: int | None,
+    disk_cache: bool,
     resume: bool,
     seed: int,
     decimal: str,
@@ -175,7 +181,8 @@ def fit(
             asked_for = checkpoint is not None or checkpoint_every is not None
             folds = StreamFolds(target_prevalence, groups, time, sensitive)
             room = "auto" if max_memory is None else max_memory << 20
-            classifier._fit_stream(stream, passes, place, checkpoint_every, meter, asked_for, folds, room)
+            cache = "auto" if disk_cache else False
+            classifier._fit_stream(stream, passes, place, checkpoint_every, meter, asked_for, folds, room, cache)
         save_model(classifier, sys.stdout.buffer if output == "-" else output)
     except KeyboardInterrupt:
         ignore_interrupts()

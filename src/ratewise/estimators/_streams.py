@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import Any, NamedTuple, Self
@@ -110,6 +111,7 @@ class StreamFitting:
         time: str | None = None,
         sensitive_features: str | None = None,
         max_memory: int | str = "auto",
+        disk_cache: Any = "auto",
     ) -> Self:
         """Learn from a stream of rows that need not fit in memory; see :func:`ratewise.open_stream`.
 
@@ -146,12 +148,16 @@ class StreamFitting:
             Bytes of memory in which rows of files may be kept once they are decoded, so that files are read once;
             "auto" is a quarter of the memory that is free, by the limits of the container. 0 keeps none. The model
             is the same, bit for bit.
+        disk_cache : path, "auto" or False
+            A folder in which decoded rows are kept that take more memory than that, as 4 bytes per number, in a
+            file without a name that is gone when the fit ends, however it ends. "auto" is the folder of the
+            checkpoint, if there is one. False keeps none. The model is the same, bit for bit.
         """
         asked = StreamFolds(target_prevalence, groups, time, sensitive_features)
         in_windows = checkpoint is not None
         try:
             return self._fit_stream(
-                stream, passes, checkpoint, checkpoint_every, progress, in_windows, asked, max_memory
+                stream, passes, checkpoint, checkpoint_every, progress, in_windows, asked, max_memory, disk_cache
             )
         finally:
             if isinstance(stream, Stream):
@@ -167,6 +173,7 @@ class StreamFitting:
         in_windows: bool,
         asked: StreamFolds | None = None,
         max_memory: int | str = "auto",
+        disk_cache: Any = "auto",
     ) -> Self:
         """Do the same; ``in_windows`` reads even few rows window by window, so that there is work to keep."""
         asked = asked or StreamFolds()
@@ -181,6 +188,7 @@ class StreamFitting:
         if not stream.repeatable:
             _require_once_enough(settings.solver, checkpoint)
             return self._fit_stream_once(stream, progress)
+        cache_folder = folder_for_rows(disk_cache, checkpoint)
         survey = stream.survey(progress, memory_for_rows(max_memory))
         require_basis_columns(getattr(self, "basis", None), stream.encoder.feature_names)
         if len(survey.label_counts) > 2:
@@ -190,7 +198,9 @@ class StreamFitting:
                     f"{stream.target!r} has {len(survey.label_counts)}. Read the rows, and use fit with groups= "
                     "or cv=."
                 )
-            self._fit_many_classes(stream, survey, settings, checkpoint, checkpoint_every, progress, in_windows)
+            self._fit_many_classes(
+                stream, survey, settings, checkpoint, checkpoint_every, progress, in_windows, cache_folder
+            )
             return self
         get_measure(self.measure)  # refuses one of many classes
         labels = stream_labels(survey, self.pos_label)
@@ -216,7 +226,7 @@ class StreamFitting:
                 result = trainer.fit(ArraySource(X, weights, rng, progress=progress, **rows))
                 result = result.widened(occupied, stream.encoder.n_features)
             else:
-                stream.keep_encoded(labels.classes)
+                stream.keep_encoded(labels.classes, cache_folder)
                 kept = checkpoint and stream_checkpoint(checkpoint, stream, survey, labels, learned, seed)
                 source = WindowSource(
                     stream,
@@ -252,6 +262,7 @@ class StreamFitting:
         checkpoint_every: int | None,
         progress: Progress | None,
         in_windows: bool,
+        cache_folder: str | None,
     ) -> None:
         """Learn more than two classes; rows of which a sample would be all are fitted in memory."""
         require_no_positive(self.pos_label, f"{len(survey.label_counts)} classes")
@@ -270,7 +281,7 @@ class StreamFitting:
                 fitted = task.learn(None, np.random.default_rng(seed), history)
                 fitted = fitted._replace(result=fitted.result.widened(occupied, stream.encoder.n_features))
             else:
-                stream.keep_encoded(labels.classes)
+                stream.keep_encoded(labels.classes, cache_folder)
                 kept = checkpoint and stream_checkpoint(checkpoint, stream, survey, None, settings, seed)
                 source = WindowSource(
                     stream,
@@ -335,6 +346,19 @@ def memory_for_rows(asked: int | str) -> int:
     if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 0:
         raise ValueError(f"max_memory must be 'auto' or a number of bytes, 0 or more; got {asked!r}.")
     return int(asked)
+
+
+def folder_for_rows(asked: Any, checkpoint: Any) -> str | None:
+    """Return the folder in which rows may be kept; None if there is none."""
+    if asked is None or asked is False:
+        return None
+    if isinstance(asked, bool) or not isinstance(asked, str | os.PathLike):
+        raise ValueError(f"disk_cache must be 'auto', a folder or False; got {asked!r}.")
+    if asked == "auto":
+        return None if checkpoint is None else os.path.dirname(os.path.abspath(checkpoint))
+    if not os.path.isdir(asked):
+        raise FileNotFoundError(f"There is no folder {os.fspath(asked)} to keep rows in.")
+    return os.fspath(asked)
 
 
 def stream_labels(survey: FileSurvey, pos_label: Any) -> StreamLabels:

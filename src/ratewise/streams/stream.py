@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -17,8 +19,9 @@ from ..features.columns import check_wanted
 from ..features.kinds import TEXT
 from ..features.learn import EncoderFit
 from .columns import labels, sample_weights
+from .encoded import DiskCacheWarning, DiskStore, MemoryStore, NoRoomError, RowEncoder, Store
 from .formats import Opened, Reader, Rows
-from .kept import RowEncoder, RowKeeper, kept_in_memory
+from .kept import RowKeeper
 from .prefetch import Prefetched
 from .rare_labels import mistyped_as
 from .shuffle import WINDOW_BYTES, Mixer, Window, WindowMaker, take_size
@@ -88,6 +91,7 @@ class Stream:
         self._used_up = False
         self._decoded: list[Reader] | None = None  # the rows that the survey has kept
         self._encoded: list[Reader] | None = None
+        self._store: Store | None = None  # of the encoded rows
         self._keep_bytes = 0.0
 
     def want(self, columns: Mapping[str, str] | None) -> None:
@@ -211,23 +215,42 @@ class Stream:
         widths = {codec.name: codec.width for codec in self.encoder.codecs if codec.sparse}
         return FileSurvey(learner.rows, counts, learner.missing, counter.sorted_by_label, {}, widths)
 
-    def keep_encoded(self, classes: NDArray[Any]) -> None:
-        """Keep encoded rows of these classes in memory for later passes, if the survey may keep so many bytes.
+    def keep_encoded(self, classes: NDArray[Any], folder: str | None = None) -> None:
+        """Keep encoded rows of these classes for later passes: in memory, or in a file of a folder.
 
-        Passes give the same windows as without.
+        In memory they may take what the survey may keep. Passes give the same windows as without.
         """
         readers, self._decoded = self._decoded or self._readers, None
-        known = 0 if self.encoder.sparse_input else (self.n_rows or 0) * (self.encoder.row_bytes + 1)
-        decodes = all(reader.decodes for reader in self._readers)
-        if not decodes or classes.size > _MOST_CLASSES_KEPT or known > self._keep_bytes:
+        if not all(reader.decodes for reader in self._readers) or classes.size > _MOST_CLASSES_KEPT:
             return
+        known = 0 if self.encoder.sparse_input else (self.n_rows or 0) * (self.encoder.row_bytes + 1)
         batch_rows = take_size(self.window_rows, 1)
         encode = RowEncoder(self.encoder, classes, self.target or "y", self.weight or "weight", batch_rows)
-        self._encoded = kept_in_memory(readers, encode, self._keep_bytes)
+        if known <= self._keep_bytes:
+            with contextlib.suppress(NoRoomError):
+                self._encoded_in(MemoryStore(self._keep_bytes), readers, encode)
+                return
+        if folder is None or self.kept:
+            return
+        try:
+            self._encoded_in(DiskStore(folder), self._readers, encode)
+        except NoRoomError as error:
+            warnings.warn(
+                f"The rows are not kept in {folder}, and the files are read in every pass: {error}.",
+                DiskCacheWarning,
+                stacklevel=4,
+            )
+
+    def _encoded_in(self, store: Store, readers: Sequence[Reader], encode: RowEncoder) -> None:
+        self._encoded = store.readers(readers, encode)
+        self._store = store
 
     def release(self) -> None:
         """Forget all rows that are kept: later passes read the files."""
         self._decoded = self._encoded = None
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
     def _read_once(self, progress: Progress | None) -> tuple[EncoderFit, _LabelCounter]:
         learner, counter, n_rows = EncoderFit(self.encoder), _LabelCounter(self.target or "y"), self.n_rows
