@@ -184,6 +184,16 @@ def _changed(kept: Any, change: Change) -> Any:
     return kept
 
 
+def answered(steps: Generator[Any, Any, Any], answer: Callable[[Any], Any]) -> Any:
+    """Answer all that a generator asks, and return what it returns."""
+    found = None
+    try:
+        while True:
+            found = answer(steps.send(found))
+    except StopIteration as end:
+        return end.value
+
+
 class Inner:
     """An algorithm inside another one, which passes on its requests: it makes no savepoints and no records."""
 

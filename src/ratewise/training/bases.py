@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..decisions.cuts import half_standard_error
+from ..features.coded import CodedColumns
 from ..features.pairs import FEW_COLUMNS, MOST_SCREENED_COLUMNS, all_pairs, require_few_enough, screened_pairs
 from ..features.splines import Basis, BasisSettings, fit_basis
 from ..measures import Measure
-from ..transforms import Standardizer
+from ..transforms import Standardizer, Transform, Whitener, sample_size, standardized_products
 from . import config
 from .source import DataShape, FitResult, RowSource
 
@@ -78,6 +79,27 @@ def basis_of_rows(
     if varying.size <= FEW_COLUMNS:
         return made(all_pairs(varying))
     return made(screened_pairs(X, signed_weights, made(), rng))
+
+
+def transform_by_sample(
+    sample: tuple[Any, NDArray[Any]],
+    standardizer: Standardizer,
+    basis: Basis | None,
+    rng: np.random.Generator,
+    *,
+    whiten: bool,
+) -> Transform:
+    """Return the transform of rows, whitened by a fair sample of each class and its weights if that is wanted."""
+    if not whiten:
+        return standardizer if basis is None else CodedColumns(basis)
+    X, weights = sample
+    share = np.abs(weights, dtype=np.float64)
+    share /= share.sum()
+    drawn = rng.choice(share.size, sample_size(X.shape[1] if basis is None else basis.width), p=share)
+    if basis is not None:
+        return CodedColumns.whitened(basis, X, drawn)
+    products = standardized_products(standardizer, X[drawn], np.arange(drawn.size))
+    return Whitener(standardizer, products / drawn.size)
 
 
 def _knots_for(signed_weights: NDArray[Any], points_per_knot: int) -> int:

@@ -17,13 +17,11 @@ from scipy import sparse
 
 from .. import kernels
 from ..decisions.class_offsets import ClassScores
-from ..features.coded import CodedColumns
 from ..solvers.softmax import ClassCandidate, ClassShape, Path
 from ..solvers.state import LinearModels
 from ..transforms import Standardizer, Transform
-from .bases import basis_of_rows
+from .bases import basis_of_rows, transform_by_sample
 from .config import FitConfig
-from .files import whitened_by
 from .labelled import MulticlassRows
 from .source import ALL_ROWS
 from .trainer import whitening_pays
@@ -78,9 +76,8 @@ class SampledClasses(ABC):
         width = X.shape[1] if basis is None else basis.width
         dense = not sparse.issparse(X)
         whitens = settings.sharpen is not None and settings.standardize
-        if whitens and whitening_pays(facts.rows, width, dense=dense, coded=basis is not None):
-            return whitened_by((X, weights), facts.standardizer, basis, self.rng(1))
-        return facts.standardizer if basis is None else CodedColumns(basis)
+        whitens = whitens and whitening_pays(facts.rows, width, dense=dense, coded=basis is not None)
+        return transform_by_sample((X, weights), facts.standardizer, basis, self.rng(1), whiten=whitens)
 
     def stored(
         self, X: Any, codes: NDArray[np.intp], weights: NDArray[Any], rng: np.random.Generator

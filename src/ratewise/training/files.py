@@ -23,18 +23,18 @@ from scipy import sparse
 
 from .. import kernels
 from .._input_checks import warn_of_far_columns
+from ..counts import effective_points as equal_rows
 from ..decisions.cuts import ScoreBins, effective_points
 from ..decisions.intervals import ModelShift
-from ..features.coded import CodedColumns
 from ..features.splines import Basis, BasisSettings
 from ..measures import Measure, Rates
 from ..solvers.base import Scores
 from ..solvers.driver import Run
 from ..solvers.state import LinearModel, RowTotals
 from ..streams import FileSurvey, Stream, Window
-from ..transforms import Standardizer, Transform, Whitener, sample_size, standardized_products
+from ..transforms import Standardizer, Transform
 from . import config
-from .bases import basis_of_rows
+from .bases import basis_of_rows, transform_by_sample
 from .checkpoint import Checkpoint
 from .memory import ArraySource
 from .reservoir import Reservoir
@@ -155,9 +155,8 @@ class WindowSource:
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:
         found = self._first_pass()
-        if not whiten:
-            return found.standardizer if self._basis is None else CodedColumns(self._basis)
-        return whitened_by(found.reservoir.sample(), found.standardizer, self._basis, self.rng(1))
+        sample = found.reservoir.sample()
+        return transform_by_sample(sample, found.standardizer, self._basis, self.rng(1), whiten=whiten)
 
     def transformed(
         self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
@@ -232,19 +231,6 @@ class WindowSource:
             number, skip = number + 1, 0
 
 
-def whitened_by(
-    sample: tuple[Any, NDArray[Any]], standardizer: Standardizer, basis: Basis | None, rng: np.random.Generator
-) -> Transform:
-    """Return the transform that whitens rows, by a fair sample of each class and its weights."""
-    X, weights = sample
-    share = np.abs(weights) / np.abs(weights).sum()
-    drawn = rng.choice(share.size, sample_size(X.shape[1] if basis is None else basis.width), p=share)
-    if basis is not None:
-        return CodedColumns.whitened(basis, X, drawn)
-    products = standardized_products(standardizer, X[drawn], np.arange(drawn.size))
-    return Whitener(standardizer, products / drawn.size)
-
-
 class _Work:
     """What a checkpoint holds: the jobs that are done, the one at work, and how far it has come."""
 
@@ -274,7 +260,7 @@ class _FirstPass(Job):
     @property
     def points(self) -> tuple[float, float]:
         """Effective points of both classes."""
-        positive, negative = (w * w / max(s, 1e-300) for w, s in zip(self.weight, self.squares, strict=True))
+        positive, negative = (equal_rows(*one) for one in zip(self.weight, self.squares, strict=True))
         return positive, negative
 
     def take(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> None:

@@ -15,6 +15,7 @@ from scipy import sparse
 from ..counts import sums_by_class
 from ..decisions.class_offsets import ClassScores
 from ..kernels import evenly_mixed_classes
+from ..solvers.driver import answered
 from ..solvers.softmax import (
     ClassCandidate,
     ClassCut,
@@ -151,14 +152,8 @@ class MulticlassRows(StoredRows):
     ) -> list[list[ClassCandidate]]:
         def followed(job: tuple[int, Path, np.random.Generator]) -> list[ClassCandidate]:
             fold, path, own_rng = job
-            answers = _Answers(self.without(fold), own_rng)
-            answer: Any = None
-            try:
-                while True:
-                    answer = answers.to(path.send(answer))
-            except StopIteration as end:
-                found: list[ClassCandidate] = end.value
-                return found
+            found: list[ClassCandidate] = answered(path, _Answers(self.without(fold), own_rng).to)
+            return found
 
         jobs = [(*one, own_rng) for one, own_rng in zip(paths, rng.spawn(len(paths)), strict=True)]
         return in_threads(followed, jobs, threads)

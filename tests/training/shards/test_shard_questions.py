@@ -95,7 +95,7 @@ def test_weights_are_counted_by_class_and_rows_of_weight_0_go(rows):
     assert counts[True] == (y.sum(), 3.0 * y.sum(), 9.0 * y.sum())
     assert counts[False].rows == counts[False].weight == weights[~y].sum()
     engine.prepare(Sign(True, 0.5))
-    found = np.concatenate([part.signed_weights for part in engine.ask(FetchRows()).parts])
+    found = engine.ask(FetchRows((1.0, 1.0), 0)).together().signed_weights
     np.testing.assert_array_equal(found, (np.where(y, weights, -weights) * 0.5)[weights > 0])
 
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ...measures import ConfusionMeasure
+from ...solvers.driver import answered
 from ...solvers.softmax import (
     ClassCandidate,
     ClassObjective,
@@ -23,6 +23,7 @@ from ...solvers.softmax import (
     Path,
     answer_at_once,
 )
+from ...solvers.state import LinearModels
 from ...transforms import Standardizer, Transform
 from ..class_samples import ClassFacts, SampledClasses, parts_of
 from ..config import CODED_SAMPLE_ROWS, FitConfig
@@ -30,7 +31,7 @@ from ..labelled import MulticlassRows
 from ..source import ALL_ROWS, Progress
 from .engine import Engine, Question, Setup, Sums, merge
 from .read import Names, ReadRows, bytes_of
-from .statistics import LabelCounts, TakeMoments
+from .statistics import FetchRows, LabelCounts, TakeMoments
 
 
 class CodedRows(NamedTuple):
@@ -42,6 +43,16 @@ class CodedRows(NamedTuple):
     @property
     def nbytes(self) -> int:
         return self.targets.nbytes + bytes_of(self.X)
+
+    @property
+    def codes(self) -> NDArray[np.intp]:
+        return self.targets[:, 0].astype(np.intp)
+
+    def drawn(self, which: NDArray[np.intp], shares: NDArray[np.float64]) -> CodedRows:
+        """Return rows that were drawn with these probabilities: they stand for those that were not."""
+        targets = self.targets[which]
+        targets[:, 1] /= shares
+        return CodedRows(self.X[which], targets)
 
 
 @dataclass(frozen=True)
@@ -60,35 +71,6 @@ class Code(Setup):
         codes = np.searchsorted(np.array(self.classes), rows.labels[kept])
         X = rows.X if kept.size == weights.size else rows.X[kept]
         return CodedRows(X, np.stack([codes, weights[kept]], axis=1).astype(np.float32))
-
-
-@dataclass(frozen=True)
-class CodedParts(Sums):
-    """Rows themselves."""
-
-    parts: tuple[CodedRows, ...]
-
-    def together(self) -> CodedRows:
-        rows = [part.X for part in self.parts]
-        X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
-        return CodedRows(X, np.concatenate([part.targets for part in self.parts]))
-
-
-@dataclass(frozen=True)
-class FetchOfClasses(Question[CodedParts]):
-    """A fair sample of each class, given its share; rows stand for those that were not drawn."""
-
-    shares: NDArray[np.float64]
-    seed: int
-
-    name: ClassVar[str] = "sample"
-
-    def answer(self, rows: CodedRows, shard: int) -> CodedParts:
-        shares = self.shares[rows.targets[:, 0].astype(np.intp)]
-        drawn = np.flatnonzero(np.random.default_rng([self.seed, 2, shard]).random(shares.size) < shares)
-        targets = rows.targets[drawn]
-        targets[:, 1] /= shares[drawn]
-        return CodedParts((CodedRows(rows.X[drawn], targets),))
 
 
 class ReadyClasses:
@@ -130,9 +112,8 @@ class MakeClassesReady(Setup):
         def stored(X: Any, codes: Any, weights: Any, rng: np.random.Generator) -> MulticlassRows:
             return MulticlassRows(X, codes, weights / self.mean_weight, self.n_classes, self.transform, rng)
 
-        codes, weights = rows.targets[:, 0].astype(np.intp), rows.targets[:, 1]
         rng = np.random.default_rng([self.seed, 2, shard])
-        return ReadyClasses(parts_of(rows.X, codes, weights, self.folds, stored, rng))
+        return ReadyClasses(parts_of(rows.X, rows.codes, rows.targets[:, 1], self.folds, stored, rng))
 
 
 @dataclass(frozen=True)
@@ -237,8 +218,8 @@ class ShardClasses(SampledClasses):
             int(rows.sum()), counts.n_values, rows, np.array([one.weight for one in of_classes]), moments
         )
         shares = np.minimum(2 * CODED_SAMPLE_ROWS / classes.size / np.maximum(rows, 1.0), 1.0)
-        X, targets = engine.ask(FetchOfClasses(shares, seed)).together()
-        sampled = (X, targets[:, 0].astype(np.intp), targets[:, 1].astype(np.float64))
+        drawn = engine.ask(FetchRows(tuple(shares.tolist()), seed)).together()
+        sampled = (drawn.X, drawn.codes, drawn.targets[:, 1].astype(np.float64))
         super().__init__(facts, sampled, settings, seed)
 
     def in_folds(self, folds: int, rng: np.random.Generator) -> ShardClasses:
@@ -255,16 +236,14 @@ class ShardClasses(SampledClasses):
         return [self._followed(fold, path) for fold, path in paths]
 
     def _followed(self, fold: int, path: Path) -> list[ClassCandidate]:
-        answer: Any = None
         rows = _OfShards(self.engine, fold, self._total(fold), self._report)
-        try:
-            while True:
-                request = path.send(answer)
-                assert isinstance(request, MaximizeLikelihood | ClimbMeasure)
-                answer = answer_at_once(request, rows)
-        except StopIteration as end:
-            found: list[ClassCandidate] = end.value
-            return found
+
+        def answer(request: Any) -> LinearModels:
+            assert isinstance(request, MaximizeLikelihood | ClimbMeasure)
+            return answer_at_once(request, rows)
+
+        found: list[ClassCandidate] = answered(path, answer)
+        return found
 
     def _total(self, fold: int) -> float:
         """Return the weight of the rows that are not of a fold."""
@@ -275,4 +254,5 @@ class ShardClasses(SampledClasses):
 def fetch_classes(engine: Engine, counts: LabelCounts, classes: NDArray[Any]) -> CodedRows:
     """Return all rows, which are few."""
     engine.prepare(Code(tuple(classes.tolist()), counts.names))
-    return engine.ask(FetchOfClasses(np.ones(classes.size), 0)).together()
+    rows: CodedRows = engine.ask(FetchRows((1.0,) * classes.size, 0)).together()
+    return rows

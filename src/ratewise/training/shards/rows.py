@@ -14,7 +14,7 @@ from ...decisions.intervals import ModelShift
 from ...measures import Measure
 from ...rewards import Reward
 from ...solvers.base import Scores
-from ...solvers.driver import Run
+from ...solvers.driver import Run, answered
 from ...solvers.evaluate import evaluate
 from ...solvers.learner import Learner
 from ...solvers.maximize import maximize, minimise
@@ -187,19 +187,10 @@ class ShardTrainingRows:
         found = yield CountScores(scored, bins, training)
         return Scores(*bins.as_scores(found.all_bins(bins)), self.points)
 
-    def _now(self, asking: Asking) -> Any:
-        """Put questions at once."""
-        found = None
-        while True:
-            try:
-                question = asking.send(found)
-            except StopIteration as end:
-                return end.value
-            found = self._engine.ask(question)
-
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
         scored = tuple(enumerate(models))
-        return self._now(self._counted(scored, training=False, reach=config.TAIL_REACH))  # type: ignore[no-any-return]
+        asking = self._counted(scored, training=False, reach=config.TAIL_REACH)
+        return answered(asking, self._engine.ask)  # type: ignore[no-any-return]
 
     def own_scores(self, model: LinearModel) -> Scores:
         return self.validation_scores([model] * self.n_folds)

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from ...features.coded import CodedColumns
+from ...counts import effective_points
 from ...features.splines import Basis, BasisSettings
 from ...solvers.state import RowTotals
 from ...transforms import Standardizer, Transform, Whitener, sample_size
 from .. import config
-from ..bases import basis_of_rows
+from ..bases import basis_of_rows, transform_by_sample
 from ..memory import ArraySource
 from ..source import DataShape, Progress
 from .engine import Engine, merge
@@ -29,9 +28,9 @@ from .statistics import (
     CountFolds,
     CountLabels,
     FetchRows,
-    FetchSome,
     LabelCounts,
     Sign,
+    SignedRows,
     Summaries,
     TakeCovariance,
     TakeMoments,
@@ -80,13 +79,13 @@ class ShardSource:
 
     def statistics(self) -> DataShape:
         positive, negative = self._of_classes
-        effective = [count.weight**2 / max(count.squared_weight, 1e-300) for count in self._of_classes]
+        of_positives, of_negatives = (effective_points(one.weight, one.squared_weight) for one in self._of_classes)
         return DataShape(
             self._rows,
             positive.rows,
             positive.weight / self._mean_weight,
             negative.weight / self._mean_weight,
-            (effective[0], effective[1]),
+            (of_positives, of_negatives),
             self.n_features,
             self.counts.n_values if self.basis is None else self._rows * self.basis.width,
             self.counts.sparse,
@@ -105,38 +104,30 @@ class ShardSource:
         X, weights = self._some_rows()
         return ArraySource(X, weights / np.abs(weights).mean(), np.random.default_rng([self.seed, 4]))
 
-    def _some_rows(self) -> tuple[Any, NDArray[np.float32]]:
+    def _some_rows(self) -> SignedRows:
         """Return a fair sample of each class, which weighs as much as all of it."""
         self.report({"stage": "sample"})
-        shares = [min(config.CODED_SAMPLE_ROWS / max(count.rows, 1), 1.0) for count in self._of_classes]
-        parts = self.engine.ask(FetchSome(shares[0], shares[1], self.seed)).parts
-        rows = [part.X for part in parts]
-        X = sparse.vstack(rows, format="csr") if self.counts.sparse else np.concatenate(rows)
-        return X, np.concatenate([part.signed_weights for part in parts])
+        shares = tuple(min(config.CODED_SAMPLE_ROWS / max(count.rows, 1), 1.0) for count in self._of_classes)
+        found: SignedRows = self.engine.ask(FetchRows(shares, self.seed)).together()
+        return found
 
     @property
     def n_features(self) -> int:
         """The number of columns that models have."""
         return self.counts.n_features if self.basis is None else self.basis.width
 
-    def fetch(self) -> tuple[Any, NDArray[np.float32]]:
-        """Return all rows and their signed weights."""
-        parts = self.engine.ask(FetchRows()).parts
-        rows = [part.X for part in parts]
-        X = sparse.vstack(rows, format="csr") if self.counts.sparse else np.concatenate(rows)
-        return X, np.concatenate([part.signed_weights for part in parts])
+    def fetch(self) -> SignedRows:
+        """Return all rows."""
+        found: SignedRows = self.engine.ask(FetchRows((1.0, 1.0), self.seed)).together()
+        return found
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:
         self.report({"stage": "column statistics"})
         self._moments: list[Standardizer] = self.engine.ask_each(TakeMoments(standardize))
         standardizer: Standardizer = merge(self._moments)
         if self.basis is not None:
-            X, weights = self._some
-            share = np.abs(weights, dtype=np.float64) / np.abs(weights).sum(dtype=np.float64)
-            drawn = np.random.default_rng([self.seed, 1]).choice(
-                share.size, sample_size(self.basis.width), p=share
-            )
-            return CodedColumns.whitened(self.basis, X, drawn) if whiten else CodedColumns(self.basis)
+            rng = np.random.default_rng([self.seed, 1])
+            return transform_by_sample(self._some, standardizer, self.basis, rng, whiten=whiten)
         if not whiten:
             return standardizer
         self.report({"stage": "covariance"})

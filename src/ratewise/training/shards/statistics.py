@@ -14,6 +14,7 @@ from ...kernels import fold_of_each_row
 from ...solvers.state import RowTotals, class_totals
 from ...transforms import Standardizer, standardized_products
 from .. import config
+from ..rows import joined
 from .engine import Answer, Question, Setup, Sums
 from .read import Names, ReadRows, bytes_of, naming, require_same_names
 
@@ -102,6 +103,15 @@ class SignedRows(NamedTuple):
     def nbytes(self) -> int:
         return self.signed_weights.nbytes + bytes_of(self.X)
 
+    @property
+    def codes(self) -> NDArray[np.intp]:
+        """The class of each row: positives are number 0."""
+        return (self.signed_weights < 0).astype(np.intp)
+
+    def drawn(self, which: NDArray[np.intp], shares: NDArray[np.float64]) -> SignedRows:
+        """Return rows that were drawn with these probabilities: they stand for those that were not."""
+        return SignedRows(self.X[which], (self.signed_weights[which] / shares).astype(np.float32))
+
 
 @dataclass(frozen=True)
 class Sign(Setup):
@@ -125,36 +135,29 @@ class Sign(Setup):
 
 
 @dataclass(frozen=True)
-class AllRows(Sums):
-    """The rows themselves: for few rows, which are better fitted in one place."""
+class RowParts(Sums):
+    """Rows themselves: a matrix, and what is known of each row."""
 
-    parts: tuple[SignedRows, ...]
+    parts: tuple[Any, ...]
 
-
-@dataclass(frozen=True)
-class FetchRows(Question[AllRows]):
-    name: ClassVar[str] = "rows"
-
-    def answer(self, rows: SignedRows, shard: int) -> AllRows:
-        return AllRows((rows,))
+    def together(self) -> Any:
+        """Return the rows of all parts."""
+        return type(self.parts[0])(*(joined(list(column)) for column in zip(*self.parts, strict=True)))
 
 
 @dataclass(frozen=True)
-class FetchSome(Question[AllRows]):
-    """A fair sample of each class, given its share."""
+class FetchRows(Question[RowParts]):
+    """A fair sample of each class, given its share; all rows, if they are few and better fitted in one place."""
 
-    of_positives: float
-    of_negatives: float
+    shares: tuple[float, ...]
     seed: int
 
     name: ClassVar[str] = "sample"
 
-    def answer(self, rows: SignedRows, shard: int) -> AllRows:
-        weights = rows.signed_weights
-        shares = np.where(weights > 0, self.of_positives, self.of_negatives)
-        drawn = np.flatnonzero(np.random.default_rng([self.seed, 2, shard]).random(weights.size) < shares)
-        # Rows stand for those that were not drawn.
-        return AllRows((SignedRows(rows.X[drawn], (weights / shares)[drawn].astype(np.float32)),))
+    def answer(self, rows: Any, shard: int) -> RowParts:
+        shares = np.array(self.shares)[rows.codes]
+        drawn = np.flatnonzero(np.random.default_rng([self.seed, 2, shard]).random(shares.size) < shares)
+        return RowParts((rows.drawn(drawn, shares[drawn]),))
 
 
 @dataclass(frozen=True)
