@@ -234,7 +234,7 @@ def test_logistic_regression_begins_at_the_log_odds_with_steps_of_one_pass():
 
 
 def record(history, number, **more):
-    history.record(passes=number, points=10 * number, tpr=0.25, tnr=0.5, value=0.75, **more)
+    history.record(passes=number, points=10 * number, rates=Rates(0.25, 0.5, 0.1), value=0.75, **more)
 
 
 def test_a_history_is_a_table_with_gaps_where_a_column_is_missing():

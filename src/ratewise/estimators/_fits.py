@@ -36,16 +36,14 @@ from ._settings import shared_basis
 from ._targets import (
     CheckedLabels,
     TrainingSet,
+    WeightedRows,
     checked_labels,
-    checked_weights,
-    group_numbers,
     indicator_array,
     is_indicator,
     require_both_classes,
     require_no_positive,
     share_of_positives,
     training_set,
-    where,
     with_mean_weight_one,
 )
 
@@ -267,14 +265,9 @@ class MultilabelFit:
         require_no_positive(options.pos_label, "an indicator matrix of labels")
         get_measure(options.measure)  # of each label; refuses one of many classes
         indicator = indicator_array(y, checked.number)
-        numbers = group_numbers(options.groups, checked.number)
-        weights, splits = np.ones(checked.number), options.splits
-        if sample_weight is not None:
-            weights = checked_weights(sample_weight, checked.X)
-            kept = weights > 0
-            checked, indicator, weights = checked.where(kept), indicator[kept], weights[kept]
-            numbers, splits = where(kept, numbers), where(kept, splits)
-        fit = cls(checked, indicator, weights.astype(np.float32), numbers, splits, options)
+        rows = WeightedRows.of(checked, indicator, sample_weight, options.groups, options.splits)
+        weights = np.ones(rows.checked.number) if rows.weights is None else rows.weights
+        fit = cls(rows.checked, rows.labels, weights.astype(np.float32), rows.groups, rows.splits, options)
         for k in fit.varying():
             options.settings.solver.check(options.settings.measure, share_of_positives(fit.rows_of(k)))
         return fit

@@ -267,10 +267,40 @@ class ManyClassSet(NamedTuple):
     def X(self) -> Any:
         return self.checked.X
 
-    def against_the_rest(self, code: int) -> TrainingSet:
-        """One class as the positive one; ``classes`` are those of its own problem."""
-        signed = np.where(self.codes == code, self.weights, -self.weights)
-        return TrainingSet(self.checked, signed, np.array([False, True]), self.groups, self.splits)
+
+class WeightedRows(NamedTuple):
+    """Rows that have a weight, and what is known of each."""
+
+    checked: CheckedRows
+    labels: NDArray[Any]
+    weights: NDArray[np.float64] | None
+    """None where all weigh 1."""
+    groups: NDArray[np.intp] | None
+    splits: NDArray[np.int8] | None
+    sensitive: Sensitive | None
+
+    @classmethod
+    def of(
+        cls,
+        checked: CheckedRows,
+        labels: NDArray[Any],
+        sample_weight: Any,
+        groups: Any,
+        splits: NDArray[np.int8] | None,
+        sensitive: Sensitive | None = None,
+    ) -> WeightedRows:
+        """Check weights and groups against checked rows; rows of weight 0 are left out."""
+        numbers = group_numbers(groups, checked.number)
+        if sample_weight is None:
+            return cls(checked, labels, None, numbers, splits, sensitive)
+        weights = checked_weights(sample_weight, checked.X)
+        if np.all(weights):
+            return cls(checked, labels, weights, numbers, splits, sensitive)
+        kept = weights > 0
+        numbers = None if numbers is None else numbers[kept]
+        splits = None if splits is None else splits[kept]
+        sensitive = None if sensitive is None else sensitive._replace(codes=sensitive.codes[kept])
+        return cls(checked.where(kept), labels[kept], weights[kept], numbers, splits, sensitive)
 
 
 def training_set(
@@ -295,18 +325,11 @@ def training_set(
     else:
         require_known(found, classes)
     positive = positive_label(classes, pos_label)
-    numbers = group_numbers(groups, checked.number)
-    if sample_weight is None:
-        signs = (y == positive) * np.int8(2) - np.int8(1)  # ten times as fast as np.where
-        return TrainingSet(checked, signs, classes, numbers, splits, sensitive)
-    weights = checked_weights(sample_weight, checked.X)
-    signed = np.where(y == positive, weights, -weights)
-    if not np.all(weights):
-        kept = weights > 0
-        checked, signed = checked.where(kept), signed[kept]
-        numbers, splits = where(kept, numbers), where(kept, splits)
-        sensitive = None if sensitive is None else sensitive._replace(codes=sensitive.codes[kept])
-    return TrainingSet(checked, signed, classes, numbers, splits, sensitive)
+    rows = WeightedRows.of(checked, y, sample_weight, groups, splits, sensitive)
+    is_positive, weights = rows.labels == positive, rows.weights
+    # As bytes where all weigh 1: ten times as fast as np.where.
+    signed = is_positive * np.int8(2) - np.int8(1) if weights is None else np.where(is_positive, weights, -weights)
+    return TrainingSet(rows.checked, signed, classes, rows.groups, rows.splits, rows.sensitive)
 
 
 def many_class_set(
@@ -325,21 +348,9 @@ def many_class_set(
         require_more_than_one_class(classes)
     else:
         require_known(found, classes)
-    codes = np.searchsorted(classes, y)
-    numbers = group_numbers(groups, checked.number)
-    if sample_weight is None:
-        return ManyClassSet(checked, codes, np.ones(codes.size), classes, numbers, splits)
-    weights = checked_weights(sample_weight, checked.X)
-    if not np.all(weights):
-        kept = weights > 0
-        checked, codes, weights = checked.where(kept), codes[kept], weights[kept]
-        numbers, splits = where(kept, numbers), where(kept, splits)
-    return ManyClassSet(checked, codes, weights, classes, numbers, splits)
-
-
-def where(kept: NDArray[np.bool_], values: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Return the values of the rows that are kept, if there are any values."""
-    return None if values is None else values[kept]
+    rows = WeightedRows.of(checked, np.searchsorted(classes, y), sample_weight, groups, splits)
+    weights = np.ones(rows.labels.size) if rows.weights is None else rows.weights
+    return ManyClassSet(rows.checked, rows.labels, weights, classes, rows.groups, rows.splits)
 
 
 def group_numbers(groups: Any, n_rows: int) -> NDArray[np.intp] | None:

@@ -165,9 +165,7 @@ class Run:
         rates = record.rates or self.progressive_rates()
         self.learner.restart_rates()
         value = float(task.measure.value(*rates)) if record.value is None else record.value
-        task.history.record(
-            passes=record.passes, points=record.points, tpr=rates.tpr, tnr=rates.tnr, value=value, **record.more
-        )
+        task.history.record(passes=record.passes, points=record.points, rates=rates, value=value, **record.more)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_steps": None, "_request": None, "_sent": 0}

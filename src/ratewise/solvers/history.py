@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..counts import Rates
+
 _MOST_ROWS = 2000
 
 
@@ -23,14 +25,14 @@ class History:
         self._rows: list[dict[str, float]] = []
         self._started = time.perf_counter()
 
-    def record(self, *, passes: float, points: float, tpr: float, tnr: float, value: float, **more: float) -> None:
+    def record(self, *, passes: float, points: float, rates: Rates, value: float, **more: float) -> None:
         """Write one row; ``more`` holds the dual pair or the challenge level."""
         row = {
             "pass": float(passes),
             "points": float(points),
             "seconds": time.perf_counter() - self._started,
-            "tpr": tpr,
-            "tnr": tnr,
+            "tpr": rates.tpr,
+            "tnr": rates.tnr,
             "value": value,
         } | more
         self._rows.append(row)

@@ -151,9 +151,9 @@ def _learn_jointly(
     spreads = {stage: max(float(one.scores.std()), 1e-12) for stage, one in scores.items()}
     cuts = {stage: ClassRule.of(one, measure) for stage, one in scores.items()}
     for number, rule in enumerate(cuts.values()):
-        passes, rates = number + 1, Counts(rule.table).one_vs_rest()
-        means = {"tpr": float(rates.tpr.mean()), "tnr": float(rates.tnr.mean())}
-        history.record(run=0, passes=passes, points=passes * shape.points, value=rule.value, **means)
+        passes, of_classes = number + 1, Counts(rule.table).one_vs_rest()
+        rates = Rates(*(float(one.mean()) for one in of_classes))
+        history.record(run=0, passes=passes, points=passes * shape.points, rates=rates, value=rule.value)
     best = max(cuts.values(), key=lambda rule: rule.value)
     chosen = [stage for stage, rule in cuts.items() if rule.value >= best.value - best.half_standard_error]
     mean = np.mean([scores[stage].scores / spreads[stage] for stage in chosen], axis=0)

@@ -190,10 +190,8 @@ class Trainer:
         spreads = {one.stage: one.scores.mean_and_deviation()[1] for one in validated}
         selected, scored = self._select([one.divided(spreads[one.stage]) for one in validated], rows, plan)
         for number, found in enumerate(selected.found, start=1):
-            tpr, tnr, _ = found.rates
-            self._history.record(
-                passes=number, points=number * statistics.rows, tpr=tpr, tnr=tnr, value=found.value, run=0
-            )
+            points = number * statistics.rows
+            self._history.record(passes=number, points=points, rates=found.rates, value=found.value, run=0)
         if certifies(measure):  # by the scores of the folds' models, so that their mean is returned
             model = mean_model(selected.models)
         else:
