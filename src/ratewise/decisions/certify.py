@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, expit, logit
 
 from ..counts import Counts
+from ..counts import effective_points as equal_rows
 from ..measures import Constraint, Measure, Rates, RatesInterval, UnknownRateWarning, get_measure
 from ..measures._rates import ALERTS
 from .calibrate import Calibration, calibrated
@@ -468,8 +469,7 @@ def points_of_groups(signed_weights: NDArray[Any], groups: NDArray[np.intp]) -> 
     found = []
     for mine in (signed_weights > 0, signed_weights < 0):
         weights = np.bincount(groups[mine], weights=np.abs(signed_weights[mine]))
-        squares = float((weights**2).sum())
-        found.append(float(weights.sum()) ** 2 / squares if squares > 0 else 0.0)
+        found.append(equal_rows(float(weights.sum()), float((weights**2).sum())))
     return found[0], found[1]
 
 

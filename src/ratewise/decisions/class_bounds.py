@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..counts import Counts, sums_by_class
+from ..counts import Counts, effective_points, sums_by_class
 from ..measures import Bound, ConstrainedClasses
 from .class_offsets import ClassScores, best_offsets
 from .offsets import ClassGains, best_gains, calibration_lines
@@ -169,7 +169,7 @@ class _Problem:
         whole = np.select(kinds, [true[..., of_bound], predicted[..., of_bound]], everything)
         squares = [(true * per_weight)[..., of_bound], predicted_squares[..., of_bound]]
         square = np.select(kinds, squares, every_square[..., np.newaxis])
-        return part / np.maximum(whole, 1e-300), whole * whole / np.maximum(square, 1e-300)
+        return part / np.maximum(whole, 1e-300), effective_points(whole, square)
 
     def ends(self, tables: NDArray[Any], *, promised: bool, times: float = 1.0) -> ShareEnds:
         """Return between what the shares of all bounds lie, [..., bound]."""
@@ -272,7 +272,7 @@ class _Problem:
         if self._kinds[bound] == "precision":
             right = np.cumsum(weights[order] * (codes[order] == k), dtype=np.float64)[cuts]
             error = self._error if promised else None
-            rows = called * called / np.maximum(squares, 1e-300)
+            rows = effective_points(called, squares)
             kept = ShareEnds.of_rows(right / called, rows, self.measure.margin, error).low >= self._levels[bound]
         else:
             kept = called / self.totals.sum() <= self._least[promised][bound]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..counts import effective_points
 from ..measures import Bound, Gap
 from .intervals import lower_bound
 
@@ -34,7 +35,7 @@ class ShareEnds(NamedTuple):
         share = np.asarray(Bound(bound.numerator, bound.denominator, 1.0).share(tables), dtype=np.float64)
         weight = np.asarray(whole.share(tables)) * everything
         square = np.asarray(whole.share(squares)) * squares.sum(axis=(-2, -1))
-        return cls.of_rows(share, times * weight * weight / np.maximum(square, 1e-300), bound.margin, error)
+        return cls.of_rows(share, times * effective_points(weight, square), bound.margin, error)
 
     @classmethod
     def of_rows(cls, share: Any, rows: Any, margin: float, error: float | None) -> ShareEnds:

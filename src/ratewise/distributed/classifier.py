@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..estimators._fits import Fitted, constraints_met, fitted_two_classes, warn_of_constraints
+from ..estimators._fits import Fitted, fitted_two_classes, store_fit, warn_of_constraints
 from ..estimators._multiclass import MulticlassFit, fitted_many, of_many_classes, require_all_classes
 from ..estimators._settings import (
     fit_config,
@@ -24,7 +24,7 @@ from ..estimators._settings import (
 )
 from ..estimators._targets import require_no_positive
 from ..features.learn import EncoderFit
-from ..measures import ConfusionMeasure, Measure, confusion_measure, get_measure
+from ..measures import ConfusionMeasure, Measure, get_measure
 from ..solvers import Sharpen, Solver
 from ..solvers.base import History
 from ..streams import FileSurvey
@@ -170,7 +170,8 @@ class DaskMeasureClassifier(FittedOnCluster):
             engine.close()
         self.history_ = history.table()
         self.n_partitions_ = len(given.shards)
-        self._store(fitted, settings)
+        store_fit(self, fitted, settings)
+        self.n_features_in_ = self.coef_.shape[1] if self.basis_ is None else self.basis_.n_columns
         self._remember(given, seen, counts)
         warn_of_constraints(fitted.message, stacklevel=2)
         return self
@@ -238,18 +239,6 @@ class DaskMeasureClassifier(FittedOnCluster):
         if not isinstance(self.timeout, Real) or not 0 < float(self.timeout) < np.inf:
             raise ValueError(f"timeout must be a finite number of seconds above 0; got {self.timeout!r}.")
         return fit_config(self, passes=passes_asked_for(self.passes))
-
-    def _store(self, fitted: Fitted, settings: FitConfig) -> None:
-        result = fitted.result
-        many = fitted.classes.size > 2
-        self.measure_ = confusion_measure(self.measure, fitted.classes) if many else settings.measure
-        self.solver_, self.classes_, self.confusion_ = result.solver, fitted.classes, result.table
-        self.coef_, self.intercept_, self.basis_ = result.coef, result.intercept, result.basis
-        self.feature_spread_, self.feature_mean_ = result.scale, result.centre
-        self.rates_, self.rates_interval_, self.stages_ = result.rates, result.interval, result.stages
-        self.calibration_ = result.calibration
-        self.n_features_in_ = result.coef.shape[1] if result.basis is None else result.basis.n_columns
-        self.constraints_met_ = constraints_met(settings.measure, fitted.message, self.measure_)
 
     def _remember(self, given: Input, seen: EncoderFit | None, counted: LabelCounts) -> None:
         """Keep names of columns; and of files, what a model needs to read others as it read these."""

@@ -24,6 +24,7 @@ from ..measures import (
     Rates,
     RatesInterval,
     at_prevalence,
+    confusion_measure,
     get_measure,
 )
 from ..solvers.base import History
@@ -59,6 +60,18 @@ def constraints_met(measure: Any, message: str | None, of_many: Any = None) -> b
     if isinstance(measure, ConstrainedClasses) or isinstance(of_many, ConstrainedClasses):
         return message is None
     return message is None if isinstance(measure, Measure) and (measure.bounds or measure.group_bounds) else None
+
+
+def store_fit(estimator: Any, fitted: Fitted, settings: FitConfig) -> None:
+    """Set the fitted attributes that a classifier has wherever its rows lie."""
+    result, many = fitted.result, fitted.classes.size > 2 and not fitted.multilabel
+    estimator.classes_, estimator.solver_, estimator.confusion_ = fitted.classes, result.solver, result.table
+    estimator.measure_ = confusion_measure(estimator.measure, fitted.classes) if many else settings.measure
+    estimator.coef_, estimator.intercept_, estimator.basis_ = result.coef, result.intercept, result.basis
+    estimator.feature_spread_, estimator.feature_mean_ = result.scale, result.centre
+    estimator.rates_, estimator.rates_interval_, estimator.stages_ = result.rates, result.interval, result.stages
+    estimator.calibration_ = result.calibration
+    estimator.constraints_met_ = constraints_met(settings.measure, fitted.message, estimator.measure_)
 
 
 def warn_of_constraints(message: str | None, stacklevel: int) -> None:

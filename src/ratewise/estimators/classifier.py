@@ -26,7 +26,7 @@ from ..solvers import Solver, get_solver
 from ..solvers.base import History
 from ..solvers.state import LinearModels
 from ..training import FitConfig
-from ._fits import FitOptions, Fitted, constraints_met, fit_task, warn_of_constraints
+from ._fits import FitOptions, Fitted, fit_task, store_fit, warn_of_constraints
 from ._folds import given_splits
 from ._notebook import NotebookCard
 from ._online import Asked, Batch, FromStream, OnlineClassifier, first_basis
@@ -411,14 +411,6 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         return LinearModels(self.coef_, self.intercept_)
 
     def _store(self, fitted: Fitted, settings: FitConfig) -> None:
-        result = fitted.result
-        self.classes_, self.multilabel_ = fitted.classes, fitted.multilabel
-        many = fitted.classes.size > 2 and not fitted.multilabel
-        self.measure_ = confusion_measure(self.measure, fitted.classes) if many else settings.measure
-        self.solver_, self.confusion_ = result.solver, result.table
-        self.coef_, self.intercept_, self.basis_ = result.coef, result.intercept, result.basis
-        self.feature_spread_, self.feature_mean_ = result.scale, result.centre
-        self.rates_, self.rates_interval_, self.stages_ = result.rates, result.interval, result.stages
-        self.calibration_ = result.calibration
-        self.constraints_met_ = constraints_met(settings.measure, fitted.message, self.measure_)
-        self._store_groups(result.groups, settings.measure)
+        self.multilabel_ = fitted.multilabel
+        store_fit(self, fitted, settings)
+        self._store_groups(fitted.result.groups, settings.measure)

@@ -11,16 +11,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ..solvers.softmax import ClassCandidate, ClassCut, ClassLearner, CutClasses, LearnClasses, Path
-from ..transforms import Standardizer
 from . import config
 from .class_samples import ClassFacts, SampledClasses
 from .config import FitConfig
-from .files import Job, WindowSource
+from .files import FirstPass, Job, WindowSource
 from .labelled import MulticlassRows
-from .reservoir import Reservoir
 from .source import ALL_ROWS
 
 
@@ -31,7 +28,7 @@ class ClassWindows(SampledClasses):
 
     def __init__(self, source: WindowSource, n_classes: int, settings: FitConfig):
         self._source = source
-        found: _FirstPass = source.run(_FirstPass(n_classes, source.seed, settings))
+        found: _ManyClasses = source.run(_ManyClasses(source.seed, n_classes, settings))
         super().__init__(found.facts(), found.reservoir.sample_of_classes(), settings, source.seed)
 
     def follow(
@@ -41,34 +38,19 @@ class ClassWindows(SampledClasses):
         return [run.candidates for run in done.runs]
 
 
-class _FirstPass(Job):
-    """Column statistics, the weight of each class, and a fair sample of each to evaluate models with."""
+class _ManyClasses(FirstPass):
+    """The first pass over rows of many classes."""
 
-    stage = "statistics"
-
-    def __init__(self, n_classes: int, seed: int, settings: FitConfig):
-        self._standardize, self._seed = settings.standardize, seed
-        self._most = math.inf if settings.basis is None else config.CODED_SAMPLE_ROWS
-        self.rows = self.n_values = 0
+    def __init__(self, seed: int, n_classes: int, settings: FitConfig):
+        most = math.inf if settings.basis is None else config.CODED_SAMPLE_ROWS
+        super().__init__(seed, standardize=settings.standardize, sample_rows=most, n_classes=n_classes)
         self.totals, self.counts = np.zeros(n_classes), np.zeros(n_classes)
-        self.standardizer: Standardizer | Any = None
-        self.reservoir: Reservoir | Any = None
 
-    def take(self, X: Any, targets: NDArray[Any], rng: np.random.Generator) -> None:
-        if self.standardizer is None:
-            self.standardizer = Standardizer(X.shape[1], active=self._standardize)
-            rng = np.random.default_rng([self._seed, 2**31])
-            self.reservoir = Reservoir.for_rows(X, rng, self._most, n_classes=self.totals.size)
-        self.standardizer.update(X).require_scalable(X)
+    def count(self, X: Any, targets: NDArray[Any]) -> None:
         codes, weights = targets[:, 0].astype(np.intp), targets[:, 1].astype(np.float64)
         self.reservoir.add_classes(X, codes, weights)
-        self.rows += X.shape[0]
-        self.n_values += int(X.nnz if sparse.issparse(X) else X.size)
         self.counts += np.bincount(codes, minlength=self.counts.size)
         self.totals += np.bincount(codes, weights, minlength=self.totals.size)
-
-    def end_pass(self) -> bool:
-        return False
 
     def facts(self) -> ClassFacts:
         return ClassFacts(self.rows, self.n_values, self.counts, self.totals, self.standardizer)

@@ -147,9 +147,10 @@ class WindowSource:
             coded=self._basis is not None,
         )
 
-    def _first_pass(self) -> _FirstPass:
+    def _first_pass(self) -> _TwoClasses:
         if self._asked == 0:
-            self._found: _FirstPass = self.run(_FirstPass(self._standardize, self.seed, self._sample_rows))
+            asked = _TwoClasses(self.seed, standardize=self._standardize, sample_rows=self._sample_rows)
+            self._found: _TwoClasses = self.run(asked)
             require_weights(self._found.weight)
         return self._found
 
@@ -240,18 +241,43 @@ class _Work:
         self.pass_number = self.windows_done = self.rows_done = 0
 
 
-class _FirstPass(Job):
-    """Column statistics, class weights, and a fair sample of each class to evaluate models with."""
+class FirstPass(Job):
+    """Column statistics, and a fair sample of each class to evaluate models with; subclasses count the classes."""
 
     stage = "statistics"
 
-    def __init__(self, standardize: bool, seed: int, sample_rows: float = math.inf):
-        self._standardize, self._seed, self._sample_rows = standardize, seed, sample_rows
-        self._begun = False
-        self.rows = self.positive_rows = self.n_values = 0
-        self.weight, self.squares = [0.0, 0.0], [0.0, 0.0]
+    def __init__(self, seed: int, *, standardize: bool, sample_rows: float, n_classes: int = 2):
+        self._seed, self._standardize = seed, standardize
+        self._sample_rows, self._n_classes = sample_rows, n_classes
+        self.rows = self.n_values = 0
         self.standardizer: Standardizer
         self.reservoir: Reservoir
+
+    def take(self, X: Any, targets: NDArray[Any], rng: np.random.Generator) -> None:
+        if not self.rows:
+            self.standardizer = Standardizer(X.shape[1], active=self._standardize)
+            rng = np.random.default_rng([self._seed, 2**31])
+            self.reservoir = Reservoir.for_rows(X, rng, self._sample_rows, n_classes=self._n_classes)
+        self.standardizer.update(X).require_scalable(X)
+        self.rows += X.shape[0]
+        self.n_values += int(X.nnz if sparse.issparse(X) else X.size)
+        self.count(X, targets)
+
+    @abstractmethod
+    def count(self, X: Any, targets: NDArray[Any]) -> None:
+        """Count the rows of each class, and offer them to the sample."""
+
+    def end_pass(self) -> bool:
+        return False
+
+
+class _TwoClasses(FirstPass):
+    """The first pass over rows of two classes."""
+
+    def __init__(self, seed: int, *, standardize: bool, sample_rows: float):
+        super().__init__(seed, standardize=standardize, sample_rows=sample_rows)
+        self.positive_rows = 0
+        self.weight, self.squares = [0.0, 0.0], [0.0, 0.0]
 
     @property
     def mean_weight(self) -> float:
@@ -263,22 +289,11 @@ class _FirstPass(Job):
         positive, negative = (equal_rows(*one) for one in zip(self.weight, self.squares, strict=True))
         return positive, negative
 
-    def take(self, X: Any, signed_weights: NDArray[Any], rng: np.random.Generator) -> None:
-        if not self._begun:
-            self._begun = True
-            self.standardizer = Standardizer(X.shape[1], active=self._standardize)
-            rng = np.random.default_rng([self._seed, 2**31])
-            self.reservoir = Reservoir.for_rows(X, rng, self._sample_rows)
-        self.standardizer.update(X).require_scalable(X)
-        self.reservoir.add(X, signed_weights)
-        self.rows += X.shape[0]
-        self.n_values += int(X.nnz if sparse.issparse(X) else X.size)
-        self.positive_rows += int(np.count_nonzero(signed_weights > 0))
-        for side, weight in enumerate(kernels.weight_moments(signed_weights)):
+    def count(self, X: Any, targets: NDArray[Any]) -> None:
+        self.reservoir.add(X, targets)
+        self.positive_rows += int(np.count_nonzero(targets > 0))
+        for side, weight in enumerate(kernels.weight_moments(targets)):
             (self.weight if side < 2 else self.squares)[side % 2] += weight
-
-    def end_pass(self) -> bool:
-        return False
 
 
 class WindowTrainingRows:
@@ -290,7 +305,7 @@ class WindowTrainingRows:
     def __init__(
         self,
         source: WindowSource,
-        found: _FirstPass,
+        found: _TwoClasses,
         transform: Transform,
         folds: int,
         row_limit: float | None,
