@@ -12,22 +12,24 @@ from scipy.stats import chi2
 
 from ratewise.decisions.calibrate import (
     Calibration,
-    _bins_around,
-    _curvature,
-    _log_loss,
-    _lost,
-    _newton,
-    _only,
-    _Rows,
-    _solvable,
-    _step_within,
-    _targets,
-    _usual_log_odds,
-    _worth,
+    GroupedScores,
+    bins_around,
     calibrated,
     class_calibrations,
+    class_log_loss,
     log_odds_line,
     stacked,
+    worth_of,
+)
+from ratewise.decisions.newton import (
+    curvature_of,
+    log_loss_of,
+    newton,
+    only_free,
+    platt_targets,
+    solvable,
+    step_within,
+    usual_log_odds,
 )
 
 quick = settings(deadline=None, max_examples=60)
@@ -186,8 +188,8 @@ def loss_by_hand(X, weights, targets, coefficients, penalty=None):
 def test_the_loss_is_minus_the_log_likelihood_and_its_curvature_the_second_derivative(seed):
     X, weights, targets, rng = problem(seed)
     at = rng.normal(size=3)
-    assert _lost(weights, targets, X @ at) == pytest.approx(loss_by_hand(X, weights, targets, at))
-    found, step = _curvature(X, weights, X @ at), 1e-3
+    assert log_loss_of(weights, targets, X @ at) == pytest.approx(loss_by_hand(X, weights, targets, at))
+    found, step = curvature_of(X, weights, X @ at), 1e-3
     for i, j in np.ndindex(3, 3):
         one, other = step * np.eye(3)[i], step * np.eye(3)[j]
         corners = [at + one + other, at + one - other, at - one + other, at - one - other]
@@ -203,7 +205,7 @@ def test_newtons_steps_end_where_the_penalised_loss_is_lowest(seed, limited, far
     root = rng.normal(size=(3, 3))
     penalty = 3.0 * root.T @ root
     least = np.array([0.3, -0.1, -np.inf]) if limited else np.full(3, -np.inf)
-    found = _newton(X, np.full(3, far), weights, targets, penalty, least)
+    found = newton(X, np.full(3, far), weights, targets, penalty, least)
     bounds = [(low if np.isfinite(low) else None, None) for low in least]
     best = minimize(lambda at: loss_by_hand(X, weights, targets, at, penalty), np.full(3, 0.5), bounds=bounds)
     assert (found >= least - 1e-12).all()
@@ -214,12 +216,12 @@ def test_newtons_steps_end_where_the_penalised_loss_is_lowest(seed, limited, far
 def test_a_step_is_newtons_and_stops_at_the_least_of_each_coefficient():
     diagonal = np.diag([2.0, 4.0, 5.0])
     gradient, least = np.array([2.0, -4.0, -5.0]), np.array([-9.0, -0.25, 0.0])
-    np.testing.assert_allclose(_step_within(diagonal, gradient, least), [1.0, -0.25, 0.0])
+    np.testing.assert_allclose(step_within(diagonal, gradient, least), [1.0, -0.25, 0.0])
     # One that stops takes the others with it: 2 x + y = 1 where y is -1/4.
-    found = _step_within(np.array([[2.0, 1.0], [1.0, 4.0]]), np.array([1.0, -4.0]), np.array([-9.0, -0.25]))
+    found = step_within(np.array([[2.0, 1.0], [1.0, 4.0]]), np.array([1.0, -4.0]), np.array([-9.0, -0.25]))
     np.testing.assert_allclose(found, [0.625, -0.25])
     # At its least already, and pulled up: it is free.
-    np.testing.assert_allclose(_step_within(np.eye(2), np.ones(2), np.zeros(2)), np.ones(2))
+    np.testing.assert_allclose(step_within(np.eye(2), np.ones(2), np.zeros(2)), np.ones(2))
 
 
 @quick
@@ -228,7 +230,7 @@ def test_free_coefficients_solve_their_equations_and_others_lie_at_their_least(s
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(8, rows))
     curvature, gradient, least = root.T @ root + np.eye(rows), rng.normal(size=rows), -rng.exponential(size=rows)
-    step = _step_within(curvature, gradient, least)
+    step = step_within(curvature, gradient, least)
     left = gradient - curvature @ step
     stopped = np.isclose(step, least, atol=1e-12)
     assert (step >= least - 1e-12).all()
@@ -236,27 +238,27 @@ def test_free_coefficients_solve_their_equations_and_others_lie_at_their_least(s
 
 
 def test_the_curvature_of_some_coefficients_has_ones_for_the_others():
-    found = _only(np.array([True, False, True]), np.arange(1.0, 10.0).reshape(3, 3))
+    found = only_free(np.array([True, False, True]), np.arange(1.0, 10.0).reshape(3, 3))
     np.testing.assert_array_equal(found, [[1.0, 0.0, 3.0], [0.0, 1.0, 0.0], [7.0, 0.0, 9.0]])
 
 
 def test_a_matrix_is_made_solvable_by_a_billionth_of_its_trace():
-    found = _solvable(np.array([[3.0, 1.0], [1.0, 1.0]])) - [[3.0, 1.0], [1.0, 1.0]]
+    found = solvable(np.array([[3.0, 1.0], [1.0, 1.0]])) - [[3.0, 1.0], [1.0, 1.0]]
     np.testing.assert_allclose(found, 4e-9 * np.eye(2), atol=1e-15)
 
 
 def test_the_usual_log_odds_are_those_of_the_classes_with_a_point_more_of_each():
-    assert _usual_log_odds(np.array([2.0, 1.0]), np.array([6.0, 1.0])) == pytest.approx(np.log(4 / 8))
+    assert usual_log_odds(np.array([2.0, 1.0]), np.array([6.0, 1.0])) == pytest.approx(np.log(4 / 8))
 
 
 def test_targets_are_platts():
-    found = _targets(np.array([3.0, 1.0, 0.0]), np.array([1.0, 0.0, 5.0]))
+    found = platt_targets(np.array([3.0, 1.0, 0.0]), np.array([1.0, 0.0, 5.0]))
     positive, negative = 5 / 6, 1 / 8  # (4 + 1) / (4 + 2) and 1 / (6 + 2)
     np.testing.assert_allclose(found, [(3 * positive + negative) / 4, positive, negative])
 
 
 def test_useless_parameters_gain_half_of_chi_squared():
-    assert [_worth(k) for k in (1, 2)] == pytest.approx([chi2.ppf(0.95, k) / 2 for k in (1, 2)])
+    assert [worth_of(k) for k in (1, 2)] == pytest.approx([chi2.ppf(0.95, k) / 2 for k in (1, 2)])
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -265,7 +267,7 @@ def test_the_line_of_log_odds_has_the_highest_likelihood_of_platts_targets(seed)
     scores = 3.0 + 5.0 * rng.normal(size=300)
     signed = np.where(rng.random(300) < expit(0.4 * scores - 2.0), 1.0, -1.0) * rng.uniform(0.5, 2.0, 300)
     positive, negative = np.maximum(signed, 0.0), np.maximum(-signed, 0.0)
-    targets = _targets(positive, negative)
+    targets = platt_targets(positive, negative)
     X = np.column_stack([scores, np.ones(300)])
     best = minimize(lambda line: loss_by_hand(X, np.abs(signed), targets, line), [0.1, 0.0]).x
     np.testing.assert_allclose(log_odds_line(scores, signed), best, rtol=0.02, atol=0.02)
@@ -281,7 +283,7 @@ def test_the_log_loss_of_many_classes_is_as_it_says_and_so_is_its_gradient(seed)
     rng = np.random.default_rng(seed)
     codes, scores, weights = rng.integers(3, size=7), rng.normal(size=(7, 3)), rng.uniform(0.5, 2.0, 7)
     numbers = 30.0 * rng.normal(size=4)  # so that the ridge counts
-    value, gradient = _log_loss(numbers, scores, codes, weights / weights.sum())
+    value, gradient = class_log_loss(numbers, scores, codes, weights / weights.sum())
     assert value == pytest.approx(class_loss(numbers, scores, codes, weights), rel=1e-9)
     for k, step in enumerate(1e-6 * np.eye(4)):
         around = [class_loss(numbers + sign * step, scores, codes, weights) for sign in (1, -1)]
@@ -322,7 +324,7 @@ def test_few_scores_stand_for_themselves_with_weights_that_add_up_to_the_points(
     signed = rng.choice([-1.0, 1.0], rows) * rng.uniform(0.5, 2.0, rows)
     signed[:2] = 1.0, -1.0
     signed[signed > 0] *= 10.0 ** -(seed % 5)  # a class may weigh next to nothing
-    found = _Rows.of(scores, signed, 50.0)
+    found = GroupedScores.of(scores, signed, 50.0)
     for mine, expected in zip(found, rows_by_hand(scores, signed, 50.0), strict=True):
         np.testing.assert_allclose(mine, expected)
     shares = [side / side.sum() for side in found[1:]]
@@ -340,7 +342,7 @@ def test_few_scores_stand_for_themselves_with_weights_that_add_up_to_the_points(
 
 def test_many_scores_are_grouped_by_their_order_into_two_hundred():
     rng = np.random.default_rng(0)
-    rows = _Rows(np.sort(rng.normal(size=1_000)), rng.exponential(size=1_000), rng.exponential(size=1_000))
+    rows = GroupedScores(np.sort(rng.normal(size=1_000)), rng.exponential(size=1_000), rng.exponential(size=1_000))
     found, order = rows._grouped(), rows.order()
     assert found.places.size <= 200
     shares = [side / side.sum() for side in rows[1:]]
@@ -356,7 +358,7 @@ def test_many_scores_are_grouped_by_their_order_into_two_hundred():
 def test_scores_beyond_a_number_are_binned_and_grouped(rows):
     rng = np.random.default_rng(0)
     scores, signs = rng.normal(size=rows), np.where(rng.random(rows) < 0.3, 1.0, -1.0)
-    found = _Rows.of(scores, signs, float(rows))
+    found = GroupedScores.of(scores, signs, float(rows))
     assert found.places.size <= 200
     assert (np.diff(found.places) > 0).all()
     assert found.positive.sum() == pytest.approx(np.count_nonzero(signs > 0))
@@ -369,22 +371,22 @@ def test_bins_reach_six_deviations_from_the_mean_of_each_class():
     rng = np.random.default_rng(0)
     scores = np.concatenate([rng.normal(9.0, 0.1, 50), rng.normal(-1.0, 2.0, 3_000)])
     signs = np.repeat([1.0, -1.0], [50, 3_000])
-    found = _bins_around(scores, signs)
+    found = bins_around(scores, signs)
     means, deviations = ([function(scores[:50]), function(scores[50:])] for function in (np.mean, np.std))
     assert found.low == pytest.approx(means[1] - 6 * deviations[1])
     assert found.number == 2_048
     highest = max(mean + 6 * deviation for mean, deviation in zip(means, deviations, strict=True))
     assert found.low + found.width * found.number == pytest.approx(highest)
     # One class alone; and many scores, of which some will do.
-    assert _bins_around(scores[:50], signs[:50]).low == pytest.approx(means[0] - 6 * deviations[0])
-    assert _bins_around(np.append(scores, 1e9), np.append(signs, 0.0)) == found  # a row without weight
-    many = _bins_around(np.tile(scores, 20), np.tile(signs, 20))
+    assert bins_around(scores[:50], signs[:50]).low == pytest.approx(means[0] - 6 * deviations[0])
+    assert bins_around(np.append(scores, 1e9), np.append(signs, 0.0)) == found  # a row without weight
+    many = bins_around(np.tile(scores, 20), np.tile(signs, 20))
     assert many == pytest.approx(found, rel=0.05)
 
 
 def calibrated_by_hand(scores, signed, points, cut):
     """The curve of the best of seven penalties, by scipy's minimizer."""
-    rows = _Rows.of(scores, signed, points)
+    rows = GroupedScores.of(scores, signed, points)
     spread = rows.spread()
     places, weights = (rows.places - cut) / spread, rows.positive + rows.negative
     rarer = min(rows.positive.sum(), rows.negative.sum())
@@ -393,7 +395,7 @@ def calibrated_by_hand(scores, signed, points, cut):
     ends = np.concatenate([[-1e9], knots, [1e9]])
     lengths = np.array([[integral(0.0, place, *ends[k : k + 2]) for k in range(number + 1)] for place in places])
     X = np.column_stack([lengths, np.ones(places.size)])
-    targets = _targets(rows.positive, rows.negative)
+    targets = platt_targets(rows.positive, rows.negative)
     bends = np.zeros((number + 2, number + 2))
     for k in range(number):
         bend = np.zeros(number + 2)
@@ -479,7 +481,7 @@ def test_classes_have_constants_where_the_likelihood_gains_more_than_by_chance()
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_a_class_without_rows_leaves_an_order_and_a_curve(side):
-    rows = _Rows.of(np.arange(5.0), np.full(5, side), 5.0)
+    rows = GroupedScores.of(np.arange(5.0), np.full(5, side), 5.0)
     # Ranks of one class; the median of none lies at the last place.
     ranks = np.arange(0.1, 1.0, 0.2)
     np.testing.assert_allclose(rows.order(), 0.25 * ranks + 0.5 * np.clip((np.arange(5.0) - 2.0) / 2.0, 0.0, 1.0))
@@ -496,6 +498,6 @@ def test_many_scores_that_are_all_equal_have_the_odds_of_the_classes():
 def test_places_are_grouped_where_there_are_more_than_two_hundred(number, kept):
     """Both classes lie evenly, so that each of two hundred groups would have a place, but for rounding."""
     places = np.repeat(np.arange(float(number)), 2)
-    rows = _Rows.of(places, np.tile([1.0, -1.0], number), 2.0 * number)
+    rows = GroupedScores.of(places, np.tile([1.0, -1.0], number), 2.0 * number)
     assert (rows.places.size == number) == (number <= 200)
     assert rows.places.size <= kept

@@ -13,15 +13,15 @@ from scipy.stats import beta, binom, norm
 
 from ratewise import certify
 from ratewise.decisions.certify import (
-    _called,
-    _kind_of,
-    _least_successes,
-    _lowest,
-    _tail,
+    binomial_tail,
     bound_message,
+    bounded_rate,
     certified_threshold,
     decide,
+    least_successes,
     points_of_groups,
+    predicted_positive,
+    promised_rate,
 )
 from ratewise.decisions.intervals import ModelShift, lower_bound, moved, rates_interval
 from ratewise.measures import (
@@ -425,23 +425,23 @@ def test_a_decision_holds_the_probabilities_of_its_scores():
 )
 def test_tests_are_the_binomial_ones(trials, share, part, error):
     successes = round(part * trials)
-    assert float(_tail(successes, trials, share)) == pytest.approx(
+    assert float(binomial_tail(successes, trials, share)) == pytest.approx(
         binom.sf(successes - 1, trials, share), abs=1e-12
     )
     enough = np.flatnonzero(binom.sf(np.arange(trials + 1) - 1, trials, share) <= error)
-    least = _least_successes(trials, share, error)
+    least = least_successes(trials, share, error)
     assert least == math.inf if enough.size == 0 else enough[0] - 1 < least <= enough[0]
     if enough.size:  # of successes that need not be whole, those at which the test just passes
-        assert float(_tail(least, trials, share)) == pytest.approx(error, rel=1e-6)
+        assert float(binomial_tail(least, trials, share)) == pytest.approx(error, rel=1e-6)
 
 
 def test_no_trials_prove_nothing():
-    assert float(_tail(_least_successes(1.0, 1e-3, 0.9), 1.0, 1e-3)) == pytest.approx(0.9)
-    assert _least_successes(0.0, 0.1, 0.9) == math.inf
-    assert _least_successes(0.5, 0.1, 0.9) < 0.5
-    assert float(_tail(0.0, 0.0, 0.5)) == 1.0
-    assert float(_tail(3.0, 3.0, 0.5)) == pytest.approx(0.125)
-    assert float(_tail(3.0 + 1e-12, 3.0, 0.5)) == pytest.approx(0.125)  # but for rounding
+    assert float(binomial_tail(least_successes(1.0, 1e-3, 0.9), 1.0, 1e-3)) == pytest.approx(0.9)
+    assert least_successes(0.0, 0.1, 0.9) == math.inf
+    assert least_successes(0.5, 0.1, 0.9) < 0.5
+    assert float(binomial_tail(0.0, 0.0, 0.5)) == 1.0
+    assert float(binomial_tail(3.0, 3.0, 0.5)) == pytest.approx(0.125)
+    assert float(binomial_tail(3.0 + 1e-12, 3.0, 0.5)) == pytest.approx(0.125)  # but for rounding
     assert float(lower_bound(1e-9, 10.0, 0.5)) == 0.0
 
 
@@ -459,7 +459,7 @@ def test_calls_count_as_kish_says_where_positives_weigh_more_than_negatives(hits
         return
     prevalence = weight * positives / (weight * positives + negatives)
     rates = hits / positives, quiet / negatives
-    found = _called(*rates, prevalence, (float(positives), float(negatives)))
+    found = predicted_positive(*rates, prevalence, (float(positives), float(negatives)))
     called = np.repeat([weight, 1.0], [hits, alarms])
     calls = called.sum() ** 2 / (called**2).sum()
     assert [float(one) for one in found] == pytest.approx([calls * weight * hits / called.sum(), calls], rel=1e-9)
@@ -599,7 +599,7 @@ def test_a_rate_may_be_anything_where_too_few_points_tell_it(number, fitted):
 )
 def test_what_is_promised_of_a_rate_and_how_many_rows_would_promise_what_is_asked(rate, asked, points, sure):
     (bound,) = TPRAtTNR(asked, confidence=sure).constraints(0.5)
-    found = _lowest(bound, 2, Rates(0.5, rate, 0.5), (7.0, points))
+    found = promised_rate(bound, 2, Rates(0.5, rate, 0.5), (7.0, points))
     error = 0.5 * (1.0 - sure)
     assert (found.kind, found.asked) == ("TNR", pytest.approx(asked))
     assert found.promised == pytest.approx(beta.ppf(error, rate * points, (1 - rate) * points + 1), abs=1e-9)
@@ -619,7 +619,7 @@ def test_what_is_promised_of_a_rate_and_how_many_rows_would_promise_what_is_aske
 def test_what_is_promised_of_a_precision_is_of_the_hits_among_the_calls():
     """Of 40 positives 30 are hit, and of 60 negatives 6 are called: 30 of 36."""
     (bound,) = RecallAtPrecision(0.8, confidence=0.9).constraints(0.4)
-    found = _lowest(bound, 1, Rates(0.75, 0.9, 0.4), (40.0, 60.0))
+    found = promised_rate(bound, 1, Rates(0.75, 0.9, 0.4), (40.0, 60.0))
     assert (found.kind, found.asked) == ("precision", pytest.approx(0.8))
     assert found.promised == pytest.approx(beta.ppf(0.1, 30, 7))
     assert beta.ppf(0.1, 30 * found.times, 6 * found.times + 1) == pytest.approx(0.8, abs=1e-4)
@@ -627,23 +627,23 @@ def test_what_is_promised_of_a_precision_is_of_the_hits_among_the_calls():
 
 def test_the_search_for_enough_rows_ends_at_a_billion():
     (bound,) = TPRAtTNR(0.5).constraints(0.5)
-    found = _lowest(bound, 1, Rates(0.5, 0.5 + 1e-9, 0.5), (1.0, 100.0))
+    found = promised_rate(bound, 1, Rates(0.5, 0.5 + 1e-9, 0.5), (1.0, 100.0))
     assert 1e9 <= 100.0 * found.times <= 2.0001e9
 
 
 def test_a_rate_of_no_rows_promises_nothing():
     (bound,) = TPRAtTNR(0.5).constraints(0.5)
-    assert _lowest(bound, 1, Rates(0.5, 0.0, 0.5), (1.0, 0.0))[1:] == (0.0, pytest.approx(0.5), math.inf)
+    assert promised_rate(bound, 1, Rates(0.5, 0.0, 0.5), (1.0, 0.0))[1:] == (0.0, pytest.approx(0.5), math.inf)
 
 
 @quick
 @given(least=st.floats(0.01, 0.99), prevalence=st.floats(1e-6, 0.99), here=st.floats(0.01, 0.99))
 def test_a_bound_says_its_kind_and_a_precision_is_restated_at_the_rows_own_prevalence(least, prevalence, here):
     (tnr,), (tpr,) = TPRAtTNR(least).constraints(0.5), PrecisionAtRecall(least).constraints(0.5)
-    assert _kind_of(tnr, here) == ("TNR", pytest.approx(least))
-    assert _kind_of(tpr, here) == ("TPR", pytest.approx(least))
+    assert bounded_rate(tnr, here) == ("TNR", pytest.approx(least))
+    assert bounded_rate(tpr, here) == ("TPR", pytest.approx(least))
     (precision,) = RecallAtPrecision(least).constraints(prevalence)
-    kind, restated = _kind_of(precision, here)
+    kind, restated = bounded_rate(precision, here)
     # The odds of a called row to be positive are those of all rows times a factor that the rates tell.
     odds = least / (1 - least) * (1 - prevalence) / prevalence * here / (1 - here)
     assert (kind, restated / (1 - restated)) == ("precision", pytest.approx(odds, rel=1e-6))

@@ -15,8 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ratewise import ConstraintWarning, MeasureMaximizer
-from ratewise.estimators import _boosters
-from ratewise.estimators._boosters import booster_of, prepared, staged_scores, tree_count
+from ratewise.estimators._boosters import MANY_ROWS, booster_of, prepared, staged_scores, tree_count
 from ratewise.estimators._crossfit import CostWeights, CrossFit, CrossFitRows, CrossFitter
 from ratewise.estimators._ensemble import Stage, VoteTransform
 from ratewise.measures import Rates, RecallAtPrecision, get_measure
@@ -161,8 +160,8 @@ def test_the_limit_of_leaves_lets_a_tree_move_log_odds_by_one(make, usual):
 
 
 def test_many_rows_get_half_as_many_trees_again():
-    assert prepared(histogram(), booster_of(histogram()), _boosters.MANY_ROWS - 1).max_iter == 12
-    assert prepared(histogram(), booster_of(histogram()), _boosters.MANY_ROWS).max_iter == 18
+    assert prepared(histogram(), booster_of(histogram()), MANY_ROWS - 1).max_iter == 12
+    assert prepared(histogram(), booster_of(histogram()), MANY_ROWS).max_iter == 18
 
 
 def test_the_first_tree_does_not_overshoot_with_one_positive_in_hundreds():

@@ -23,10 +23,10 @@ from ratewise.solvers.requests import Learn
 from ratewise.training import ArraySource, FitConfig, Trainer, config, trainer
 from ratewise.training.files import (
     StreamLabels,
+    TwoClassPass,
     WindowSource,
-    _both_classes_in_all,
-    _FirstPass,
-    _interrupts_held_back,
+    both_classes_in_all,
+    interrupts_held_back,
 )
 from ratewise.training.files_in_memory import rows_in_memory
 from ratewise.training.plain_data import Known, Packed, pack, unpack
@@ -350,7 +350,7 @@ def test_small_streams_are_read_into_memory_and_larger_ones_are_not(as_sparse, m
 
 def test_the_effective_points_of_a_class_are_its_rows_unless_weights_differ():
     X = np.arange(8.0, dtype=np.float32)[:, None]
-    first = _FirstPass(standardize=True, seed=0)
+    first = TwoClassPass(0, standardize=True, sample_rows=math.inf)
     for part in (slice(0, 3), slice(3, 8)):
         first.take(X[part], np.array([5.0, 5.0, -2.0, 5.0, -1.0, -1.0, -1.0, -1.0])[part], None)
     # (2 + 1 + 1 + 1 + 1)^2 / (4 + 1 + 1 + 1 + 1) of the negatives
@@ -464,7 +464,7 @@ def test_a_sample_of_each_class_takes_so_many_bytes_but_holds_a_thousand_rows(as
     X = sparse.csr_matrix(X) if as_sparse else X
     per_row = 4 * (8 if as_sparse else 4)
     monkeypatch.setattr(config, "SAMPLE_BYTES", 2000 * 16 if not as_sparse else 10 * per_row)
-    found = _FirstPass(True, 0)
+    found = TwoClassPass(0, standardize=True, sample_rows=math.inf)
     found.take(X, signed, np.random.default_rng(0))
     assert found.reservoir.capacity == kept
 
@@ -535,21 +535,21 @@ def test_random_numbers_of_a_use_are_not_those_of_any_pass():
 def test_a_fold_without_a_class_is_seen():
     folds = np.arange(9) % 3
     weights = np.where(np.arange(9) < 4, 1.0, -1.0)
-    assert _both_classes_in_all(folds, weights, 3)
-    assert not _both_classes_in_all(folds, np.where(folds == 0, 1.0, weights), 3)
-    assert not _both_classes_in_all(folds, np.where(folds == 2, -1.0, weights), 3)
+    assert both_classes_in_all(folds, weights, 3)
+    assert not both_classes_in_all(folds, np.where(folds == 0, 1.0, weights), 3)
+    assert not both_classes_in_all(folds, np.where(folds == 2, -1.0, weights), 3)
 
 
 def test_ctrl_c_is_heard_between_windows_and_a_second_one_at_once():
     before = signal.getsignal(signal.SIGINT)
-    with _interrupts_held_back(True) as interrupted:
+    with interrupts_held_back(True) as interrupted:
         assert not interrupted()
         os.kill(os.getpid(), signal.SIGINT)
         assert interrupted()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
-    with _interrupts_held_back(False) as interrupted:
+    with interrupts_held_back(False) as interrupted:
         assert signal.getsignal(signal.SIGINT) is before
         assert not interrupted()
 
@@ -558,7 +558,7 @@ def test_only_the_main_thread_hears_ctrl_c():
     heard = []
 
     def elsewhere():
-        with _interrupts_held_back(True) as interrupted:
+        with interrupts_held_back(True) as interrupted:
             heard.append(interrupted())
 
     thread = threading.Thread(target=elsewhere)

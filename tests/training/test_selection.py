@@ -12,19 +12,19 @@ from ratewise.solvers import LinearModel, Sharpen, Stamp, WeightedLogistic, best
 from ratewise.solvers.base import History, Scores
 from ratewise.training import ArraySource, DataShape, FitConfig, Trainer
 from ratewise.training.selection import (
-    _LADDER,
+    LADDER,
     SelectionPlan,
     Validated,
-    _effort,
-    _folds_of_batches,
-    _prevalence_and_rarer,
-    _start_with,
-    _within_budget,
     batch_starts,
+    effort_for,
+    folds_of_batches,
     natural_exponent,
+    prevalence_and_rarer,
     select,
     select_crossfitted,
+    start_with,
     starts_for,
+    within_budget,
 )
 
 
@@ -202,7 +202,7 @@ def test_stages_are_chosen_for_a_fold_by_the_rows_of_others():
 
 @pytest.mark.parametrize(("rows", "folds"), [(9, 5), (20_000, 5), (25_000, 4), (30_000, 3), (40_000, 2)])
 def test_the_more_rows_are_learned_from_at_once_the_fewer_folds(rows, folds):
-    assert _folds_of_batches(rows) == folds
+    assert folds_of_batches(rows) == folds
 
 
 def test_starts_of_few_rows_end_with_the_class_weights_nearest_to_the_measures_own():
@@ -279,11 +279,11 @@ def test_the_natural_class_weights_make_a_step_worth_what_the_measure_says(preva
 
 def test_weights_tell_the_prevalence_and_rows_or_points_how_sure_it_is():
     scores = Scores(np.zeros(5), np.array([2.0, 1.0, -1.0, -1.0, -7.0]))
-    assert _prevalence_and_rarer(scores) == (0.25, 2.0)
-    assert _prevalence_and_rarer(scores._replace(points=(30.0, 9.0))) == (0.25, 9.0)
-    assert _prevalence_and_rarer(Scores(np.zeros(3), np.array([1.0, 1.0, -2.0]))) == (0.5, 1.0)
+    assert prevalence_and_rarer(scores) == (0.25, 2.0)
+    assert prevalence_and_rarer(scores._replace(points=(30.0, 9.0))) == (0.25, 9.0)
+    assert prevalence_and_rarer(Scores(np.zeros(3), np.array([1.0, 1.0, -2.0]))) == (0.5, 1.0)
     for sign in (1.0, -1.0):  # a row without weight is of no class
-        assert _prevalence_and_rarer(Scores(np.zeros(4), sign * np.array([2.0, -1.0, -1.0, 0.0]))) == (0.5, 1.0)
+        assert prevalence_and_rarer(Scores(np.zeros(4), sign * np.array([2.0, -1.0, -1.0, 0.0]))) == (0.5, 1.0)
 
 
 def test_a_stage_divided_by_a_spread_ranks_as_before():
@@ -347,11 +347,11 @@ def test_rows_are_few_enough_to_be_learned_at_once_by_their_number_and_their_siz
     ("size", "plenty", "effort"), [(35_000, False, 1), (100_000, False, 0), (20_000, True, 1), (70_000, True, 0)]
 )
 def test_the_effort_falls_from_all_to_nothing_on_a_log_scale(size, plenty, effort):
-    assert _effort(size, plenty) == pytest.approx(effort)
-    assert _effort(size / 10, plenty) == 1.0
-    assert _effort(size * 10, plenty) == 0.0
+    assert effort_for(size, plenty) == pytest.approx(effort)
+    assert effort_for(size / 10, plenty) == 1.0
+    assert effort_for(size * 10, plenty) == 0.0
     few, many = (20_000, 70_000) if plenty else (35_000, 100_000)
-    assert _effort((few * many) ** 0.5, plenty) == pytest.approx(0.5)
+    assert effort_for((few * many) ** 0.5, plenty) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("least", [(1, 1), (2, 1), (3, 1), (5, 3)])
@@ -362,8 +362,8 @@ def test_the_dearest_folds_and_starts_within_the_budget_are_taken(effort, least)
         return folds * (stochastic + 2.5 * (starts - stochastic))
 
     budget = cost(*least) * (cost(5, 7) / cost(*least)) ** effort
-    allowed = [one for one in _LADDER if one[0] >= least[0] and one[1] >= least[1] and cost(*one) <= budget + 1e-6]
-    assert _within_budget(effort, *least) == (allowed[0] if allowed else least)
+    allowed = [one for one in LADDER if one[0] >= least[0] and one[1] >= least[1] and cost(*one) <= budget + 1e-6]
+    assert within_budget(effort, *least) == (allowed[0] if allowed else least)
 
 
 def test_starts_under_a_bound_are_those_of_all_class_weights_whatever_the_measures_own():
@@ -390,4 +390,4 @@ def test_folds_that_were_drawn_twice_are_twice_as_many():
 
 @pytest.mark.parametrize(("exponent", "passes"), [(0.0, 2), (0.5, 2), (0.51, 1), (0.8, 1), (1.0, 1)])
 def test_class_weights_beyond_the_middle_halve_the_passes(exponent, passes):
-    assert _start_with(exponent, 10**6, whitened=True).passes == passes
+    assert start_with(exponent, 10**6, whitened=True).passes == passes

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import chdtri, expit, logsumexp
+from scipy.special import chdtri, logsumexp
 
 from ..kernels import mean_and_spread
 from .cuts import ScoreBins
+from .newton import curvature_of, log_loss_of, newton, only_free, platt_targets, solvable, usual_log_odds
 
 _BINS = _MANY_SCORES = 2048
 _SAMPLED = 1 << 14  # scores of a class, to see where they lie
@@ -21,7 +22,6 @@ _KNOTS = 15
 _POINTS_PER_KNOT = 5.0  # of the rarer class
 _LEAST_SLOPE = 0.01  # log odds per spread of the scores; a curve must rise
 _STIFFNESS = 10.0 ** np.arange(2.0, -7.0, -1.5)  # per point of the rarer class; the first all but a line
-_TELLS = 0.01  # of log likelihood: less tells nothing
 _RIDGE = 1e-3  # so that classes that scores part have finite odds
 
 
@@ -75,7 +75,7 @@ def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float
     of twenty, is best. ``points`` is the number of points that the scores are worth; rows scored several times
     count once.
     """
-    rows = _Rows.of(scores, signed_weights, points)
+    rows = GroupedScores.of(scores, signed_weights, points)
     spread = rows.spread()
     places, weights = (rows.places - cut) / spread, rows.positive + rows.negative
     rarer = min(float(rows.positive.sum()), float(rows.negative.sum()))
@@ -88,33 +88,33 @@ def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float
     columns = np.column_stack([lengths, np.ones(places.size)])
     least = np.append(np.full(low.size, _LEAST_SLOPE), -np.inf)
     bends = np.diff(np.eye(low.size, least.size), axis=0)
-    targets = _targets(rows.positive, rows.negative)
-    found = np.append(np.ones(low.size), _usual_log_odds(rows.positive, rows.negative))
+    targets = platt_targets(rows.positive, rows.negative)
+    found = np.append(np.ones(low.size), usual_log_odds(rows.positive, rows.negative))
     best, best_value = found, np.inf
     for stiffness in _STIFFNESS if knots.size else _STIFFNESS[:1]:
         penalty = stiffness * rarer * (bends.T @ bends)
-        found = _newton(columns, found, weights, targets, penalty, least)
+        found = newton(columns, found, weights, targets, penalty, least)
         odds = columns @ found
-        curvature = _curvature(columns, weights, odds)
+        curvature = curvature_of(columns, weights, odds)
         free = found > least + 1e-9
-        matrix = _only(free, _solvable(curvature + penalty))
+        matrix = only_free(free, solvable(curvature + penalty))
         parameters = np.trace(np.linalg.solve(matrix, curvature * free[:, np.newaxis]))
-        value = _lost(weights, targets, odds) + _worth(1) * float(parameters)
+        value = log_loss_of(weights, targets, odds) + worth_of(1) * float(parameters)
         if value < best_value:
             best, best_value = found, value
-        elif value > best_value + _worth(2):
+        elif value > best_value + worth_of(2):
             break
     slopes = best[:-1] / spread
     gains = np.diff(slopes)
     return Calibration(float(slopes[0]), float(best[-1]), tuple((knots * spread).tolist()), tuple(gains.tolist()))
 
 
-def _worth(parameters: int) -> float:
+def worth_of(parameters: int) -> float:
     """Return the log likelihood that so many useless parameters gain in one case of twenty."""
     return 0.5 * float(chdtri(parameters, 0.05))
 
 
-class _Rows(NamedTuple):
+class GroupedScores(NamedTuple):
     """A few hundred scores in order that stand for all, with the weight of each class at them."""
 
     places: NDArray[np.float64]
@@ -122,10 +122,10 @@ class _Rows(NamedTuple):
     negative: NDArray[np.float64]
 
     @classmethod
-    def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any], points: float) -> _Rows:
+    def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any], points: float) -> GroupedScores:
         """Return scores with weights that add up to ``points``."""
         if scores.size > _MANY_SCORES:
-            bins = _bins_around(scores, signed_weights)
+            bins = bins_around(scores, signed_weights)
             weights = bins.empty()
             bins.add(scores, signed_weights, weights)
             occupied = np.flatnonzero(weights.any(axis=0))
@@ -137,12 +137,12 @@ class _Rows(NamedTuple):
         rows = cls(places, positive, negative)
         return rows if places.size <= _GROUPS else rows._grouped()
 
-    def _grouped(self) -> _Rows:
+    def _grouped(self) -> GroupedScores:
         share = self._share()
         group = np.minimum((self.order() * _GROUPS).astype(np.intp), _GROUPS - 1)
         sums = np.array([np.bincount(group, one) for one in (share, share * self.places, *self[1:])])
         total, places, positive, negative = sums[:, sums[0] > 0]
-        return _Rows(places / total, positive, negative)
+        return GroupedScores(places / total, positive, negative)
 
     def _share(self) -> Any:
         """The share of each place, where both classes count equally."""
@@ -164,7 +164,7 @@ class _Rows(NamedTuple):
         return found
 
 
-def _bins_around(scores: NDArray[Any], signed_weights: NDArray[Any]) -> ScoreBins:
+def bins_around(scores: NDArray[Any], signed_weights: NDArray[Any]) -> ScoreBins:
     """Return bins around the scores of each class: rare rows may score far from all others."""
     ends = []
     for mine in (signed_weights > 0, signed_weights < 0):
@@ -188,10 +188,10 @@ def class_calibrations(
 
     def least(constants: tuple[float | None, float | None]) -> Any:
         start, limits = np.eye(1, n_classes + 1)[0], [(0.0, None), *[constants] * n_classes]
-        return minimize(_log_loss, start, rows, "L-BFGS-B", jac=True, bounds=limits)
+        return minimize(class_log_loss, start, rows, "L-BFGS-B", jac=True, bounds=limits)
 
     alike, each = least((0.0, 0.0)), least((None, None))
-    found = each if n_rows * (alike.fun - each.fun) > _worth(n_classes - 1) else alike
+    found = each if n_rows * (alike.fun - each.fun) > worth_of(n_classes - 1) else alike
     return stacked([Calibration(found.x[0] / spread, float(constant)) for constant in found.x[1:]])
 
 
@@ -201,7 +201,7 @@ def class_slope(scores: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[
     constants = np.zeros(scores.shape[1])
 
     def loss(log_slope: float) -> float:
-        return _log_loss(np.append(np.exp(log_slope), constants), *rows)[0]
+        return class_log_loss(np.append(np.exp(log_slope), constants), *rows)[0]
 
     found = minimize_scalar(loss, bounds=(-5.0, 5.0), method="bounded", options={"xatol": 0.02})
     return float(np.exp(found.x)) / spread
@@ -215,7 +215,7 @@ def _scaled(
     return spread, ((scores / spread).astype(np.float64), codes, weights / weights.sum(dtype=np.float64))
 
 
-def _log_loss(
+def class_log_loss(
     numbers: NDArray[np.float64], scores: NDArray[np.float64], codes: NDArray[np.intp], shares: NDArray[Any]
 ) -> tuple[float, NDArray[np.float64]]:
     """Return that of one slope and a constant per class, with a small penalty on them; and its gradient."""
@@ -238,96 +238,7 @@ def log_odds_line(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[f
     middle = float(scores.mean())
     columns = np.column_stack([(scores - middle) / spread, np.ones(scores.size)])
     positive, negative = (np.maximum(side * signed_weights, 0.0).astype(np.float64) for side in (1, -1))
-    start = np.array([0.0, _usual_log_odds(positive, negative)])
-    line = _newton(columns, start, positive + negative, _targets(positive, negative))
+    start = np.array([0.0, usual_log_odds(positive, negative)])
+    line = newton(columns, start, positive + negative, platt_targets(positive, negative))
     slope = max(float(line[0]), 0.0) / spread
     return slope, float(line[1]) - slope * middle
-
-
-def _usual_log_odds(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:
-    """Return those of a row of unknown score: where to begin."""
-    return float(np.log((positive.sum() + 1.0) / (negative.sum() + 1.0)))
-
-
-def _targets(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the shares of positives, a point short of certainty, as Platt has them.
-
-    So that classes that a curve parts have finite odds.
-    """
-    above, below = float(positive.sum()), float(negative.sum())
-    hits = positive * (above + 1.0) / (above + 2.0) + negative / (below + 2.0)
-    found: NDArray[np.float64] = hits / np.maximum(positive + negative, 1e-300)
-    return found
-
-
-def _newton(
-    columns: NDArray[np.float64],
-    start: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    targets: NDArray[np.float64],
-    penalty: NDArray[np.float64] | None = None,
-    least: NDArray[np.float64] | float = -np.inf,
-) -> NDArray[np.float64]:
-    """Return the coefficients, none below ``least``, of a logistic regression on few columns."""
-    penalty = np.zeros((start.size, start.size)) if penalty is None else penalty
-
-    def loss(coefficients: NDArray[np.float64]) -> float:
-        return _lost(weights, targets, columns @ coefficients) + 0.5 * float(coefficients @ penalty @ coefficients)
-
-    found = np.maximum(start, least)
-    lowest = loss(found)
-    for _ in range(30):
-        odds = columns @ found
-        gradient = columns.T @ (weights * (targets - expit(odds))) - penalty @ found
-        curvature = _solvable(_curvature(columns, weights, odds) + penalty)
-        step = _step_within(curvature, gradient, np.asarray(least - found))
-        last = float(gradient @ step) < _TELLS  # twice what it gains
-        step *= min(1.0, 5.0 / max(float(np.abs(step).max()), 1e-300))
-        before = lowest
-        while (lowest := loss(found + step)) > before + 1e-9 and float(np.abs(step).max()) > 1e-9:
-            step *= 0.5
-        found = found + step
-        if last or before - lowest < _TELLS:
-            break
-    return found
-
-
-def _step_within(
-    curvature: NDArray[np.float64], gradient: NDArray[np.float64], least: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return Newton's step; coefficients that it would take below their least stop there."""
-    stopped = (least >= 0.0) & (gradient <= 0.0)
-    while True:
-        forced = np.where(stopped, least, 0.0)
-        wanted = np.where(stopped, least, gradient - curvature @ forced)
-        step = np.asarray(np.linalg.solve(_only(~stopped, curvature), wanted), dtype=np.float64)
-        beyond = ~stopped & (step < least)
-        if not beyond.any():
-            return np.asarray(step, dtype=np.float64)
-        stopped |= beyond
-
-
-def _only(free: NDArray[np.bool_], curvature: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the curvature of free coefficients; the others have ones on the diagonal alone."""
-    found: NDArray[np.float64] = curvature * np.outer(free, free)
-    found[~free, ~free] = 1.0
-    return found
-
-
-def _lost(weights: NDArray[np.float64], targets: NDArray[np.float64], odds: NDArray[np.float64]) -> float:
-    return float(weights @ (np.logaddexp(0.0, odds) - targets * odds))
-
-
-def _curvature(
-    columns: NDArray[np.float64], weights: NDArray[np.float64], odds: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    share = expit(odds)
-    telling = weights * np.maximum(share * (1.0 - share), 1e-10)
-    found: NDArray[np.float64] = (columns * telling[:, np.newaxis]).T @ columns
-    return found
-
-
-def _solvable(curvature: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the matrix, with a little more on its diagonal."""
-    curvature.flat[:: curvature.shape[0] + 1] += 1e-9 * np.trace(curvature)
-    return curvature

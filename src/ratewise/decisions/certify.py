@@ -254,7 +254,7 @@ def _certified_cuts(bound: Constraint, share: float, cuts: Cuts, points: Points)
     """Return the cuts at which a bound holds: for all of them at once, but for the probability of an error."""
     if bound.confidence is None:
         return constraint_slack([bound], cuts.tpr, cuts.tnr, points) >= 0
-    kind, least = _kind_of(bound, cuts.prevalence)
+    kind, least = bounded_rate(bound, cuts.prevalence)
     error = (1.0 - bound.confidence) * share
     if kind == "precision":
         return _precision_sequence(least, error, cuts, points)
@@ -262,7 +262,7 @@ def _certified_cuts(bound: Constraint, share: float, cuts: Cuts, points: Points)
     # statistic of their scores at which the exact test just passes certifies all cuts beyond it (the
     # Neyman-Pearson umbrella).
     successes, rows = _trials(kind, bound, cuts.tpr, cuts.tnr, cuts.prevalence, points)
-    return np.asarray(successes >= _least_successes(float(rows), least, error))
+    return np.asarray(successes >= least_successes(float(rows), least, error))
 
 
 def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) -> NDArray[np.bool_]:
@@ -272,7 +272,7 @@ def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) 
     the error (fixed-sequence testing; Learn then Test, Angelopoulos et al. 2021). So the second sequence has the
     error of the first too, if that has not failed when it reaches it (the fallback procedure of Wiens, 2003).
     """
-    hits, calls = _called(cuts.tpr, cuts.tnr, cuts.prevalence, points)
+    hits, calls = predicted_positive(cuts.tpr, cuts.tnr, cuts.prevalence, points)
     p = cuts.prevalence
     rows = (p * cuts.tpr + (1.0 - p) * (1.0 - cuts.tnr)) * sum(points)
     passed = np.zeros(rows.size, dtype=np.bool_)
@@ -287,7 +287,7 @@ def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) 
         left += share * error
         numbers = first * _CALLS_GROW ** np.arange(math.log(last / first) / math.log(_CALLS_GROW) + 1.0)
         at = np.minimum(np.searchsorted(rows, numbers - 1e-6), rows.size - 1)
-        failed = _tail(hits[at], calls[at], least) > left
+        failed = binomial_tail(hits[at], calls[at], least) > left
         passed[at[: int(np.argmax(failed)) if failed.any() else at.size]] = True
         if failed.any():
             left = 0.0
@@ -310,7 +310,10 @@ def bound_message(
     )
     # A promise rests on what was counted, and is no higher than what is expected allows.
     lows = [
-        min((_lowest(one, len(bounds), seen, points) for seen in (rates, expected)), key=lambda low: low.promised)
+        min(
+            (promised_rate(one, len(bounds), seen, points) for seen in (rates, expected)),
+            key=lambda low: low.promised,
+        )
         for one in bounds
         if one.confidence is not None
     ]
@@ -372,8 +375,8 @@ def _advice(lows: list[_Lowest], points: Points) -> str:
     )
 
 
-def _lowest(bound: Constraint, n_bounds: int, rates: Rates, points: Points) -> _Lowest:
-    kind, least = _kind_of(bound, rates.prevalence)
+def promised_rate(bound: Constraint, n_bounds: int, rates: Rates, points: Points) -> _Lowest:
+    kind, least = bounded_rate(bound, rates.prevalence)
     assert bound.confidence is not None
     error = (1.0 - bound.confidence) / n_bounds
     hits, calls = (float(one) for one in _trials(kind, bound, *rates, points))
@@ -392,7 +395,7 @@ def _lowest(bound: Constraint, n_bounds: int, rates: Rates, points: Points) -> _
     return _Lowest(kind, low(1.0), least, high)
 
 
-def _kind_of(bound: Constraint, prevalence: float) -> tuple[str, float]:
+def bounded_rate(bound: Constraint, prevalence: float) -> tuple[str, float]:
     """Return which rate a bound is on, and its lowest value; a precision as it is at the rows' own prevalence.
 
     Of a share of rows predicted positive it is that of the rows predicted negative.
@@ -417,7 +420,7 @@ def _trials(
 ) -> tuple[Any, Any]:
     """Return the successes of the test of such a bound and the rows that it is made on, as effective points."""
     if kind == "precision":
-        return _called(tpr, tnr, prevalence, points)
+        return predicted_positive(tpr, tnr, prevalence, points)
     if kind == ALERTS:
         # All rows, the classes in the proportion that they have where the bound is to hold.
         p = -bound.on_tpr / (bound.on_tnr - bound.on_tpr)
@@ -427,7 +430,7 @@ def _trials(
     return rate * rows, rows
 
 
-def _called(tpr: Any, tnr: Any, prevalence: float, points: Points) -> tuple[Any, Any]:
+def predicted_positive(tpr: Any, tnr: Any, prevalence: float, points: Points) -> tuple[Any, Any]:
     """Return the hits among the calls and the calls, as effective points."""
     hits, alarms = prevalence * np.asarray(tpr), (1.0 - prevalence) * (1.0 - np.asarray(tnr))
     squares = hits * prevalence / max(points[0], 1e-300) + alarms * (1.0 - prevalence) / max(points[1], 1e-300)
@@ -435,20 +438,20 @@ def _called(tpr: Any, tnr: Any, prevalence: float, points: Points) -> tuple[Any,
     return calls * hits / np.maximum(hits + alarms, 1e-300), calls
 
 
-def _tail(successes: Any, trials: Any, share: float) -> Any:
+def binomial_tail(successes: Any, trials: Any, share: float) -> Any:
     """Return the probability of so many successes or more, at this share; counts need not be whole."""
     some = np.maximum(successes, 1e-300)
     return np.where(np.asarray(successes) > 0, betainc(some, np.maximum(trials - some, 0.0) + 1.0, share), 1.0)
 
 
-def _least_successes(trials: float, share: float, error: float) -> float:
+def least_successes(trials: float, share: float, error: float) -> float:
     """Return the fewest successes that prove a share at this error; infinity if not even all would."""
     low, high = 0.0, trials
-    if _tail(trials, trials, share) > error:
+    if binomial_tail(trials, trials, share) > error:
         return math.inf
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if _tail(middle, trials, share) <= error else (middle, high)
+        low, high = (low, middle) if binomial_tail(middle, trials, share) <= error else (middle, high)
     return high
 
 

@@ -28,7 +28,7 @@ class ClassWindows(SampledClasses):
 
     def __init__(self, source: WindowSource, n_classes: int, settings: FitConfig):
         self._source = source
-        found: _ManyClasses = source.run(_ManyClasses(source.seed, n_classes, settings))
+        found: ManyClassPass = source.run(ManyClassPass(source.seed, n_classes, settings))
         super().__init__(found.facts(), found.reservoir.sample_of_classes(), settings, source.seed)
 
     def follow(
@@ -38,7 +38,7 @@ class ClassWindows(SampledClasses):
         return [run.candidates for run in done.runs]
 
 
-class _ManyClasses(FirstPass):
+class ManyClassPass(FirstPass):
     """The first pass over rows of many classes."""
 
     def __init__(self, seed: int, n_classes: int, settings: FitConfig):

@@ -147,10 +147,10 @@ class WindowSource:
             coded=self._basis is not None,
         )
 
-    def _first_pass(self) -> _TwoClasses:
+    def _first_pass(self) -> TwoClassPass:
         if self._asked == 0:
-            asked = _TwoClasses(self.seed, standardize=self._standardize, sample_rows=self._sample_rows)
-            self._found: _TwoClasses = self.run(asked)
+            asked = TwoClassPass(self.seed, standardize=self._standardize, sample_rows=self._sample_rows)
+            self._found: TwoClassPass = self.run(asked)
             require_weights(self._found.weight)
         return self._found
 
@@ -184,7 +184,7 @@ class WindowSource:
     def _pass_over_windows(self, state: _Work) -> None:
         kept, since = self._checkpoint, 0
         with (
-            _interrupts_held_back(kept is not None) as interrupted,
+            interrupts_held_back(kept is not None) as interrupted,
             self._stream.passes(self._orders()) as windows,
         ):
             for window in windows:
@@ -271,7 +271,7 @@ class FirstPass(Job):
         return False
 
 
-class _TwoClasses(FirstPass):
+class TwoClassPass(FirstPass):
     """The first pass over rows of two classes."""
 
     def __init__(self, seed: int, *, standardize: bool, sample_rows: float):
@@ -305,7 +305,7 @@ class WindowTrainingRows:
     def __init__(
         self,
         source: WindowSource,
-        found: _TwoClasses,
+        found: TwoClassPass,
         transform: Transform,
         folds: int,
         row_limit: float | None,
@@ -313,7 +313,7 @@ class WindowTrainingRows:
         X, weights = found.reservoir.sample()
         warn_of_far_columns(X)
         fold_of_row = kernels.fold_of_each_row(X, folds)
-        if not _both_classes_in_all(fold_of_row, weights, folds):
+        if not both_classes_in_all(fold_of_row, weights, folds):
             folds, fold_of_row = 1, np.zeros(weights.size, dtype=np.uint64)
         self.n_folds = folds
         self.points = found.points
@@ -450,13 +450,13 @@ class _Counting(Job):
         return False
 
 
-def _both_classes_in_all(fold_of_row: NDArray[Any], weights: NDArray[Any], folds: int) -> bool:
+def both_classes_in_all(fold_of_row: NDArray[Any], weights: NDArray[Any], folds: int) -> bool:
     """Equal rows are in one fold, and may be all there is of a class."""
     return all(np.unique(np.sign(weights[fold_of_row == fold])).size == 2 for fold in range(folds))
 
 
 @contextmanager
-def _interrupts_held_back(wanted: bool) -> Iterator[Callable[[], bool]]:
+def interrupts_held_back(wanted: bool) -> Iterator[Callable[[], bool]]:
     """Hear Ctrl-C between windows, when what has been learned can be kept; a second one at once."""
     pressed = False
 

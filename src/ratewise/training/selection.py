@@ -69,14 +69,14 @@ class SelectionPlan(NamedTuple):
         # Points only just in plenty keep a second start: three folds give way to one.
         second = plenty and rarer < 2 * asked and not many
         least = (enough if plenty else few, max(plainest, 1 + second))
-        folds, starts = _within_budget(_effort(size, plenty), *least)
+        folds, starts = within_budget(effort_for(size, plenty), *least)
         # A model of all rows has no out-of-fold scores: under a bound it is the mean of the folds' models.
         batch = own_choice and _few_enough_for_batches(statistics)
         if batch:
             counted = statistics.rows if plenty else 1  # scarce points keep their folds, unless columns are many
             if not statistics.sparse and statistics.n_features <= config.CURVATURE_COLUMNS:
                 counted = max(counted, statistics.n_values // config.BATCH_VALUES_PER_ROW)
-            folds = max(_folds_of_batches(counted), 2 if plenty else few)
+            folds = max(folds_of_batches(counted), 2 if plenty else few)
         small = starts > plainest
         if validation_fraction is not None:
             folds = round(1.0 / validation_fraction)
@@ -103,7 +103,7 @@ def _few_enough_for_batches(statistics: DataShape) -> bool:
     return statistics.in_memory and statistics.rows <= config.BATCH_ROWS and size <= config.IN_MEMORY_BYTES
 
 
-def _folds_of_batches(rows: int) -> int:
+def folds_of_batches(rows: int) -> int:
     """Return five folds up to few rows, two at the most rows, so that CPU time stays about the same in between."""
     power = math.log(config.FOLDS / 2) / math.log(config.BATCH_ROWS / config.FEW_ROWS)
     return min(int(config.FOLDS * (config.FEW_ROWS / rows) ** power + 0.5), config.FOLDS)
@@ -128,7 +128,7 @@ def batch_starts(measure: Measure, statistics: DataShape, *, wide: bool = False)
     return [PenalizedLogistic(exponent, C) for exponent in by_distance for C in penalties]
 
 
-def _effort(size: float, plenty: bool) -> float:
+def effort_for(size: float, plenty: bool) -> float:
     """Return how much of the whole choice is made: 1 up to few rows, 0 from many on."""
     many = config.MANY_ROWS * (config.MANY_ROWS_OF_PLENTY if plenty else 1.0)
     few = min(config.FEW_ROWS if plenty else config.FEW_ROWS_OF_SCARCE_POINTS, many / 2)
@@ -137,23 +137,23 @@ def _effort(size: float, plenty: bool) -> float:
 
 # Folds and starts to choose from, the dearest first: no two neighbors differ by more than a factor of two. One
 # fold is for plenty of points only. Two are no step: models of half the rows are worse than one of all.
-_LADDER = (
+LADDER = (
     *((config.FOLDS, starts) for starts in (7, 6, 5, 4, 3)),
     *((4, 3), (3, 3), (4, 2), (3, 2), (1, 3), (3, 1), (1, 2), (1, 1)),
 )
 _STOCHASTIC_STARTS = (0, 1, 2, 2, 3, 3, 3, 3)  # among so many starts, on folds; the others are penalized
 
 
-def _within_budget(effort: float, least_folds: int, least_starts: int) -> tuple[int, int]:
+def within_budget(effort: float, least_folds: int, least_starts: int) -> tuple[int, int]:
     """Return folds and starts whose cost falls from all to the least in proportion, on a log scale."""
 
     def cost(folds: int, starts: int) -> float:
         stochastic = _STOCHASTIC_STARTS[starts] if folds > 1 else starts
         return folds * (stochastic + config.PENALIZED_COST * (starts - stochastic))
 
-    least, most = cost(least_folds, least_starts), cost(*_LADDER[0])
+    least, most = cost(least_folds, least_starts), cost(*LADDER[0])
     budget = least * (most / least) ** effort + 1e-9
-    enough = (one for one in _LADDER if one[0] >= least_folds and one[1] >= least_starts and cost(*one) <= budget)
+    enough = (one for one in LADDER if one[0] >= least_folds and one[1] >= least_starts and cost(*one) <= budget)
     return next(enough, (least_folds, least_starts))
 
 
@@ -168,8 +168,8 @@ def starts_for(
     """
     if not plan.small or plan.starts == 1:
         if measure.bounds:  # slopes tell nothing of where the cut will be
-            return [_start_with(exponent, points, whitened=whitened) for exponent in (0.0, 0.5, 1.0)]
-        return [_start_with(natural_exponent(measure, prevalence), points, whitened=whitened)]
+            return [start_with(exponent, points, whitened=whitened) for exponent in (0.0, 0.5, 1.0)]
+        return [start_with(natural_exponent(measure, prevalence), points, whitened=whitened)]
     passes = config.WHITENED_START_PASSES if whitened else config.START_PASSES
     natural = 0.5 if measure.bounds else natural_exponent(measure, prevalence)
     stochastic = [WeightedLogistic(exponent, passes) for exponent in config.CLASS_WEIGHT_EXPONENTS]
@@ -187,7 +187,7 @@ def starts_for(
     return list(by_worth[: plan.starts])
 
 
-def _start_with(exponent: float, points: int, *, whitened: bool) -> WeightedLogistic:
+def start_with(exponent: float, points: int, *, whitened: bool) -> WeightedLogistic:
     passes = config.WHITENED_START_PASSES
     if not whitened:
         passes = min(max(round(config.START_POINTS / points), config.START_PASSES // 2), config.START_PASSES)
@@ -252,7 +252,7 @@ def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -
     ]
     values = [one.value for one in found]
     best = max(values)
-    prevalence, rarer = _prevalence_and_rarer(candidates[0].scores)
+    prevalence, rarer = prevalence_and_rarer(candidates[0].scores)
     tolerance = half_standard_error(best, measure.scale(prevalence), rarer / repeats)
     chosen = [k for k, value in enumerate(values) if value >= best - tolerance]
     models = [
@@ -284,7 +284,7 @@ def select_crossfitted(
     return models  # type: ignore[return-value]
 
 
-def _prevalence_and_rarer(scores: Scores) -> tuple[float, float]:
+def prevalence_and_rarer(scores: Scores) -> tuple[float, float]:
     weights = scores.signed_weights
     prevalence = float(weights[weights > 0].sum() / np.abs(weights).sum())
     if scores.points is not None:
