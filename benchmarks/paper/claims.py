@@ -73,8 +73,8 @@ def on_the_data_without_a_public_copy(results: Results) -> Verdict:
     if not cells:
         others = comparisons(results, CONCAVE, ("creditcard", "protein_homo"))
         evidence = [f"{one}: {_ratios(one)}" for one in others]
-        more = ["What stands in for them:", *evidence] if evidence else []
-        return Verdict(claim, NOT_MEASURED, "\n".join(["Neither data set could be had.", *more]))
+        more = ["In their place:", *evidence] if evidence else []
+        return Verdict(claim, NOT_MEASURED, "\n".join(["Neither data set was available.", *more]))
     needed = {"kddcup08": 12.0, "ppi": 2.0}
     return judge(
         claim,

@@ -48,10 +48,15 @@ class Rates(NamedTuple):
         return [Rates(*map(float, one)) for one in zip(*self, strict=True)]
 
     @property
+    def alert_rate(self) -> Any:
+        """The share of all rows that are predicted positive."""
+        false_positives = (1.0 - np.asarray(self.prevalence)) * (1.0 - np.asarray(self.tnr))
+        return np.asarray(self.prevalence) * self.tpr + false_positives
+
+    @property
     def precision(self) -> Any:
         """The share of positives among the rows predicted positive; 0 where there are none."""
-        true_positives = np.asarray(self.prevalence) * self.tpr
-        predicted = true_positives + (1.0 - np.asarray(self.prevalence)) * (1.0 - np.asarray(self.tnr))
+        true_positives, predicted = np.asarray(self.prevalence) * self.tpr, np.asarray(self.alert_rate)
         return np.where(predicted > 0, true_positives / np.where(predicted > 0, predicted, 1.0), 0.0)[()]
 
 

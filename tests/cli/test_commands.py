@@ -37,9 +37,12 @@ def test_fit_and_evaluate_as_in_the_handbook(run, files, tmp_path):
     assert os.listdir(tmp_path) == ["model.skops"]
     result = run("evaluate", model, files / "test.parquet")
     assert result.exit_code == 0, result.output
-    for word in ("called 1", "is 0", "TPR", "TNR", "f1 *", "95%", *measure_names()):
+    for word in ("predicted 1", "is 0", "TPR", "TNR", "precision", "alert rate", "f1 *", "95%", "--all prints"):
         assert word in result.stdout
+    assert "recall-at-precision" not in result.stdout
     assert result.stderr == ""
+    every = run("evaluate", model, files / "test.parquet", "--all").stdout
+    assert all(name in every for name in measure_names())
 
 
 def test_evaluate_tells_the_counts_and_the_measures_of_the_predictions(run, files, rows_to_test):
@@ -61,6 +64,8 @@ def test_evaluate_tells_the_counts_and_the_measures_of_the_predictions(run, file
             assert 0.01 < one["high"] - one["low"] < 0.5
     assert report["tpr"]["value"] > 0.6
     assert report["tnr"]["value"] > 0.8
+    assert report["alert_rate"]["value"] == pytest.approx((predicted == 1).mean())
+    assert report["precision"]["value"] == pytest.approx((truth[predicted == 1] == 1).mean())
 
 
 def test_intervals_of_the_rates_are_told_and_rows_that_contradict_them_too(run, files, rows_to_test, tmp_path):
@@ -252,7 +257,7 @@ def test_a_model_of_three_classes_is_evaluated_inspected_and_predicts(run, tmp_p
     assert run("fit", tmp_path / "rows.csv", "--target", "kind", "-o", path).exit_code == 0
     model = load_model(path)
     shown = run("evaluate", path, tmp_path / "rows.csv").stdout
-    assert all(word in shown for word in ("is ape", "called cat", "recall", "macro-f1 *", "400 rows"))
+    assert all(word in shown for word in ("is ape", "predicted cat", "recall", "macro-f1 *", "400 rows"))
     report = json.loads(run("evaluate", path, tmp_path / "rows.csv", "--json").stdout)
     predicted = model.predict(frame[["a", "b"]])
     one = report["measures"]["macro-f1"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
@@ -16,7 +17,24 @@ def test_a_measure_of_the_order_of_rows_is_told_from_one_of_decisions(name):
         get_measure(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("log_loss", "is about probabilities"),
+        ("precision", "'recall-at-precision-0.9'"),
+        ("f1_score", "Did you mean 'f1'?"),
+        ("f1_macro", "Did you mean 'macro-f1'?"),
+        ("jaccard_score", "Did you mean 'jaccard'?"),
+    ],
+)
+def test_names_of_other_libraries_lead_to_a_measure(name, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        get_measure(name)
+
+
 def test_a_function_that_is_nan_is_refused():
+    with pytest.raises(ValueError, match="must be a number at all rates"):
+        FunctionMeasure(lambda tpr, tnr: (tpr - 0.5) ** 0.5)  # complex, for Python's own numbers
     with pytest.raises(ValueError, match=r"is NaN at TPR 0\.9 and TNR 0\.1"):
         FunctionMeasure(lambda tpr, tnr: math.nan if tpr > 0.8 else tpr)
     with pytest.raises(ValueError, match="must be a number at all rates"):

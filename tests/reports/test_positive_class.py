@@ -67,11 +67,11 @@ def test_a_report_and_a_card_show_a_column_that_rises_with_fraud_above_0(fitted,
     assert f"| amount | {first['value']:.4g}" in " ".join(card.split())
 
 
-def test_a_report_on_the_other_class_does_not_repeat_what_was_promised_of_this_one(fitted):
+def test_a_report_on_the_other_class_does_not_repeat_what_was_estimated_for_this_one(fitted):
     X, y = table(1)
-    assert "Its training promised" in ratewise.report(fitted, X, y).html()
+    assert "The fit estimated" in ratewise.report(fitted, X, y).html()
     other = ratewise.report(fitted, X, y, pos_label="ok").html()
-    assert "Its training promised" not in other
+    assert "The fit estimated" not in other
     assert "was trained for" not in other
 
 

@@ -72,7 +72,7 @@ def test_a_model_and_itself_do_not_differ(models, rows):
     X, _, y = rows
     page = ratewise.report({"a": models["ratewise"], "b": models["ratewise"]}, X, y).html()
     assert "is 0.0000 above that of b" in page
-    assert "do not tell which of the two is better" in page
+    assert "do not show which of the two is better" in page
 
 
 def test_a_name_cannot_end_or_hide_the_script_that_holds_it(rows, models):
@@ -194,7 +194,7 @@ def test_a_forecast_that_does_not_hold_is_named(models, rows):
     model.rates_interval_ = namedtuple("Ends", "tpr tnr")((0.99, 1.0), (0.0, 1.0))
     page = ratewise.report(model, X, y).html()
     assert "(99.0% to 100.0%)" in page
-    assert "The TPR here falls short of that by more than chance." in page
+    assert "The TPR here is lower than that by more than chance explains." in page
 
 
 def test_a_model_card_holds_the_same_facts(models, rows):

@@ -85,7 +85,7 @@ def print_evaluation(found: dict[str, Any]) -> None:
     labels = [str(one["class"]) for one in found["classes"]]
     if len(labels) <= _SHOWN_CELLS:
         rows = [(f"is {label}", *row) for label, row in zip(labels, found["confusion"].tolist(), strict=True)]
-        print_table(("", *(f"called {label}" for label in labels)), rows)
+        print_table(("", *(f"predicted {label}" for label in labels)), rows)
     shown = _least_recalled(found["classes"])
     names = ("class", "recall", "recall_low", "recall_high", "precision", "precision_low", "precision_high")
     heads = ("class", "recall", "95% from", "to", "precision", "95% from", "to")

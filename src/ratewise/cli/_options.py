@@ -53,6 +53,17 @@ class ColumnNames(click.ParamType):  # type: ignore[type-arg]
         return names
 
 
+def columns_option(*names: str, help: str) -> Any:
+    """Return an option that takes names of columns with commas between them, and may be repeated."""
+    return click.option(
+        *names,
+        type=ColumnNames(),
+        multiple=True,
+        callback=lambda ctx, param, given: [name for some in given for name in some],
+        help=f"{help} May be repeated.",
+    )
+
+
 class NewFile(click.ParamType):  # type: ignore[type-arg]
     """A file to be written, or - for standard output. Refused before hours of work if it cannot be written."""
 

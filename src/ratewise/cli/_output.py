@@ -19,6 +19,9 @@ _OPTION = re.compile(
     r"\b(features|target|format|weight|pos_label|sensitive_features)=(?:'?(\w+)'?)?(?=[\s.,:;)]|$)"
 )
 
+# Advice for Python and for the shell, as in "columns={'id': 'ignore'} (command line: --exclude id)".
+_ADVICE = re.compile(r"\b\w+=(?:\{[^}]*\}|\w+) \(command line: ([^()]*)\)")
+
 _NAMES = {"pos_label": "--positive", "sensitive_features": "--sensitive"}
 
 
@@ -33,7 +36,8 @@ def sentence(error: Exception) -> str:
         return f'This needs {error.name}: pip install "ratewise[{_EXTRAS[error.name]}]"'
     if isinstance(error, (ValueError, ImportError)):
         return _OPTION.sub(
-            lambda found: " ".join([_NAMES.get(found[1], "--" + found[1]), *filter(None, [found[2]])]), str(error)
+            lambda found: " ".join([_NAMES.get(found[1], "--" + found[1]), *filter(None, [found[2]])]),
+            _for_the_shell(str(error)),
         )
     return (
         f"Something went wrong inside ratewise ({type(error).__name__}: {error}). This is a defect of ours; "
@@ -41,10 +45,15 @@ def sentence(error: Exception) -> str:
     )
 
 
+def _for_the_shell(text: str) -> str:
+    """Return a message with the option to type instead of what to write in Python."""
+    return _ADVICE.sub(r"\1", text)
+
+
 def say_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
     """Print a warning of ours as a sentence. Those of numpy, such as of an overflow, are no news to the user."""
     if category.__module__.partition(".")[0] == __name__.partition(".")[0] or os.environ.get("RATEWISE_DEBUG"):
-        click.echo(f"Warning: {printable(str(message))}", err=True)
+        click.echo(f"Warning: {printable(_for_the_shell(str(message)))}", err=True)
 
 
 def printable(text: str) -> str:

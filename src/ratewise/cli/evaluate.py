@@ -34,6 +34,7 @@ from ._output import Meter, print_json, print_table
 @seed_option
 @decimal_option
 @format_option
+@click.option("--all", "all_measures", is_flag=True, help="Print every measure, not only the usual ones.")
 @json_option
 @quiet_option
 def evaluate(
@@ -47,10 +48,11 @@ def evaluate(
     seed: int,
     decimal: str,
     file_format: str | None,
+    all_measures: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Print the confusion table, TPR, TNR and every measure, with 95% intervals; and the rates of each group.
+    """Print the confusion table and the usual measures with 95% intervals, and the rates of each group.
 
     With more than two classes: the confusion table, recall and precision of each class, and the model's measure.
     MODEL is a file that `ratewise fit` wrote; DATA are rows with labels. Either may be - for standard input.
@@ -92,7 +94,7 @@ def evaluate(
     if as_json:
         print_json(report)
     else:
-        _print(classifier, report)
+        _print(classifier, report, all_measures=all_measures)
 
 
 def _say_unlabelled(stream: Any, *, quiet: bool) -> None:
@@ -164,6 +166,8 @@ def _report(classifier: Any, counts: Any, rows: int, seed: int) -> dict[str, Any
         "prevalence": rates.prevalence,
         "tpr": entry(rates.tpr, draws.tpr),
         "tnr": entry(rates.tnr, draws.tnr),
+        "precision": entry(rates.precision, draws.precision),
+        "alert_rate": entry(rates.alert_rate, draws.alert_rate),
         "trained_for": next(name for name, measure in measures.items() if measure == classifier.measure_),
         "measures": {
             name: entry(measure.value(*rates), values_of(measure, draws)) for name, measure in measures.items()
@@ -182,15 +186,19 @@ def _contradicted(classifier: Any, found: dict[str, Any]) -> list[str]:
     return [name for name, (low, high) in ends.items() if found[name]["high"] < low or found[name]["low"] > high]
 
 
-def _print(classifier: Any, report: dict[str, Any]) -> None:
+def _print(classifier: Any, report: dict[str, Any], *, all_measures: bool) -> None:
     from ..estimators._positive import PositiveClass
 
     counts = report["confusion"]
     positive, negative, _ = PositiveClass.of_model(classifier)
     positives = (f"is {positive}", counts["true_positives"], counts["false_negatives"])
     negatives = (f"is {negative}", counts["false_positives"], counts["true_negatives"])
-    print_table(("", f"called {positive}", f"called {negative}"), [positives, negatives])
-    entries = {"TPR": report["tpr"], "TNR": report["tnr"], **report["measures"]}
+    print_table(("", f"predicted {positive}", f"predicted {negative}"), [positives, negatives])
+    rates = {"recall (TPR)": "tpr", "TNR": "tnr", "precision": "precision", "alert rate": "alert_rate"}
+    usual = (report["trained_for"], "f1")
+    entries = {name: report[key] for name, key in rates.items()} | {
+        name: one for name, one in report["measures"].items() if all_measures or name in usual
+    }
     rows = [
         (f"{name} *" if name == report["trained_for"] else name, one["value"], one["low"], one["high"])
         for name, one in entries.items()
@@ -205,4 +213,5 @@ def _print(classifier: Any, report: dict[str, Any]) -> None:
             f"The {name.upper()} here is not the one of the fit, between {low:.4g} and {high:.4g}: these rows "
             "come from a different distribution than the training rows."
         )
-    click.echo(f"{report['rows']:,} rows; * what the model was trained for.")
+    more = "" if all_measures else " --all prints every measure."
+    click.echo(f"{report['rows']:,} rows; * what the model was trained for.{more}")

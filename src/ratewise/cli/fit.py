@@ -15,9 +15,9 @@ import click
 
 from . import INTERRUPTED, ignore_interrupts
 from ._options import (
-    ColumnNames,
     MeasureName,
     NewFile,
+    columns_option,
     decimal_option,
     drop_unlabelled_option,
     format_option,
@@ -47,11 +47,9 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
 @click.command()
 @sources_argument
 @click.option("--target", metavar="COLUMN", help="The column to predict (svmlight and npz carry their own).")
-@click.option("--features", type=ColumnNames(), help="The columns to learn from; all others unless given.")
-@click.option("--exclude", type=ColumnNames(), help="Columns to leave out.")
-@click.option(
-    "--id", "ids", type=ColumnNames(), help="Columns that name a row: left out too; see `ratewise predict --id`."
-)
+@columns_option("--features", help="The columns to learn from; all others unless given.")
+@columns_option("--exclude", help="Columns to leave out.")
+@columns_option("--id", "ids", help="Columns that name a row: left out too; see `ratewise predict --id`.")
 @click.option(
     "--as",
     "taken_for",
@@ -111,9 +109,9 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
 def fit(
     sources: tuple[str, ...],
     target: str | None,
-    features: list[str] | None,
-    exclude: list[str] | None,
-    ids: list[str] | None,
+    features: list[str],
+    exclude: list[str],
+    ids: list[str],
     taken_for: tuple[str, ...],
     weight: str | None,
     drop_unlabelled: bool,
@@ -160,9 +158,9 @@ def fit(
         raise click.UsageError(f"-o and --checkpoint both name {output}: name another file for one of them.")
     if target is None and columns_are(sources, file_format) == "named":
         raise click.UsageError("Which column is to be predicted? Name it with --target.")
-    columns: dict[str, Any] = {"target": target, "features": features, "weight": weight}
+    columns: dict[str, Any] = {"target": target, "features": features or None, "weight": weight}
     keep = list(dict.fromkeys(name for name in (groups, time, sensitive) if name is not None))
-    columns |= {"columns": _wanted(taken_for, [*(exclude or []), *(ids or [])], keep), "keep": keep}
+    columns |= {"columns": _wanted(taken_for, [*exclude, *ids], keep), "keep": keep}
     columns |= {"decimal": decimal, "drop_unlabelled": drop_unlabelled}
     stream = open_sources(sources, file_format, **columns)
     again = None if positive is None or not stream.repeatable else open_sources(sources, file_format, **columns)

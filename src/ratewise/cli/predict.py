@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 import click
 
 from ._options import (
-    ColumnNames,
     NewFile,
+    columns_option,
     decimal_option,
     format_option,
     quiet_option,
@@ -35,7 +35,7 @@ _SUFFIXES = {".csv": "csv", ".feather": "feather", ".arrow": "feather", ".parque
     default="-",
     help=".csv, .feather or .parquet; CSV to standard output if not given.",
 )
-@click.option("--id", "ids", type=ColumnNames(), help="Columns of DATA to write in front, such as a row's name.")
+@columns_option("--id", "ids", help="Columns of DATA to write in front, such as a row's name.")
 @sensitive_option
 @decimal_option
 @format_option
@@ -44,7 +44,7 @@ def predict(
     model: str,
     sources: tuple[str, ...],
     output: str,
-    ids: list[str] | None,
+    ids: list[str],
     sensitive: str | None,
     decimal: str,
     file_format: str | None,
@@ -69,7 +69,6 @@ def predict(
         raise click.UsageError(f"{output}: the name must end in {', '.join(_SUFFIXES)}.")
     refuse_inputs_as_outputs({"-o": output}, sources, file_format, model)
     classifier = load_of_classes(model)
-    ids = ids or []
     if taken := {"label", "score", "probability"} & set(ids):
         raise click.UsageError(f"--id {taken.pop()}: the output has a column of that name already.")
     groups = column_of_groups(classifier, model, sensitive)

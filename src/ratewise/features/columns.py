@@ -180,7 +180,7 @@ def _text(summary: ColumnSummary, why: str) -> Text:
 
 def _as_wanted(summary: ColumnSummary, wanted: str, place: Place) -> Codec:
     """Return a column as the user says it is, or refuse it with what its values are."""
-    name, why, texts = summary.name, "columns=", summary.texts
+    name, why, texts = summary.name, "as asked", summary.texts
     typed = summary.numbers if summary.numbers.rows else texts.numbers
     if wanted == "ignore":
         return Ignored(name, why)

@@ -119,7 +119,7 @@ class EncoderFit:
         codecs = []
         for name in encoder.columns:
             summary = self.columns.get(name)
-            ignored = Ignored(name, "columns=")
+            ignored = Ignored(name, "as asked")
             codecs.append(ignored if summary is None else decide(summary, wanted.get(name), self._place))
         left_out = [codec for codec in codecs if isinstance(codec, Ignored) and codec.warn]
         if all(isinstance(codec, Ignored) for codec in codecs):

@@ -341,6 +341,12 @@ def _is_named(name: str) -> bool:
 
 
 _RANKING_NAMES = {"rocauc", "auc", "auroc", "averageprecision", "ap", "prauc", "auprc", "aucpr"}
+_PROBABILITY_NAMES = {"logloss", "neglogloss", "crossentropy", "brier", "brierscore", "negbrierscore"}
+_SINGLE_RATES = {"precision", "ppv", "npv", "recall", "sensitivity", "specificity", "tpr", "tnr", "fpr", "fnr"}
+
+# Endings of scikit-learn's and imbalanced-learn's names.
+_ENDING = re.compile(r"[ _-]?(score|corrcoef|binary)$")
+_AVERAGED = re.compile(r"(\w+?)[ _-](macro|micro)")
 
 
 def _named(name: str) -> Measure:
@@ -366,10 +372,29 @@ def _named(name: str) -> Measure:
             "take 'balanced-accuracy' or 'gmean', or 'tpr-at-fpr-0.01' or 'recall-at-precision-0.9' for the part "
             "of the order that matters."
         )
-    near = difflib.get_close_matches(name.lower(), _REGISTRY, n=3, cutoff=0.3)
+    if _plain(name) in _PROBABILITY_NAMES:
+        raise ValueError(
+            f"{name!r} is about probabilities, and a measure here is about a decision at one threshold: take 'f1' "
+            "or 'gmean', or 'cost' if you know what each kind of mistake costs."
+        )
+    if _plain(name) in _SINGLE_RATES:
+        raise ValueError(
+            f"{name!r} alone is best where all rows are predicted to be of one class. Bound another rate: "
+            "'recall-at-precision-0.9', 'precision-at-recall-0.8' or 'tpr-at-fpr-0.01'."
+        )
+    near = _near(name.lower())
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     numbers = f"Other numbers than these may follow {', '.join(map(repr, _FAMILIES))}."
     raise ValueError(f"There is no measure {name!r}.{hint} Known: {', '.join(_REGISTRY)}. {numbers}")
+
+
+def _near(name: str) -> list[str]:
+    """Return known names like this one, which may be scikit-learn's, such as "f1_score" and "f1_macro"."""
+    averaged = _AVERAGED.fullmatch(name)
+    if averaged and _is_of_many_classes(swapped := f"{averaged[2]}-{averaged[1]}"):
+        return [swapped]
+    name = _ENDING.sub("", name)
+    return [name] if name in _REGISTRY else difflib.get_close_matches(name, _REGISTRY, n=3, cutoff=0.3)
 
 
 __all__ = [

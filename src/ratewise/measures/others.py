@@ -111,7 +111,7 @@ class FunctionMeasure(Measure):
 
     def _refuse_nan(self) -> None:
         """Refuse a function that is NaN inside the unit square: nothing is better or worse than NaN."""
-        for tpr, tnr in itertools.product((0.1, 0.5, 0.9), repeat=2):
+        for tpr, tnr in itertools.product(np.array([0.1, 0.5, 0.9]), repeat=2):
             try:
                 with np.errstate(all="ignore"):
                     value = float(self.value(tpr, tnr, 0.3))

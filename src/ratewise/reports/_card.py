@@ -75,8 +75,8 @@ def model_card(
         **{
             "What to expect/Right and wrong": {
                 "": [f"is {positive}", f"is {negative}"],
-                f"called {positive}": [f"{true_positives:g}", f"{false_positives:g}"],
-                f"called {negative}": [f"{false_negatives:g}", f"{true_negatives:g}"],
+                f"predicted {positive}": [f"{true_positives:g}", f"{false_positives:g}"],
+                f"predicted {negative}": [f"{false_negatives:g}", f"{true_negatives:g}"],
             },
             "What to expect/Rates and measures, with 95% intervals": {
                 name: list(map(_escaped, about.at())) if place == 0 else _column(about.at(), name)

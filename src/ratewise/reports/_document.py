@@ -44,7 +44,7 @@ class Report(Page):
     Attributes
     ----------
     models : list of ScoredModel
-        Each with ``at()``: TPR, TNR, precision and every measure, with intervals, at its own threshold.
+        Each with ``at()``: TPR, TNR, precision, alert rate and every measure, with intervals, at its threshold.
     title : str
 
     Examples

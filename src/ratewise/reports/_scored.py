@@ -161,7 +161,7 @@ class ScoredModel:
         return Counts(table(self.stops.above), None if self.stops.squares is None else table(self.stops.squares))
 
     def at(self, stop: int | None = None, prevalence: float | None = None) -> dict[str, Estimate]:
-        """Return TPR, TNR, precision and every measure at a stop, as the page shows them.
+        """Return TPR, TNR, precision, alert rate and every measure at a stop, as the page shows them.
 
         At a prevalence of your own, that is known; that of the rows is as uncertain as the rates are.
         """
@@ -282,7 +282,7 @@ def estimates(
     prevalence: float | None = None,
     share: float = 0.95,
 ) -> dict[str, Estimate]:
-    """Return TPR, TNR, precision and these measures with their intervals."""
+    """Return TPR, TNR, precision, alert rate and these measures with their intervals."""
     rates: Rates = counts.rates
     draws: Any = resampled(counts, NORMALS)
     if prevalence is not None:
@@ -295,6 +295,7 @@ def estimates(
         "TPR": entry(draws.tpr, rates.tpr),
         "TNR": entry(draws.tnr, rates.tnr),
         "precision": entry(draws.precision, float(rates.precision)),
+        "alert rate": entry(draws.alert_rate, float(rates.alert_rate)),
     }
     for name, measure in measures.items():
         few = Rates(*(one[:_OWN_MEASURE_DRAWS] for one in draws))

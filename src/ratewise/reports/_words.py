@@ -9,12 +9,12 @@ from ..measures import Constrained, FBeta, Measure, Rates
 from ._scored import Estimate, ScoredModel, difference
 
 _MEANINGS = {
-    "MinRate": "the worse of two shares: the positives it finds, and the negatives it leaves alone",
+    "MinRate": "the worse of two shares: the positives found, and the negatives predicted negative",
     "WeightedMin": "1 minus the worse of the two weighted error rates",
-    "HMean": "the harmonic mean of the share of positives found and the share of negatives left alone",
-    "GMean": "the geometric mean of the share of positives found and the share of negatives left alone",
+    "HMean": "the harmonic mean of the share of positives found and the share of negatives predicted negative",
+    "GMean": "the geometric mean of the share of positives found and the share of negatives predicted negative",
     "QMean": "1 minus the distance from a perfect classifier",
-    "BalancedAccuracy": "the mean of the share of positives found and the share of negatives left alone",
+    "BalancedAccuracy": "the mean of the share of positives found and the share of negatives predicted negative",
     "Jaccard": "the overlap of the true positives and the rows predicted positive",
     "GowerLegendre": "the accuracy, with mistakes counted by another weight",
     "Tversky": "the overlap of the true and the predicted positives, with a price on each kind of mistake",
@@ -23,7 +23,7 @@ _MEANINGS = {
     "FowlkesMallows": "the geometric mean of precision and recall",
     "NetBenefit": "the true positives per row, less the false ones at their price",
     "CostMatrix": "minus the mean cost per row",
-    "TPRAtTNR": "the share of positives found, where enough of the negatives are left alone",
+    "TPRAtTNR": "the share of positives found, where enough of the negatives are predicted negative",
     "TPRAtFPR": "the share of positives found, where few enough of the negatives are predicted positive",
     "RecallAtPrecision": "the share of positives found, where enough of the rows predicted positive are positive",
     "PrecisionAtRecall": "the share of positives among the rows predicted positive, where enough are found",
@@ -63,16 +63,14 @@ def sentences(model: ScoredModel, *, alone: bool) -> list[str]:
         f"{trained}: {meaning(model.measure)}.",
         f"On these {rows:,} rows its {model.measure_name} is {_number(found[model.measure_name])}.",
         f"Of 100 rows that are {positive} it finds {_of_hundred(found['TPR'])}. Of 100 rows that are {negative} "
-        f"it wrongly calls {_of_hundred(_rest(found['TNR']))} {positive}.",
-        f"Where it says {positive}, it is right in {_of_hundred(found['precision'])} of 100 cases, as long as "
+        f"it wrongly predicts {_of_hundred(_rest(found['TNR']))} to be {positive}.",
+        f"Where it predicts {positive}, it is right in {_of_hundred(found['precision'])} of 100 cases, as long as "
         f"{percent(rates.prevalence)} of the rows are {positive}, as here.",
     ]
     if "expected" in model.facts:
         lines.append(_forecast(model.facts["expected"], model.facts["expected_between"], found, positive))
     if model.facts.get("threshold_from_these_rows"):
-        lines.append(
-            "Its threshold is the best one for these very rows, so that these numbers are too good for new ones."
-        )
+        lines.append("Its threshold was chosen on these rows, so the numbers are too optimistic for new rows.")
     return lines
 
 
@@ -85,11 +83,11 @@ def comparison(one: ScoredModel, other: ScoredModel) -> str:
         f"On the same rows the {one.measure_name} of {better.name} is {shown(abs(gap.value))} above that of "
         f"{worse.name} (with 95% confidence between {shown(low)} and {shown(high)})"
     )
-    return f"{text}." if low > 0 else f"{text}: these rows do not tell which of the two is better."
+    return f"{text}." if low > 0 else f"{text}: these rows do not show which of the two is better."
 
 
 def _forecast(expected: Rates, between: Any, found: dict[str, Estimate], positive: str) -> str:
-    """Return what training promised, and which rate falls short of it by more than chance explains."""
+    """Return the rates that training estimated, and which rate here is lower by more than chance explains."""
     parts, short = [], []
     for name, rate in (("TPR", expected.tpr), ("TNR", expected.tnr)):
         ends = getattr(between, name.lower(), None)
@@ -99,11 +97,11 @@ def _forecast(expected: Rates, between: Any, found: dict[str, Estimate], positiv
         if ends is not None and found[name].high < ends[0]:
             short.append(name)
     share = percent(expected.prevalence)
-    text = f"Its training promised {' and '.join(parts)}, where {share} of the rows were {positive}."
+    text = f"The fit estimated {' and '.join(parts)}, where {share} of the rows were {positive}."
     return (
         text
         if not short
-        else f"{text} The {' and the '.join(short)} here falls short of that by more than chance."
+        else f"{text} The {' and the '.join(short)} here is lower than that by more than chance explains."
     )
 
 

@@ -193,7 +193,7 @@ function drawPlane(found) {
     `equal ${state.measure}`;
   const svg = canvas("plane", 460, 440, words), box = boxOf(460, 440, [low, 1], [low, 1]);
   const ticks = nice(low, 1, 5);
-  frame(svg, box, { ticks }, { ticks }, [`TPR: share of ${data.positive} found`, `TNR: share of ${data.negative} left alone`]);
+  frame(svg, box, { ticks }, { ticks }, [`TPR: share of ${data.positive} found`, `TNR: share of ${data.negative} predicted so`]);
   const grid = gridOf(state.measure, here.prevalence, low);
   const place = (i, j) => [box.x(grid.low + ((1 - grid.low) * i) / (grid.side - 1)), box.y(grid.low + ((1 - grid.low) * j) / (grid.side - 1))];
   const sorted = Float64Array.from(grid.values).sort();
@@ -250,7 +250,7 @@ function drawCalibration() {
   const model = data.models[state.model], groups = model.calibration;
   at("calibration-section").hidden = groups.length < 2;
   if (groups.length < 2) return;
-  const svg = canvas("calibration", 460, 380, "The share of positives among rows with like scores");
+  const svg = canvas("calibration", 460, 380, "The share of positives among rows with similar scores");
   const scores = groups.map((one) => one.score);
   const ends = model.probabilities ? [0, 1] : [Math.min(...scores), Math.max(...scores)];
   const top = model.probabilities ? 1 : Math.min(1, Math.max(...groups.map((one) => one.high)) * 1.05);
@@ -265,8 +265,8 @@ function drawCalibration() {
     element("circle", { class: "dot", cx: box.x(one.score), cy: box.y(one.value), r: 4 }, null, svg);
   }
   at("calibration-caption").textContent = model.probabilities
-    ? "Rows with like scores in groups of equal size, with 95% intervals. On the broken line a stated probability is the true share."
-    : "Rows with like scores in groups of equal size, with 95% intervals. The scores are not probabilities. A line that rises means that they order the rows well.";
+    ? "Rows with similar scores, in groups of equal size, with 95% intervals. On the dashed line the stated probability is the true share."
+    : "Rows with similar scores, in groups of equal size, with 95% intervals. The scores are not probabilities. A rising line means that they order the rows well.";
 }
 
 function drawPath() {
@@ -287,8 +287,8 @@ function drawPath() {
     else element("circle", { class: "dot", cx: drawn[0][0], cy: drawn[0][1], r: 2.5 }, null, svg);
   }
   at("path-caption").textContent = runs.length === 1
-    ? "The measure on the rows of the fit as it went on."
-    : `The measure on the rows of the fit as it went on; one line for each of its ${runs.length} runs (folds and starts).`;
+    ? "The measure on the training rows, during the fit."
+    : `The measure on the training rows, during the fit: one line for each of its ${runs.length} runs (folds and starts).`;
 }
 
 function drawInfluences() {
@@ -297,8 +297,8 @@ function drawInfluences() {
   if (!found) return;
   const shown_ = found.rows.length, linear = found.kind === "coefficients";
   at("influences-words").textContent = linear
-    ? `The ${shown_} of ${found.columns} columns that move the score most: by how much, when the column grows by one standard deviation. To the right: towards ${data.positive}.`
-    : `The ${shown_} of ${found.columns} columns that matter most: how much the measure falls when the values of the column are shuffled (mean, least and most of five times, on ${count(found.sampled)} rows).`;
+    ? `The ${shown_} of ${found.columns} columns that change the score most: the change when the column grows by one standard deviation. Bars to the right raise the score of ${data.positive}.`
+    : `The ${shown_} of ${found.columns} columns that matter most: how much the measure falls when the values of the column are shuffled (mean, least and most of five repetitions, on ${count(found.sampled)} rows).`;
   const table = element("table", { class: "numbers" });
   element("caption", {}, linear ? "Largest coefficients" : "Permutation importances", table);
   const head = element("tr", {}, null, element("thead", {}, null, table));
@@ -387,6 +387,10 @@ function fillConfusion(found) {
     : `Expected of 10,000 rows, ${percent(prevalence)} of them ${data.positive}`;
 }
 
+// What people look at first, beside the measure chosen.
+const USUAL = [["recall (TPR)", (one) => one.TPR], ["TNR", (one) => one.TNR], ["precision", (one) => one.precision],
+  ["f1", (one) => one.measures.f1], ["alert rate", (one) => one.alerts]];
+
 function fillModels() {
   at("side-by-side").hidden = data.models.length < 2;
   if (data.models.length < 2) return;
@@ -394,8 +398,8 @@ function fillModels() {
   heading("models", ["measure", ...data.models.map((model) => model.name)]);
   const row = (name, pick) => ({ name, values: all.map((one) => withEnds(pick(one))), kind: name === state.measure ? "chosen" : "" });
   fill("models", [
-    ...["TPR", "TNR", "precision"].map((name) => row(name, (one) => one[name])),
-    ...data.measures.map(({ name }) => row(name, (one) => one.measures[name])),
+    row(state.measure, (one) => one.measures[state.measure]),
+    ...USUAL.filter(([name]) => name !== state.measure).map(([name, pick]) => row(name, pick)),
   ]);
 }
 
@@ -406,7 +410,7 @@ function fillGroups() {
   const worse = groups.filter((one) => one.worse).length;
   at("groups-words").textContent = `${groups.length} groups of rows with the same value of a column, or in the same ` +
     `quarter of its numbers. ${worse === 0 ? "In none of them" : `In ${worse} of them (marked)`} the ${model.measure} is lower ` +
-    `than in all rows by more than chance explains, so many groups taken into account. It is taken at the prevalence of all rows.`;
+    `than in all rows by more than chance explains, with the number of groups taken into account. It is computed at the prevalence of all rows.`;
   heading("groups", ["group", "rows", `share of ${data.positive}`, "TPR", "TNR", model.measure]);
   fill("groups", groups.slice(0, 25).map((one) => ({
     name: `${one.column}: ${one.value}${one.worse ? " (worse)" : ""}`,
@@ -442,19 +446,17 @@ function show(everything) {
   at("prevalence").setAttribute("aria-valuetext", share);
   at("prevalence-shown").textContent = share;
   const value = found.measures[state.measure];
-  const words = `${data.models.length > 1 ? model.name : "It"} finds ${percent(found.TPR.value)} of the rows that are ${data.positive} and wrongly calls ` +
-    `${percent(1 - found.TNR.value)} of the others so; where it says ${data.positive} it is right in ${percent(found.precision.value)}. ` +
+  const words = `${data.models.length > 1 ? model.name : "The model"} finds ${percent(found.TPR.value)} of the rows that are ${data.positive}, and predicts ` +
+    `${percent(1 - found.TNR.value)} of the others ${data.positive}. Where it predicts ${data.positive}, it is right in ${percent(found.precision.value)} of the cases. ` +
     `${state.measure}: ${value ? withEnds(value) : "not known at this prevalence"}.`;
   at("now").textContent = words;
   clearTimeout(later);
   if (!first) later = setTimeout(() => { at("spoken").textContent = words; }, 400);
   first = false;
   fillConfusion(found);
-  const few = [["recall (TPR)", found.TPR], ["TNR", found.TNR], ["precision", found.precision],
-    ["F1", found.measures.f1], ["alert rate", found.alerts]];
   fill("rates", [
     { name: state.measure, values: cells(value), kind: "chosen" },
-    ...few.filter(([name]) => name !== "F1" || state.measure !== "f1").map(([name, one]) => ({ name, values: cells(one) })),
+    ...USUAL.filter(([name]) => name !== state.measure).map(([name, pick]) => ({ name, values: cells(pick(found)) })),
   ]);
   fill("measures", data.measures.map(({ name }) => ({
     name, values: [...cells(found.measures[name]), own.measures[name] ? shown(own.measures[name].value) : "–"],

@@ -85,7 +85,10 @@ def _check_not_long(codes: NDArray[np.int64], values: list[str], name: str, plac
 
 def _check_not_missing(missing: NDArray[np.bool_], name: str, place: Place) -> None:
     if missing.any():
-        raise place.error("the target is missing. Leave such rows out.", int(np.argmax(missing)), name)
+        advice = "drop_unlabelled=True (command line: --drop-unlabelled)"
+        raise place.error(
+            f"the target is missing. To leave such rows out: {advice}.", int(np.argmax(missing)), name
+        )
 
 
 def sample_weights(column: Any, name: str, place: Place) -> NDArray[np.float64]:
