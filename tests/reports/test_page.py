@@ -16,8 +16,9 @@ from ratewise.reports._words import shown
 pytestmark = pytest.mark.slow
 
 NUMBERS = """
+const nameOf = (row) => row.cells[0].textContent.replace("recall (TPR)", "TPR");
 const rows = (id) => Object.fromEntries([...document.querySelectorAll(`#${id} tbody tr`)].map((row) =>
-  [row.cells[0].textContent.replace("recall (TPR)", "TPR"), [...row.cells].slice(1, 4).map((cell) => cell.textContent)]));
+  [nameOf(row), [...row.cells].slice(1, 4).map((cell) => cell.textContent)]));
 return {...rows("rates"), ...rows("measures")};
 """
 SLIDE = """
