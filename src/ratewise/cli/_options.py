@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMATS = ("parquet", "feather", "csv", "svmlight", "npy", "npz")
 
@@ -53,7 +56,7 @@ class ColumnNames(click.ParamType):  # type: ignore[type-arg]
         return names
 
 
-def columns_option(*names: str, help: str) -> Any:
+def columns_option(*names: str, help: str) -> Callable[[Command], Command]:
     """Return an option that takes names of columns with commas between them, and may be repeated."""
     return click.option(
         *names,
