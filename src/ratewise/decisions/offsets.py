@@ -14,18 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..counts import Counts, sums_by_class
 from ..measures import ConfusionMeasure
+from .blocks import blocks_of_rows, clearly_better, values_without_each_block
 from .calibrate import Calibration, class_calibrations, class_slope
 from .search import BY_PROBABILITIES, ProbableRows, moved_class_by_class, value_of
 
 # Measured on 13 pairs of data and model (METHODS.md, "Decisions from probabilities of K classes").
 _STEPS, _PLACES = 60, 33
-_FOLDS, _BLOCKS = 3, 21  # to choose among rules, and for the standard error of their difference
-# Standard errors of the difference that a rule must be better by. On 20 draws of 60 rows of 4 classes half of one
-# lost .010 of macro F1 on new rows in the mean and .122 at most, this loses .001 and .026; from 300 rows on the
-# worst recall gains .2 either way.
-_CERTAIN = 1.64
+_FOLDS = 3  # to choose among rules
 _WORTH_A_STEP = 1e-6
 _LEAST = 1e-12  # of a probability
 
@@ -79,10 +75,11 @@ class ClassGains(NamedTuple):
 
 
 class TunedGains(NamedTuple):
-    """A rule, and its value on rows that it was not tuned on."""
+    """A rule, and its values on rows that it was not tuned on."""
 
     rule: ClassGains
-    value: float
+    values: NDArray[np.float64]
+    """The value without each block of rows in turn and, last, of all."""
 
 
 def best_gains(
@@ -102,8 +99,8 @@ def best_gains(
     slope, constants = calibration_lines(probabilities, codes, weights)
     plain = ClassGains.none(n_classes)
     calibrated = ClassGains(slope, constants, plain.gains).calibrated(probabilities)
-    found, value = _chosen(calibrated, codes, weights, measure, plain.predict(probabilities), groups=groups)
-    return TunedGains(plain if found is None else ClassGains(slope, constants, found), value)
+    found, values = _chosen(calibrated, codes, weights, measure, plain.predict(probabilities), groups=groups)
+    return TunedGains(plain if found is None else ClassGains(slope, constants, found), values)
 
 
 def calibration_lines(
@@ -154,15 +151,12 @@ def _chosen(
     plain: NDArray[np.intp],
     *,
     groups: NDArray[np.intp] | None = None,
-) -> tuple[NDArray[np.float64] | None, float]:
-    """Return the gains of the better of two candidates, None where the plain decisions are as good; and its value.
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
+    """Return the better of two candidates, None where the plain decisions are as good; and its values.
 
     Each is tuned on two thirds of the rows and judged by the last third, in turn.
     """
-    part = np.empty(codes.size, dtype=np.intp)
-    part[np.argsort(codes, kind="stable")] = np.arange(codes.size) % _BLOCKS  # every class in every block
-    if groups is not None:
-        part = np.unique(groups, return_inverse=True)[1] % _BLOCKS
+    part = blocks_of_rows(codes, groups)
     judged = range(_FOLDS if probabilities.size <= _FEW_VALUES else 1)
     searches = _searches(probabilities)
     decisions = {search: plain.copy() for search in searches}
@@ -173,22 +167,17 @@ def _chosen(
             decisions[search][held] = _decided(probabilities[held], search(rows))
     seen = np.isin(part % _FOLDS, judged)
 
-    def counts_of(predicted: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Count without each block in turn, and at last all rows."""
-        return _without_each_block(
-            codes[seen], predicted[seen], weights[seen], part[seen], probabilities.shape[1], measure
-        )
+    def values_of(predicted: NDArray[np.intp]) -> NDArray[np.float64]:
+        rows = (codes[seen], predicted[seen], weights[seen], part[seen])
+        return values_without_each_block(*rows, probabilities.shape[1], measure)
 
-    now = value_of(measure, counts_of(plain))
-    best, most = None, 0.0
+    plain_values = values_of(plain)
+    best, values = None, plain_values
     for search in searches:
-        gain = value_of(measure, counts_of(decisions[search])) - now
-        blocks = gain[:-1]
-        error = np.sqrt((blocks.size - 1) / blocks.size * ((blocks - blocks.mean()) ** 2).sum())  # the jackknife's
-        if gain[-1] > max(_CERTAIN * error, most):
-            best, most = search, float(gain[-1])
-    tuned = None if best is None else best(ProbableRows.of(probabilities, codes, weights, measure))
-    return tuned, float(now[-1]) + most
+        found = values_of(decisions[search])
+        if clearly_better(found, plain_values) and found[-1] > values[-1]:
+            best, values = search, found
+    return None if best is None else best(ProbableRows.of(probabilities, codes, weights, measure)), values
 
 
 def _linearized(measure: Any, counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -257,29 +246,3 @@ def _starts(rows: ProbableRows) -> list[NDArray[np.float64]]:
     n_classes = rows.totals.size
     rare = np.maximum(rows.totals, rows.totals.sum() / rows.weights.size)
     return [np.array([one, np.zeros(n_classes)]) for one in (np.ones(n_classes), rare.max() / rare)]
-
-
-def _without_each_block(
-    codes: NDArray[np.intp],
-    predicted: NDArray[np.intp],
-    weights: NDArray[Any],
-    blocks: NDArray[np.intp],
-    n_classes: int,
-    measure: ConfusionMeasure,
-) -> NDArray[np.float64]:
-    """Return the counts of all rows but those of each block, and, last, of all rows."""
-    numbers = np.unique(blocks, return_inverse=True)[1]
-    n_blocks = int(numbers.max()) + 1
-
-    def sums(classes: NDArray[np.intp], values: NDArray[Any]) -> NDArray[np.float64]:
-        return sums_by_class(numbers * n_classes + classes, values, n_blocks * n_classes).reshape(-1, n_classes)
-
-    if measure.by_class:
-        right = sums(predicted, weights * (codes == predicted))
-        found = np.stack([right, sums(predicted, weights), sums(codes, weights)], axis=1)
-    else:
-        found = Counts.of_labels(
-            codes, predicted, weights, n_classes=n_classes, groups=numbers, n_groups=n_blocks
-        ).weights
-    everything = found.sum(axis=0)
-    return np.concatenate([everything - found, everything[np.newaxis]])

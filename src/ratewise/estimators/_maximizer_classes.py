@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, _num_samples
 
+from ..decisions.blocks import clearly_better
 from ..decisions.costs import row_costs
-from ..decisions.cuts import half_standard_error
 from ..measures import ConstraintWarning
 from ._boosters import MANY_ROWS, booster_of, prepared
 from ._crossfit import fit_base_estimator
@@ -95,14 +96,13 @@ class ClassCrossFit:
             plain, even = candidates
             mean = 0.5 * (plain.probabilities + even.probabilities)
             candidates.append(ClassCandidate("both", plain.members + even.members, mean, *self._rule_of(mean)))
-        values = np.array([one.rule.value_ for one in candidates])
-        names = np.array([one.name for one in candidates])
-        kept = np.array([one.message is None for one in candidates])
-        if kept.any():  # bounds first
-            candidates = [one for one, promised in zip(candidates, kept, strict=True) if promised]
-        best = candidates[better_than_first(values[kept] if kept.any() else values, self.y.size)]
-        history = {"weights": names, "value": values, "kept": names == best.name}
-        return FittedClasses(self._members(best, ensemble), best.rule, history, best.message)
+        names, values = [one.name for one in candidates], [one.rule.value_ for one in candidates]
+        promised = [one for one in candidates if one.message is None]
+        candidates = promised or candidates  # bounds first
+        best = candidates[better_than_first([one.rule for one in candidates])]
+        history = {"weights": names, "value": values, "kept": [one == best.name for one in names]}
+        found = {name: np.array(column) for name, column in history.items()}
+        return FittedClasses(self._members(best, ensemble), best.rule, found, best.message)
 
     def _members(self, best: ClassCandidate, ensemble: bool) -> list[ClassMember]:
         """Return the models of the folds; with few rows, also models of all rows, which weigh as much."""
@@ -153,13 +153,10 @@ class ClassCrossFit:
         return np.ones(self.y.size) if self.sample_weight is None else self.sample_weight
 
 
-def better_than_first(values: NDArray[np.float64], rows: int) -> int:
-    """Return the place of the best value; the first one unless that is better by half a standard error."""
-    best = int(values.argmax())
-    if not 0.0 <= values[best] <= 1.0:  # costs
-        return best
-    noise = half_standard_error(float(values[best]), (0.0, 1.0), rows)
-    return best if values[best] > values[0] + noise else 0
+def better_than_first(rules: Sequence[DecisionRule]) -> int:
+    """Return the place of the rule with the best value; the first one unless that is clearly better."""
+    best = int(np.argmax([one.value_ for one in rules]))
+    return best if clearly_better(rules[best]._values, rules[0]._values) else 0
 
 
 def class_cross_fit(

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..counts import Counts, Rates, against_the_rest
+from ..decisions.blocks import blocks_of_rows, costs_without_each_block
 from ..decisions.certify import certified_decision, relative_groups
 from ..decisions.class_bounds import bounded_gains
 from ..decisions.costs import Spent, calibrated_probabilities, cost_calibration, expected_costs, row_costs
@@ -162,7 +163,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         measure = None if costs is not None else self._measure_of(classes)
         if sensitive_features is not None and (not isinstance(measure, Measure) or self.reject):
             raise ValueError("sensitive_features are for a measure of two classes, without costs and reject.")
-        gains, calibration, threshold, message, value, of_groups = None, None, None, None, None, None
+        gains, calibration, threshold, message, values, of_groups = None, None, None, None, None, None
         if costs is not None:
             calibration = cost_calibration(proba, codes, weights, numbers)
         elif isinstance(measure, Measure):
@@ -173,16 +174,21 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
             )
             threshold, message, of_groups = found.threshold, found.message, relative_groups(found)
         elif isinstance(measure, ConstrainedClasses):
-            gains, value, message = bounded_gains(proba, codes, weights, measure, groups=numbers)
+            gains, values, message = bounded_gains(proba, codes, weights, measure, groups=numbers)
         elif measure is not None:
-            gains, value = best_gains(proba, codes, weights, measure, groups=numbers)
+            gains, values = best_gains(proba, codes, weights, measure, groups=numbers)
         self.classes_, self.measure_ = classes, measure
         self.threshold_, self._gains, self.calibration_ = threshold, gains, calibration
         self._store_groups(of_groups, measure)
         least = self._row_thresholds(sensitive_features, y.size)
         self._reject_below = self._margin_to_reject(proba, costs)
-        self._describe(proba, codes, weights, costs, self._decided(proba, costs, least))
-        self.value_ = self._value_here() if value is None else value
+        decided = self._decided(proba, costs, least)
+        self._describe(proba, codes, weights, costs, decided)
+        if costs is not None:
+            spent = costs[np.arange(codes.size), codes, decided]
+            values = costs_without_each_block(spent, weights, blocks_of_rows(codes, numbers))
+        self._values = np.array([self._value_here()]) if values is None else values
+        self.value_ = float(self._values[-1])
         self.constraints_met_ = constraints_met(measure, message)
         warn_of_constraints(message, stacklevel=2)
         return self
@@ -349,9 +355,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         ]
 
     def _value_here(self) -> float:
-        """Return the measure, or minus the mean cost, of the rows of ``fit``."""
-        if self.spent_ is not None:
-            return -self.spent_.rule / float(self.spent_.rows)
+        """Return the measure of the rows of ``fit``."""
         assert isinstance(self.rates_, Rates)
         assert isinstance(self.measure_, Measure)
         return float(self.measure_.value(*self.rates_))
