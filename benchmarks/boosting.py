@@ -50,7 +50,8 @@ from xgboost import XGBClassifier
 import datasets
 from output import RESULTS, read_json, write_json
 from ratewise import MeasureMaximizer
-from ratewise.decisions.cuts import best_threshold, half_standard_error
+from ratewise.decisions.choose import half_standard_error
+from ratewise.decisions.cuts import best_threshold
 from ratewise.measures import Measure, RecallAtPrecision, get_measure
 from ratewise.measures._rates import rates_from_labels
 

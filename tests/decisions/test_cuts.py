@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ratewise.decisions import cuts as threshold_module
+from ratewise.decisions.choose import half_standard_error, near_best
 from ratewise.decisions.cuts import (
     BestThreshold,
     Cuts,
@@ -18,7 +19,6 @@ from ratewise.decisions.cuts import (
     ScoreRange,
     beside_tied_rows,
     effective_points,
-    half_standard_error,
     quick_threshold,
     smoothed_threshold,
 )
@@ -417,6 +417,11 @@ def test_half_a_standard_error_is_that_of_a_share_on_the_measures_scale():
     )
     # Even a perfect value is not certain: it counts as one of 1e-6 from its end.
     assert half_standard_error(1.0, (0.0, 1.0), 100) == pytest.approx(0.5 * np.sqrt(1e-6 / 100))
+
+
+def test_candidates_as_good_as_the_best_but_for_noise_are_near_it():
+    assert near_best([0.7, 0.9, 0.85, 0.8], 0.1) == [1, 2, 3]
+    assert near_best([0.7, 0.9, -np.inf], 0.0) == [1]
 
 
 def test_effective_points_count_equal_weights_as_rows_and_uneven_ones_as_fewer():

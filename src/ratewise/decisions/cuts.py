@@ -49,16 +49,6 @@ class BestThreshold(NamedTuple):
         return BestThreshold(0.0, math.nan, Rates(math.nan, math.nan, math.nan))
 
 
-def half_standard_error(value: float, scale: tuple[float, float], points: float) -> float:
-    """Return half the standard error of a value estimated from so many points: closer values cannot be told apart.
-
-    ``scale`` holds the values of a useless model and of a perfect one.
-    """
-    useless, perfect = scale
-    share = (value - useless) / (perfect - useless)
-    return 0.5 * (perfect - useless) * math.sqrt(max(share * (1.0 - share), 1e-6) / points)
-
-
 def effective_points(signed_weights: NDArray[Any]) -> tuple[float, float]:
     """Return as many points of each class, of equal weight, as would tell as much."""
     positive, negative, positive_squares, negative_squares = weight_moments(signed_weights)

@@ -26,6 +26,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
 from ..decisions.certify import Decision, decide, points_of_groups, warn_of_unknown_rates
+from ..decisions.choose import near_best
 from ..decisions.cuts import Points, effective_points
 from ..decisions.scores import Sensitive
 from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure, Rates
@@ -228,9 +229,9 @@ class CrossFitter:
             better = values[stacked].max() >= values[~stacked].max()
             values[stacked != better] = -np.inf
         best = int(np.argmax(values))
-        least = values[best] - noise_of(candidates[best].best, self.measure, min(self.points))
+        near = near_best(values.tolist(), noise_of(candidates[best].best, self.measure, min(self.points)))
         kept = {best}
-        for stages in _by_iteration(candidates, np.flatnonzero(values >= least)):
+        for stages in _by_iteration(candidates, near):
             kept |= {stages[0], stages[len(stages) // 2], stages[-1]}
         return sorted(kept, key=lambda k: -values[k])
 

@@ -12,7 +12,8 @@ from scipy.special import expit
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from ..decisions.cuts import BestThreshold, best_threshold, half_standard_error, rates_at, smoothed_threshold
+from ..decisions.choose import half_standard_error
+from ..decisions.cuts import BestThreshold, best_threshold, rates_at, smoothed_threshold
 from ..decisions.intervals import ModelShift
 from ..measures import Measure
 from ..solvers.base import Scores

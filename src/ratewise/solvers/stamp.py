@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from ..decisions.cuts import half_standard_error
+from ..decisions.choose import half_standard_error
 from ..measures import Measure, PseudoLinearMeasure, Rates
 from ..rewards import Reward
 from .base import (

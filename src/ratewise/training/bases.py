@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decisions.cuts import half_standard_error
+from ..decisions.choose import half_standard_error, near_best
 from ..features.coded import CodedColumns
 from ..features.pairs import FEW_COLUMNS, MOST_SCREENED_COLUMNS, all_pairs, require_few_enough, screened_pairs
 from ..features.splines import Basis, BasisSettings, fit_basis
@@ -110,6 +110,5 @@ def _knots_for(signed_weights: NDArray[Any], points_per_knot: int) -> int:
 def simplest_of_the_best(results: Sequence[FitResult], measure: Measure, statistics: DataShape) -> int:
     """Return which result to take: the first whose value is within half a standard error of the best."""
     values = [float(measure.value(*one.rates)) for one in results]
-    best = max(values)
-    near = half_standard_error(best, measure.scale(statistics.prevalence), min(statistics.points))
-    return next(k for k, value in enumerate(values) if value >= best - near)
+    noise = half_standard_error(max(values), measure.scale(statistics.prevalence), min(statistics.points))
+    return near_best(values, noise)[0]

@@ -18,7 +18,8 @@ from .. import kernels
 from ..counts import Counts
 from ..decisions.calibrate import calibrated, stacked
 from ..decisions.certify import Decision, bound_message
-from ..decisions.cuts import best_threshold, constrained_ranks, half_standard_error
+from ..decisions.choose import half_standard_error
+from ..decisions.cuts import best_threshold, constrained_ranks
 from ..decisions.intervals import rates_interval
 from ..measures import ConcaveMeasure
 from ..solvers.base import History

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..counts import Counts, Rates, sums_by_class
+from ..decisions.choose import half_standard_error, near_best
 from ..decisions.class_bounds import bounded_offsets
 from ..decisions.class_offsets import ClassScores, best_offsets
-from ..decisions.cuts import half_standard_error
 from ..measures import ConfusionMeasure, ConstrainedClasses, confusion_measure
 from ..measures.recalls import MeasureOfRecalls
 from ..solvers.base import History, Solver, Task
@@ -155,7 +155,8 @@ def _learn_jointly(
         rates = Rates(*(float(one.mean()) for one in of_classes))
         history.record(run=0, passes=passes, points=passes * shape.points, rates=rates, value=rule.value)
     best = max(cuts.values(), key=lambda rule: rule.value)
-    chosen = [stage for stage, rule in cuts.items() if rule.value >= best.value - best.half_standard_error]
+    near = near_best((rule.value for rule in cuts.values()), best.half_standard_error)
+    chosen = [stage for place, stage in enumerate(cuts) if place in near]
     mean = np.mean([scores[stage].scores / spreads[stage] for stage in chosen], axis=0)
     validation = next(iter(scores.values()))._replace(scores=mean)
     rule, message = ClassRule.of(validation, measure), None

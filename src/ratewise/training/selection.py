@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..decisions.certify import certifies
-from ..decisions.cuts import BestThreshold, half_standard_error, quick_threshold
+from ..decisions.choose import half_standard_error, near_best
+from ..decisions.cuts import BestThreshold, quick_threshold
 from ..measures import Measure, Rates
 from ..solvers.base import Scores, Solver
 from ..solvers.logistic import PenalizedLogistic, WeightedLogistic
@@ -254,7 +255,7 @@ def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -
     best = max(values)
     prevalence, rarer = prevalence_and_rarer(candidates[0].scores)
     tolerance = half_standard_error(best, measure.scale(prevalence), rarer / repeats)
-    chosen = [k for k, value in enumerate(values) if value >= best - tolerance]
+    chosen = near_best(values, tolerance)
     models = [
         mean_model([candidates[k].models[fold] for k in chosen]) for fold in range(len(candidates[0].models))
     ]
