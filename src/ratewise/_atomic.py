@@ -20,9 +20,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a binary file that gets its name only when it is complete.
 
     The content goes to a temporary file beside it, which is renamed once it is all on the disk. If anything fails,
-    a full disk included, the temporary file is removed and a file of that name stays as it was. A file that is
-    replaced hands on its permissions; one that is read-only is refused, since the rename would not ask. A device
-    or a pipe, such as /dev/stdout, is written to directly.
+    a full disk included, the temporary file is removed and an existing file of that name is unchanged. The new
+    file keeps the permissions of the file that it replaces. A read-only file is refused, because the rename would
+    not check it. A device or a pipe, such as /dev/stdout, is written to directly.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
@@ -69,7 +69,7 @@ def abandoned_parts(path: str | os.PathLike[str]) -> list[Path]:
 def name_beside(name: str, ending: str) -> str:
     """Return the name of a file that belongs to another: its name and an ending, shortened where it is too long.
 
-    A digest stands for what is cut off, so that the names of two files differ.
+    A digest replaces what is cut off, so the names of two files differ.
     """
     if len(os.fsencode(name + ending)) <= _LONGEST_NAME:
         return name + ending

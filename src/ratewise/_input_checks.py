@@ -21,9 +21,10 @@ _SAMPLED_ROWS, _FEWEST_ROWS, _FAR, _FLOAT32_WHOLE = 256, 8, 30.0, 2.0**24
 
 
 class FarColumnWarning(UserWarning):
-    """A column of sparse rows lies so far from 0 that what it tells is lost.
+    """A column of sparse rows is so far from 0 that its information is lost.
 
-    Sparse rows are not centered, since zeros would be none then. Subtract a usual value from the column first.
+    Sparse rows are not centered, because zeros would become other numbers. Subtract a usual value from the column
+    first.
 
     Examples
     --------
@@ -34,7 +35,7 @@ class FarColumnWarning(UserWarning):
 
 
 def plain_matrix(X: Any, what: str = "X") -> Any:
-    """Return X, checked as far as can be done without changing it; refuse what would lose a part of it unseen.
+    """Return X, checked as far as can be done without changing it; refuse what would silently lose information.
 
     The arrays of a sparse matrix may be too short, or point outside of it. Masked and complex arrays would lose
     their mask and their imaginary part on the way to floats.
@@ -91,8 +92,8 @@ def canonical_csr(X: Any) -> Any:
 def warn_of_far_columns(X: Any) -> None:
     """Warn of columns of CSR rows to learn from that have a value in every row, far from 0, as a sample tells.
 
-    Sparse rows are not centered. Such a column is a second intercept to a solver, and what differs between rows
-    drowns in it.
+    Sparse rows are not centered. Such a column acts as a second intercept, and the differences between rows are
+    lost in it.
     """
     if not sparse.issparse(X):
         return

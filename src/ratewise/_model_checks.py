@@ -65,7 +65,7 @@ def require_sound(classifier: MeasureClassifier, name: str) -> None:
 
 
 def require_sound_encoders(content: Any, name: str) -> None:
-    """Refuse a OneHotEncoder, anywhere in a file, that might write sparse rows with places outside of them."""
+    """Refuse a OneHotEncoder, anywhere in a file, whose sparse rows could have indices outside of their shape."""
     path = f"{OneHotEncoder.__module__}.{OneHotEncoder.__name__}"
     for part in _parts(content, set()):
         if isinstance(part, OneHotEncoder) and not _is_sound_one_hot(part):

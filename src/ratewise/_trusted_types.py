@@ -238,7 +238,7 @@ def _is_trusted(node: dict[str, Any], own: set[str], steps: set[str]) -> bool:
 
 
 def _require_modest(archive: zipfile.ZipFile, file_bytes: int, name: str) -> None:
-    """Refuse a file that says it unpacks to far more than it holds, before any of it is unpacked."""
+    """Refuse a file whose declared unpacked size is far above its packed size, before anything is unpacked."""
     schema = archive.getinfo("schema.json")
     unpacked = sum(member.file_size for member in archive.infolist())
     if (

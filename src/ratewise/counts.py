@@ -143,7 +143,7 @@ class Counts:
         return self.weights if self.squares is None else self.squares
 
     def effective_points(self) -> Any:
-        """Return as many rows of each class, of equal weight, as would tell as much."""
+        """Return the effective number of rows of each class: as informative as so many rows of equal weight."""
         return effective_points(self.weights.sum(axis=-1), self.squared().sum(axis=-1))
 
     @property
@@ -171,7 +171,7 @@ class Counts:
 
 
 def effective_points(total: Any, squares: Any) -> Any:
-    """Return how many rows of equal weight would tell as much (Kish): of sums of weights and of their squares."""
+    """Return the effective number of rows (Kish), from sums of weights and of squared weights."""
     if isinstance(total, float):
         return total**2 / squares if squares > 0 else 0.0
     return np.where(squares > 0, np.square(total, dtype=np.float64) / np.where(squares > 0, squares, 1), 0.0)

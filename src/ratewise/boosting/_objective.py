@@ -20,8 +20,8 @@ _LARGEST_STEP = 4.0
 def _best_value(positives: NDArray[np.float64], negatives: NDArray[np.float64], measure: Measure) -> float:
     """Return the best value of all cuts, for measures that never fall when a rate rises.
 
-    Of them the best cut lies right below the score of a positive, or above all scores. Every tree is evaluated,
-    and this takes at most half of the time that a search for the threshold takes.
+    The best cut lies right below the score of a positive, or above all scores. Every tree is evaluated, and this
+    takes at most half of the time that a search for the threshold takes.
     """
     scores = np.sort(positives)[::-1]
     alarms = negatives.size - np.searchsorted(np.sort(negatives), scores, side="left")
@@ -78,14 +78,14 @@ class _BoostedRows(NamedTuple):
 class MeasureObjective:
     """Train LightGBM or XGBoost for the measure you report: an objective for ``train`` and for the classifiers.
 
-    Log loss whose two class weights are those that the measure asks for at the rates of the current scores, cut at
-    their best threshold, as AMP and the dual pair of SPADE have them. They are taken anew before each tree, have
-    the mean 1, and are tempered towards the square root of (1-p)/p, so that rare positives do not dominate the
-    fit. No row asks for a step above 4 in log odds.
+    The objective is log loss with two class weights: the slopes of the measure at the rates of the current scores,
+    cut at their best threshold, as in AMP and SPADE. The weights are updated before each tree, have mean 1, and
+    are tempered towards the square root of (1-p)/p, so that rare positives do not dominate the fit. No row gets a
+    step above 4 in log odds.
 
-    Scores start at 0, are weighted log odds, and need a threshold of their own:
-    :class:`~ratewise.MeasureMaximizer` around the classifier chooses it from out-of-fold scores, and
-    :func:`ratewise.solvers.best_threshold` from any validation rows.
+    Scores start at 0, are weighted log odds, and need a threshold: :class:`~ratewise.MeasureMaximizer` around the
+    classifier chooses it from out-of-fold scores, and :func:`ratewise.solvers.best_threshold` from any validation
+    rows.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class MeasureObjective:
 class MeasureMetric:
     """Evaluate and stop boosting by the measure you report, at its best threshold on the evaluation rows.
 
-    As it is for ``feval`` of ``lightgbm.train``, ``eval_metric`` of ``LGBMClassifier.fit``, ``custom_metric`` of
+    Pass it as ``feval`` of ``lightgbm.train``, ``eval_metric`` of ``LGBMClassifier.fit``, ``custom_metric`` of
     ``xgboost.train`` and ``eval_metric`` of CatBoost. ``XGBClassifier`` takes its method:
     ``eval_metric=MeasureMetric("f1").score``. XGBoost minimizes metrics that it does not know: give its
     ``EarlyStopping`` callback ``maximize=True``.

@@ -53,7 +53,7 @@ def _interrupt_again(lost: Any) -> None:
 
 
 def ignore_interrupts() -> None:
-    """Let no further Ctrl-C break off the last words and the tidying up; within another program change nothing."""
+    """Ignore further Ctrl-C while the last messages are printed; within another program change nothing."""
     if signal.getsignal(signal.SIGINT) is _interrupt_once:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -133,7 +133,7 @@ def target_of(model: Any, target: str | None) -> str | None:
 
 
 def require_positive(model: Any, path: str, positive: str | None) -> None:
-    """Refuse a positive class that is not that of the model: its cut is for its own."""
+    """Refuse a positive class that is not that of the model, whose threshold is for its own."""
     from ..estimators._positive import PositiveClass
 
     if model.classes_.size > 2:
@@ -237,7 +237,7 @@ def load_of_classes(path: str, *, two: bool = False) -> Any:
 
 
 def column_of_groups(model: Any, path: str, given: str | None) -> str | None:
-    """Return the column with the group of each row: the one given, or that which the thresholds are for."""
+    """Return the column with the group of each row: the given one, or that of the model's thresholds."""
     if given is not None and model.classes_.size > 2:
         raise click.UsageError(f"{path} is a model of {model.classes_.size} classes: leave out --sensitive.")
     if given is not None or not hasattr(model, "group_thresholds_"):
@@ -269,7 +269,7 @@ def columns_of(model: Any) -> list[dict[str, Any]] | None:
 
 
 def interval_words(model: Any) -> str | None:
-    """Return between what a model's rates lie on new rows; None for a model that does not know."""
+    """Return the intervals of a model's rates on new rows in words; None for a model without them."""
     from ..measures import measure_name
 
     found = getattr(model, "rates_interval_", None)

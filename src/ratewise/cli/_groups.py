@@ -49,7 +49,7 @@ def counted_groups(counts: dict[Any, Any], seed: int) -> list[dict[str, Any]]:
 
 
 def differences(measure: Any, counts: dict[Any, Any]) -> list[dict[str, Any]]:
-    """Return how far groups of labelled rows lie apart, where the measure bounds that."""
+    """Return the differences between groups of labelled rows that the measure bounds."""
     import numpy as np
 
     from ..measures import Gap
@@ -60,7 +60,7 @@ def differences(measure: Any, counts: dict[Any, Any]) -> list[dict[str, Any]]:
 
 
 def print_differences(found: list[dict[str, Any]]) -> None:
-    """Say how far groups lie apart, and how far they may."""
+    """Print the differences between groups, and their bounds."""
     for one in found:
         said = f"{one['difference']:.4f}; the model was fitted for at most {one['at_most']:g}"
         click.echo(f"The largest difference in {one['rate']} between two groups is {said}.")

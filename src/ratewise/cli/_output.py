@@ -51,7 +51,7 @@ def _for_the_shell(text: str) -> str:
 
 
 def say_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """Print a warning of ours as a sentence. Those of numpy, such as of an overflow, are no news to the user."""
+    """Print a warning of ours as a sentence. Those of numpy, such as of an overflow, do not help the user."""
     if category.__module__.partition(".")[0] == __name__.partition(".")[0] or os.environ.get("RATEWISE_DEBUG"):
         click.echo(f"Warning: {printable(_for_the_shell(str(message)))}", err=True)
 
@@ -62,7 +62,7 @@ def printable(text: str) -> str:
 
 
 def print_json(content: dict[str, Any]) -> None:
-    """Print one JSON object on stdout; what JSON has no word for, such as NaN, becomes null or text."""
+    """Print one JSON object on stdout; what JSON lacks, such as NaN, becomes null or text."""
     text = json.dumps(_plain(content), indent=2, ensure_ascii=False)
     click.echo(
         re.sub(r"[^\n -~]", lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)

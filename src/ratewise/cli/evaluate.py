@@ -178,7 +178,7 @@ def _report(classifier: Any, counts: Any, rows: int, seed: int) -> dict[str, Any
 
 
 def _contradicted(classifier: Any, found: dict[str, Any]) -> list[str]:
-    """Return the rates whose interval on these rows lies apart from the one that the model was saved with."""
+    """Return the rates whose interval on these rows does not overlap the one saved with the model."""
     claimed = getattr(classifier, "rates_interval_", None)
     if claimed is None:
         return []

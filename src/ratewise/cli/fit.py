@@ -141,7 +141,7 @@ def fit(
 
     DATA are files, folders or globs: Parquet, Feather, CSV, svmlight, npy or npz; - is standard input.
 
-    Ctrl-C keeps what was learned in the checkpoint; the same command goes on from there.
+    Ctrl-C keeps what was learned in the checkpoint; the same command resumes from there.
     """
     from .._trusted_types import require_skops
     from ..estimators._streams import StreamFolds
@@ -372,7 +372,7 @@ def _warn_of_time_order(classifier: Any, stream: Any) -> None:
 
 
 def _warn_of_a_common_positive(classifier: Any, survey: Any) -> None:
-    """Say which class is the positive one where the user did not, and most rows are of it: it may not be meant."""
+    """Name the positive class if the user did not and most rows are of it: another one may be meant."""
     if classifier.pos_label is None and classifier.classes_.size == 2 and not classifier.multilabel_:
         other, positive = classifier.classes_.tolist()
         share = survey.label_counts.get(positive, 0) / max(survey.rows, 1)

@@ -98,8 +98,8 @@ def _of_many(classifier: Any) -> dict[str, Any]:
 def _largest(classifier: Any, top: int) -> list[dict[str, Any]]:
     """Return the largest coefficients: per standard deviation of the column, where that is known.
 
-    A column with a coefficient above 0 speaks for the positive class; of many, for the class that is named, which
-    is the one that the column tells most about.
+    A coefficient above 0 raises the score of the positive class. With many classes it is the score of the named
+    class, which the column affects most.
     """
     import numpy as np
 

@@ -122,7 +122,7 @@ def _predictions(
 
 
 def _write_csv(predictions: Iterator[dict[str, list[Any]]], file: BinaryIO, *, to_terminal: bool) -> None:
-    """Write rows of text. The name of a class must not steer a terminal; a file gets it as it is."""
+    """Write rows of text. For a terminal, control characters in class names are spelled out."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     try:
         rows = csv.writer(text, lineterminator="\n")

@@ -51,7 +51,7 @@ def warmup(quiet: bool) -> None:
 
 
 def jobs() -> Iterator[Job]:
-    """Yield fits that together call every loop in all the types that fits of any size and kind call it in."""
+    """Yield fits that together call every loop with all the types that any fit uses."""
     import numpy as np
 
     from ..measures import measure_names

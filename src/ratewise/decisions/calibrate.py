@@ -70,10 +70,9 @@ def stacked(curves: Sequence[Calibration]) -> NDArray[np.float64]:
 def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float, cut: float) -> Calibration:
     """Return the calibration of scores less the cut, from Platt's line to a free curve.
 
-    Knots lie where both classes have their scores, and between. Changes of slope are penalized, and of several
-    penalties that one is taken whose log likelihood, less what so many useless parameters would gain in one case
-    of twenty, is best. ``points`` is the number of points that the scores are worth; rows scored several times
-    count once.
+    Knots lie where both classes have scores, and between. Changes of slope are penalized. The penalty with the
+    best log likelihood is used, after subtracting what so many useless parameters would gain in one case of
+    twenty. ``points`` is the number of points that the scores are worth; rows scored several times count once.
     """
     rows = GroupedScores.of(scores, signed_weights, points)
     spread = rows.spread()
@@ -115,7 +114,7 @@ def worth_of(parameters: int) -> float:
 
 
 class GroupedScores(NamedTuple):
-    """A few hundred scores in order that stand for all, with the weight of each class at them."""
+    """A few hundred sorted scores that represent all, with the weight of each class at each."""
 
     places: NDArray[np.float64]
     positive: NDArray[np.float64]
@@ -153,7 +152,8 @@ class GroupedScores(NamedTuple):
         return max(float(np.sqrt(share @ (self.places - share @ self.places) ** 2)), 1e-12)
 
     def order(self) -> NDArray[np.float64]:
-        """How far along each place lies, from 0 to 1: half by rank, both classes counting alike, half by score.
+        """How far along each place lies, from 0 to 1: half by rank, with equal weight on both classes, half by
+        score.
 
         By score between the medians of the classes: there the odds turn, also where few rows lie between them.
         """
@@ -180,8 +180,8 @@ def class_calibrations(
 ) -> NDArray[np.float64]:
     """Return a line per class, of one slope, so that their softmax has the least log loss.
 
-    The lines have constants where the log loss gains by them: then the likeliest class need not be the one with
-    the highest score.
+    The lines have constants if these reduce the log loss. The most probable class may then differ from the class
+    with the highest score.
     """
     n_rows, n_classes = scores.shape
     spread, rows = _scaled(scores, codes, weights)

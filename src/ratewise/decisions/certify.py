@@ -66,11 +66,11 @@ def decide(
 ) -> Decision:
     """Return the certified threshold of a measure with bounds, or else the one given, and what is known there.
 
-    ``points`` are the effective points of both classes: a row that is scored several times counts once.
-    ``fitted`` is the number of parameters that these rows have chosen themselves; 0 for out-of-fold scores.
-    ``error_share`` is the share of a bound's error that tests may use; 1 if the scores are the model's own.
-    ``shift_at`` a threshold tells how the model returned differs from those whose scores these are: the rates are
-    moved by it. ``choose`` is how the threshold was chosen by these scores: the interval allows for that.
+    ``points`` are the effective points of both classes: a row that is scored several times counts once. ``fitted``
+    is the number of parameters that these rows have chosen themselves; 0 for out-of-fold scores. ``error_share``
+    is the share of a bound's error that tests may use; 1 if the scores are the model's own. ``shift_at`` returns,
+    at a threshold, how the returned model differs from the models that made these scores; the rates are corrected
+    by it. ``choose`` is how the threshold was chosen by these scores: the interval allows for that.
     """
     if measure.group_bounds and scores.sensitive is not None:
         return _decided_with_groups(scores, measure, threshold, points, error_share)
@@ -158,9 +158,10 @@ def certify(
     measure : str or Measure
         Such as ``RecallAtPrecision(0.8, confidence=0.9)``. One without bounds gets its best threshold.
     sample_weight : array of shape (n_rows,), optional
-        Rows count so many times. The tests are then those of Kish's effective number of rows: approximate.
+        How many times each row counts. The tests then use Kish's effective number of rows, so they are
+        approximate.
     groups : array of shape (n_rows,), optional
-        Rows of one group are dependent: a class counts as many points as its groups are worth.
+        Rows of one group are dependent: a class counts as many rows as it has groups, by weight.
     sensitive_features : array of shape (n_rows,), optional
         The group of each row that bounds such as ``Constrained("f1", tpr_gap=0.05)`` are about.
     pos_label : label, optional
@@ -266,11 +267,12 @@ def _certified_cuts(bound: Constraint, share: float, cuts: Cuts, points: Points)
 
 
 def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) -> NDArray[np.bool_]:
-    """Test the precision at more and more calls: a sequence that the labels have no part in.
+    """Test the precision at increasing numbers of rows predicted positive, which do not depend on the labels.
 
-    Above a score, hits among n calls are Binomial(n, precision), and as long as tests pass none has spent any of
-    the error (fixed-sequence testing; Learn then Test, Angelopoulos et al. 2021). So the second sequence has the
-    error of the first too, if that has not failed when it reaches it (the fallback procedure of Wiens, 2003).
+    Above a score, the true positives among n rows predicted positive are Binomial(n, precision). Tests that pass
+    spend none of the error (fixed-sequence testing; Learn then Test, Angelopoulos et al. 2021). So the second
+    sequence has the error of the first too, if that has not failed when it reaches it (the fallback procedure of
+    Wiens, 2003).
     """
     hits, calls = predicted_positive(cuts.tpr, cuts.tnr, cuts.prevalence, points)
     p = cuts.prevalence
@@ -299,8 +301,9 @@ def bound_message(
 ) -> str | None:
     """Return one sentence, with numbers, if the measure's bounds cannot be promised at these rates.
 
-    ``points`` are what the rates were seen on. ``searched`` says that no cut could be certified: these rates are
-    but the nearest. ``expected`` are the rates that the fit states, if they are others: the sentence has them too.
+    ``points`` are the effective points that the rates were counted on. ``searched`` says that no cut could be
+    certified, so these rates are only the nearest. ``expected`` are the rates that the fit states, if they differ;
+    the sentence contains them too.
     """
     expected = rates if expected is None else expected
     bounds = measure.constraints(rates.prevalence)
@@ -342,7 +345,7 @@ def _certainty(bound: Constraint) -> str:
 
 
 class _Lowest(NamedTuple):
-    """What can be promised of a bounded rate."""
+    """The lowest value of a bounded rate that can be promised."""
 
     kind: str
     promised: float
@@ -357,7 +360,7 @@ class _Lowest(NamedTuple):
         return f"a {self.kind} of at least {self.promised_at(rates, prevalence):.3g}"
 
     def promised_at(self, rates: Rates, prevalence: float) -> float:
-        """Return what is promised at another prevalence, of which a precision depends."""
+        """Return what is promised at another prevalence, on which a precision depends."""
         if self.kind != "precision" or self.promised in (0.0, 1.0):
             return self.promised
         log_odds = logit(self.promised) + logit(prevalence) - logit(rates.prevalence)
@@ -431,7 +434,7 @@ def _trials(
 
 
 def predicted_positive(tpr: Any, tnr: Any, prevalence: float, points: Points) -> tuple[Any, Any]:
-    """Return the hits among the calls and the calls, as effective points."""
+    """Return the true positives and the rows predicted positive, as effective points."""
     hits, alarms = prevalence * np.asarray(tpr), (1.0 - prevalence) * (1.0 - np.asarray(tnr))
     squares = hits * prevalence / max(points[0], 1e-300) + alarms * (1.0 - prevalence) / max(points[1], 1e-300)
     calls = (hits + alarms) ** 2 / np.maximum(squares, 1e-300)
@@ -468,7 +471,7 @@ def warn_of_unknown_rates(points: Points, of: str = "") -> None:
 
 
 def points_of_groups(signed_weights: NDArray[Any], groups: NDArray[np.intp]) -> Points:
-    """Return the effective points of both classes where rows of one group all tell the same."""
+    """Return the effective points of both classes if the rows of a group carry the same information."""
     found = []
     for mine in (signed_weights > 0, signed_weights < 0):
         weights = np.bincount(groups[mine], weights=np.abs(signed_weights[mine]))

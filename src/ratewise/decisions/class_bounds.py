@@ -117,7 +117,7 @@ def bounded_offsets(
 
 @dataclass(frozen=True)
 class _Ranked:
-    """Ranks tables by the measure where the bounds are kept, and else by how nearly they are."""
+    """Ranks tables by the measure if the bounds are kept, otherwise by how nearly they are."""
 
     problem: _Problem
     promised: bool
@@ -174,12 +174,12 @@ class _Problem:
         return part / np.maximum(whole, 1e-300), effective_points(whole, square)
 
     def ends(self, tables: NDArray[Any], *, promised: bool, times: float = 1.0) -> ShareEnds:
-        """Return between what the shares of all bounds lie, [..., bound]."""
+        """Return the intervals of the shares of all bounds, [..., bound]."""
         share, rows = self._shares(tables)
         return ShareEnds.of_rows(share, times * rows, self.measure.margin, self._error if promised else None)
 
     def _kept_by(self, ends: ShareEnds) -> NDArray[np.float64]:
-        """Return how far each share is sure to keep its bound."""
+        """Return by how much each share certainly keeps its bound."""
         return np.where(self._kinds == "alert_rate", self._levels - ends.high, ends.low - self._levels)
 
     def _least_shares(self, *, promised: bool) -> NDArray[np.float64]:
@@ -196,7 +196,7 @@ class _Problem:
         return np.select([self._kinds == "recall", self._kinds == "alert_rate"], [high, low], np.nan)
 
     def slack(self, tables: NDArray[Any], *, promised: bool) -> NDArray[np.float64]:
-        """Return how far the tightest bound is sure to be kept."""
+        """Return by how much the tightest bound is certainly kept."""
         share, rows = self._shares(tables)
         least = self._least[promised]
         found = np.where(self._kinds == "alert_rate", least - share, share - least)
@@ -236,7 +236,7 @@ class _Problem:
     def _raised(
         self, offsets: NDArray[np.float64], recalls: NDArray[np.intp], least: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return offsets at which enough rows of each class would be found, were no other class raised."""
+        """Return offsets at which enough rows of each class would be found if no other class were raised."""
         scores, codes, weights = self.rows.plus(offsets)
         places = np.arange(codes.size)
         own = scores[places, codes]

@@ -45,12 +45,12 @@ class BestThreshold(NamedTuple):
 
     @staticmethod
     def nothing() -> BestThreshold:
-        """Return what stands for a model whose scores are not finite."""
+        """Return the threshold of a model whose scores are not finite: all rows are negative."""
         return BestThreshold(0.0, math.nan, Rates(math.nan, math.nan, math.nan))
 
 
 def effective_points(signed_weights: NDArray[Any]) -> tuple[float, float]:
-    """Return as many points of each class, of equal weight, as would tell as much."""
+    """Return the effective points of each class: as informative as so many points of equal weight."""
     positive, negative, positive_squares, negative_squares = weight_moments(signed_weights)
     return equal_rows(positive, positive_squares), equal_rows(negative, negative_squares)
 
@@ -78,13 +78,13 @@ def best_threshold(
 ) -> BestThreshold:
     """Return the exact best threshold for a measure: every cut between two different scores is tried.
 
-    For any measure. The threshold lies midway between the scores it parts; of cuts that do equally well, the one
-    nearest zero is taken, where the model itself would have drawn the line.
+    For any measure. The threshold lies midway between the scores that it separates. Of equally good cuts the one
+    nearest zero, the model's own cut, is taken.
 
     Cuts that keep the measure's constraints come first, if it has any (see :func:`constrained_ranks`);
-    ``margin_scale`` multiplies the margins by which they must be kept, 0 takes the rows at their word, and None
-    leaves the constraints to the measure's own penalty. ``points`` are the effective points of both classes, where
-    scores are the bins of a histogram.
+    ``margin_scale`` multiplies the margins by which they must be kept, 0 asks for no margin, and None leaves the
+    constraints to the measure's own penalty. ``points`` are the effective points of both classes, where scores are
+    the bins of a histogram.
 
     Examples
     --------
@@ -161,11 +161,11 @@ def smoothed_threshold(
 def beside_tied_rows(
     threshold: float, scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, tolerance: float
 ) -> float:
-    """A threshold chosen by other scores of the rows, moved aside if it parts a model's own scores badly.
+    """Return a threshold chosen on other scores of the rows, moved if it separates the model's own scores badly.
 
-    Duplicate rows have one score under one model, but as many under the models of folds as there are folds. A
-    threshold chosen between those promises to part such rows, which the mean of the models predicts all positive
-    or all negative. So if some cut near by does clearly better for the model's own scores, it is taken.
+    Duplicate rows have one score under one model, and a score per fold under the models of the folds. A threshold
+    between those scores seems to separate such rows, but the mean of the models predicts all of them positive or
+    all negative. So if a nearby cut is clearly better for the model's own scores, it is taken.
     """
     if measure.bounds:
         return threshold
@@ -279,8 +279,9 @@ class ScoreHistogram:
     def bins_of_the_best(self, measure: Measure, tolerance: float) -> NDArray[np.bool_]:
         """The bins that can hold the best cuts of a measure that neither rate's rise lowers.
 
-        A cut inside a bin finds no more positives than one at its low edge and passes no more negatives than one
-        at its high edge. A bin that even so stays more than the tolerance below the best edge is left out.
+        A cut inside a bin finds no more positives than one at its low edge and predicts no more negatives
+        correctly than one at its high edge. A bin that even so stays more than the tolerance below the best edge
+        is left out.
         """
         within = _finite_values(measure, self.tpr[:-1], self.tnr[1:], self.prevalence)
         at_edges = _finite_values(measure, self.tpr, self.tnr, self.prevalence)
@@ -315,8 +316,8 @@ class ScoreHistogram:
 class Cuts:
     """All cuts between different scores of a range, highest first, with the rates and the measure at each.
 
-    ``tpr``, ``tnr`` and ``values`` have an entry a cut. Of all scores, which is the range unless given, the
-    first cut calls nothing and the last everything. Where the measure is not defined its value is -inf.
+    ``tpr``, ``tnr`` and ``values`` have an entry a cut. Of all scores, which is the range unless given, the first
+    cut predicts no row positive and the last one all rows. Where the measure is not defined its value is -inf.
     """
 
     def __init__(
@@ -371,7 +372,7 @@ class Cuts:
         return BestThreshold(float(thresholds[nearest]), float(self.values[chosen]), rates)
 
     def thresholds(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Midway between the scores that each of these cuts parts."""
+        """Midway between the scores that each of these cuts separates."""
         at = self._at[which]
         last = self._ordered.size - 1
         highest, lowest = float(self._ordered[0]), float(self._ordered[last])
@@ -403,10 +404,10 @@ def constraint_slack(
 ) -> NDArray[np.float64]:
     """How far the rates keep the tightest bound beyond its margin, in standard errors.
 
-    Infinity if there are no bounds. The standard error is that of the constraint's line in two binomial
-    rates, each half a point away from 0 and 1, so that no rate is ever taken for certain. Rates at which no
-    positive is found keep no constraint: there, any precision could be claimed. ``points`` are the positives and
-    the negatives that the rates were seen on; ``margin_scale`` multiplies the margins.
+    Infinity if there are no bounds. The standard error is that of the constraint's line in two binomial rates,
+    each half a point away from 0 and 1, so that no rate is ever taken for certain. Rates at which no positive is
+    found keep no constraint, because any precision could be claimed there. ``points`` are the positives and the
+    negatives that the rates were seen on; ``margin_scale`` multiplies the margins.
     """
     tpr, tnr = np.asarray(tpr, dtype=np.float64), np.asarray(tnr, dtype=np.float64)
     tpr_variance, tnr_variance = _rate_variance(tpr, points[0]), _rate_variance(tnr, points[1])
@@ -431,10 +432,9 @@ def constrained_ranks(
 ) -> NDArray[np.float64]:
     """The values of the cuts that may be chosen, -inf for others; all of them for a measure without constraints.
 
-    Those that keep the constraints by their margins may, as a rule. Where that would cost more than a tenth of the
-    measure's scale, penalties included, they get the benefit of the doubt: cuts that miss the constraints by no
-    more than one standard error may too. If there are none of either, all may, and the rank is how nearly they
-    keep them.
+    As a rule these are the cuts that keep the constraints by their margins. If that would cost more than a tenth
+    of the measure's scale, penalties included, cuts that miss the constraints by at most one standard error are
+    allowed too. If there are no such cuts, all are allowed, and the rank is how nearly they keep the constraints.
 
     ``margin_scale`` multiplies the margins; None leaves the constraints out of it.
     """

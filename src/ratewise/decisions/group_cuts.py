@@ -47,9 +47,9 @@ class GroupDecision(NamedTuple):
 def decide_groups(scores: Scores, measure: Measure, points: Points, error_share: float) -> GroupDecision:
     """Choose the cuts with the best measure of all rows among those at which every bound is certified.
 
-    With ``measure.group_cuts`` each group has its own, and else all have one. ``points`` are those of all rows,
-    and ``error_share`` is the share of a bound's error that tests may use. If nothing can be certified, the best
-    cuts that keep the bounds by their margins are returned, or the nearest to that, and a sentence.
+    With ``measure.group_cuts`` each group has its own cut, otherwise all have one. ``points`` are those of all
+    rows, and ``error_share`` is the share of a bound's error that tests may use. If nothing can be certified, the
+    best cuts that keep the bounds by their margins are returned, or the nearest to that, and a sentence.
     """
     assert scores.sensitive is not None
     names = scores.sensitive.names
@@ -286,7 +286,7 @@ class _Problem:
         ]
 
     def _advice(self, chosen: Choice, names: NDArray[Any]) -> str:
-        """Say of which group rows are missing."""
+        """Say which group needs more rows."""
         times = 1.0
         while not self._enough(chosen, times):
             times *= 1.1

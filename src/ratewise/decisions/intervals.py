@@ -45,8 +45,9 @@ class ModelShift(NamedTuple):
     def tally(
         learned: NDArray[Any], scored: NDArray[Any], own: NDArray[Any], signed_weights: NDArray[Any], folds: int
     ) -> NDArray[np.float64]:
-        """Return the weights of rows by class, by how many of the models that learned a row call it, and by
-        whether the model that did not and the one returned do."""
+        """Return the weights of rows by class, by how many of the models that learned a row predict it positive,
+        and by whether the out-of-fold model and the returned model do.
+        """
         cell = 4 * ((signed_weights > 0) * folds + learned) + 2 * scored + own
         found = np.bincount(cell, np.abs(signed_weights).astype(np.float64), 8 * folds)
         return np.asarray(found, dtype=np.float64).reshape(2, folds, 2, 2)
@@ -69,10 +70,10 @@ class ModelShift(NamedTuple):
 
     @staticmethod
     def even_disagreement(counts: NDArray[np.float64]) -> tuple[float, float]:
-        """Return, for positives and negatives, how much of the disagreement between a row's out-of-fold prediction
-        and those of the models that have learned it is as often for its class as against it.
+        """Return, for positives and negatives, the share of the disagreement that goes in either direction:
+        between a row's out-of-fold prediction and those of the models that have learned the row.
 
-        0 if models are right about every row that they have learned: then they overfit, and nothing else is seen.
+        It is 0 if the models are right about every row that they have learned: then only overfitting is visible.
         """
         folds, shares = counts.shape[1], []
         apart = np.array([0.0, 1.0]) - np.arange(folds)[:, np.newaxis] / (folds - 1.0)
@@ -101,7 +102,7 @@ def choice_shift(
 ) -> tuple[float, float]:
     """Return how the rates change if the threshold of each fold is chosen by the other folds.
 
-    A threshold fits the noise of the rows that have chosen it, the more so the fewer they are.
+    A threshold fits the noise of the rows that have chosen it, the more the fewer these are.
     """
     if choose is None or scores.folds is None or len(scores.folds) < 3 or min(points) > _PLENTY_TO_CHOOSE:
         return 0.0, 0.0
@@ -128,16 +129,16 @@ def rates_interval(
     shift: ModelShift | None = None,
     of_choice: tuple[float, float] = (0.0, 0.0),
 ) -> RatesInterval:
-    """Return between what the rates and the measure lie on new rows, with 95% or the confidence of the bounds.
+    """Return intervals of the rates and the measure on new rows, at 95% or the confidence of the bounds.
 
     Clopper-Pearson's intervals, on effective points. If the rows themselves have chosen ``fitted`` parameters,
     their rates are too high, by between half a point and two per parameter. Out-of-fold rates are moved by
-    ``shift``. What the model returned gains by having learned from more rows than the folds' models is between
-    nothing, if these fit their rows perfectly, and what Burman's correction of cross-validation (1989) says: the
-    rates of their training rows, less those of validation rows, by the number of folds. What averaging gains on
-    rows that the models have overfitted is between nothing and ``shift.unseen``. ``of_choice`` is how the
-    rates would change had other rows chosen the threshold: the end on that side is moved by it. A rate that was
-    seen on fewer than two points, or on no more than the parameters chosen on them, may be anything: from 0 to 1.
+    ``shift``. The returned model has learned from more rows than the folds' models. Its gain is between nothing,
+    if these fit their rows perfectly, and Burman's correction of cross-validation (1989): the rates of their
+    training rows minus those of validation rows, divided by the number of folds. What averaging gains on rows that
+    the models have overfitted is between nothing and ``shift.unseen``. ``of_choice`` is how the rates would change
+    if other rows had chosen the threshold: the end on that side is moved by it. A rate that was counted on fewer
+    than two points, or on no more points than parameters were chosen on, has the interval 0 to 1.
     """
     confidences = [one.confidence for one in measure.bounds if one.confidence is not None]
     confidence = max(confidences, default=_USUAL_CONFIDENCE)

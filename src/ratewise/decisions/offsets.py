@@ -205,7 +205,7 @@ def _searches(probabilities: NDArray[Any]) -> list[Any]:
 
 
 def climb(rows: ProbableRows) -> NDArray[np.float64]:
-    """Count, linearize, decide: steps of Frank and Wolfe; returns the best rule met on the way.
+    """Count, linearize, decide: steps of Frank and Wolfe; returns the best rule found on the way.
 
     It starts halfway between the most probable class and the class most above its usual probability.
     """

@@ -20,7 +20,7 @@ class Sensitive(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Scores of rows under a model, with the signed weight of each; of many rows, a histogram in their place."""
+    """Scores of rows under a model, with the signed weight of each; for many rows, a histogram."""
 
     values: NDArray[np.floating[Any]]
     signed_weights: NDArray[np.floating[Any]]
@@ -49,7 +49,7 @@ class Scores(NamedTuple):
 
     @property
     def all_equal(self) -> bool:
-        """Whether no threshold tells any rows apart; scores come in float32."""
+        """Whether all scores are equal as float32, so that no threshold separates rows."""
         low, high = float(self.values.min()), float(self.values.max())
         return high - low <= _ROUNDING * max(abs(low), abs(high))
 

@@ -25,7 +25,7 @@ def checked_sensitive(values: Any, n_rows: int) -> Sensitive | None:
 
 
 def column_of_groups(values: Any, n_rows: int) -> NDArray[Any]:
-    """Return a value per row; refuse missing ones and values that cannot be told apart."""
+    """Return a value per row; refuse missing ones and values that cannot be distinguished."""
     found = np.asarray(values)
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
@@ -59,7 +59,7 @@ def require_sensitive(measure: Measure, given: bool) -> None:
 
 
 def require_rates(measure: Measure, sensitive: Sensitive | None, signed_weights: NDArray[Any]) -> None:
-    """Refuse bounds on a rate of a group that has no rows to tell it."""
+    """Refuse bounds on a rate of a group that has no rows to estimate it."""
     if sensitive is None:
         return
     for bound in measure.group_bounds:

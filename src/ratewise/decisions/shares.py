@@ -14,7 +14,7 @@ from .intervals import lower_bound
 
 
 class ShareEnds(NamedTuple):
-    """A share at some cuts, and between what it lies: with one side's error, or by a margin."""
+    """A share at some cuts, and its interval: with a one-sided error, or by a margin."""
 
     share: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -53,12 +53,12 @@ class ShareEnds(NamedTuple):
 
 
 def kept_by(bound: Bound, ends: ShareEnds) -> NDArray[np.float64]:
-    """Return how far a share is sure to keep its bound."""
+    """Return by how much a share certainly keeps its bound."""
     return ends.low - bound.level if bound.at_least else bound.level - ends.high
 
 
 def gap_room(gap: Gap, ends: list[ShareEnds]) -> NDArray[np.float64]:
-    """Return by how much less than allowed the shares of any two groups are sure to differ.
+    """Return by how much the difference of any two groups certainly stays within its bound.
 
     The ends of a difference follow from those of the two shares (MOVER: Newcombe, 1998; Zou and Donner, 2008).
     """

@@ -44,10 +44,10 @@ from .inputs import Input, shards_of
 class DaskMeasureClassifier(FittedOnCluster):
     """A :class:`~ratewise.MeasureClassifier` for data that are spread over machines.
 
-    Rows stay on the workers that hold them; what travels are models, sums and counts. (Rows
-    that take less than 32 MB in all are gathered, and fitted as one machine does.) Levels and thresholds are exact
-    over all partitions. The same ``random_state`` and the same partitions give the same model, bit for bit,
-    whatever workers there are and whichever of them die on the way.
+    Rows stay on the workers that hold them; models, sums and counts are sent. (Rows that take less than 32 MB in
+    all are gathered and fitted on one machine.) Levels and thresholds are exact over all partitions. The same
+    ``random_state`` and the same partitions give the same model, bit for bit, whatever the workers, even if some
+    of them die during the fit.
 
     Parameters
     ----------
@@ -63,14 +63,15 @@ class DaskMeasureClassifier(FittedOnCluster):
         The cluster, or the address of its scheduler. None takes the current client; without one, partitions are
         held in this process.
     merging : {"auto", "models", "gradients"}, default="auto"
-        "models": every partition learns on its own for a pass, then all go on from the mean. Few rounds, for
-        partitions that have plenty of both classes and resemble one another. "gradients": one model moves by the
-        slopes of all rows: many short rounds, and it does not matter how rows are spread; partitions may lack a
-        class. "auto" looks at the partitions. More than two classes are always learned by gradients.
+        "models": every partition learns on its own for a pass, then all continue from the mean model. This takes
+        few rounds, and is for partitions that have plenty of both classes and resemble one another. "gradients":
+        one model is moved by the gradients of all rows. This takes many short rounds; it does not matter how rows
+        are spread, and partitions may lack a class. "auto" chooses by the partitions. More than two classes are
+        always learned by gradients.
     passes : int or "auto", default="auto"
         Passes to learn in; "auto" for as many as a partition alone would need.
     timeout : float, default=60
-        Seconds to wait for a scheduler that does not answer, or for workers where none goes on with the fit.
+        Seconds to wait for a scheduler that does not answer, or while no worker makes progress.
     verbose : int, default=0
         Above 0: a line to stderr at each evaluation of the model, and on a terminal a status line.
 
@@ -241,7 +242,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         return fit_config(self, passes=passes_asked_for(self.passes))
 
     def _remember(self, given: Input, seen: EncoderFit | None, counted: LabelCounts) -> None:
-        """Keep names of columns; and of files, what a model needs to read others as it read these."""
+        """Keep the names of columns and, for files, what a model needs to read other files in the same way."""
         for name in ("feature_names_in_", "encoder_", "target_", "survey_"):
             self.__dict__.pop(name, None)
         names = counted.names

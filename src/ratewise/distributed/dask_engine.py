@@ -28,7 +28,7 @@ _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
 class ClusterLost(ConnectionError):
-    """The scheduler, or every worker, is gone or does not go on.
+    """The scheduler, or every worker, is gone or makes no progress.
 
     Examples
     --------
@@ -66,9 +66,9 @@ class DaskEngine(Engine):
     ----------
     client : distributed.Client
     shards : list of Delayed
-        Each comes to a :class:`~ratewise.distributed.Shard`, as often as need be.
+        Each computes a :class:`~ratewise.distributed.Shard`, as often as necessary.
     timeout : float
-        Seconds to wait for a scheduler that does not answer, or for workers that go on with the fit.
+        Seconds to wait for a scheduler that does not answer, or while no worker makes progress.
 
     Examples
     --------
