@@ -67,15 +67,15 @@ class Booster:
     def contributions(self, model: Any, X: Any, trees: int) -> Any:
         """Return what each column adds to the scores by so many trees, and at last what none of them adds.
 
-        None where the library does not tell.
+        None where the library does not provide them.
         """
         return None
 
     def scorer(self, model: Any, X: Any) -> Callable[[int, int], Any]:
         """Return what gives the scores of these rows by some of the trees.
 
-        Plain rows are converted once for all stages, and not checked: the classifiers' own ``predict`` does both
-        every time, which takes longer than to score a row.
+        Plain rows are converted once for all stages, and not checked. The classifiers' own ``predict`` does both
+        every time, which takes longer than scoring a row.
         """
         return lambda begin, end: self.scores_of_trees(model, X, begin, end)
 
@@ -210,7 +210,7 @@ class _HistGradientBoosting(Booster):
 
 
 def _is_plain(X: Any, width: int) -> bool:
-    """Return whether rows are an array of floats as the libraries take it, about which there is nothing to say."""
+    """Return whether rows are an array of floats that the libraries take without a conversion or a warning."""
     return type(X) is np.ndarray and X.dtype in (np.float32, np.float64) and X.shape == (max(X.shape[0], 1), width)
 
 

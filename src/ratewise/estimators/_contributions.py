@@ -1,7 +1,7 @@
 """Contributions of each column to the score of an ensemble of boosting, or of stacks with an additive model.
 
 A score is a mean vote, and a vote is a curve of log odds, which are a sum over columns. Where a curve bends, the
-contributions of a row are stretched or shrunk by one factor, so that they sum to what comes out of the curve.
+contributions of a row are stretched or shrunk by one factor, so that they sum to the vote.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 class Contributions(NamedTuple):
-    """The score of a row in which nothing is special, and what each term adds to those of some rows."""
+    """The base score, and what each term adds to the scores of some rows."""
 
     base: float
     values: Any
@@ -60,7 +60,7 @@ def _scaled(values: Any, factors: Floats) -> Any:
 
 
 class Columns(NamedTuple):
-    """The terms of an explanation: the user's columns, and what a model tells of all of them together."""
+    """The terms of an explanation: the user's columns, and terms that belong to all of them together."""
 
     names: list[str]
     remainder: str

@@ -213,7 +213,7 @@ class CrossFitter:
         return found
 
     def within_noise(self, candidates: list[CrossFit]) -> list[int]:
-        """Return the best candidate and those that the validation rows cannot tell from it, best first.
+        """Return the best candidate and those that validation rows cannot distinguish from it, best first.
 
         Values of boosting are means over neighboring stages. Of the stages of an iteration that are within noise,
         the first, the middle and the last are returned: their mean vote varies less than that of one stage. The

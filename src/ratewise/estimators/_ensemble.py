@@ -94,7 +94,7 @@ class EnsembleMember(NamedTuple):
 
 
 def additive_log_odds(members: list[EnsembleMember], X: Any) -> list[NDArray[np.float64] | None]:
-    """Return the log odds of each member's additive model, if it has one; rows are coded once for all folds."""
+    """Return the log odds of each member's additive model, if it has one; rows are encoded once for all folds."""
     models = [member.additive for member in members if member.additive is not None]
     if any(one.encoder is not models[0].encoder or one.basis is not models[0].basis for one in models):
         return [None if member.additive is None else member.additive.log_odds(X) for member in members]
@@ -123,7 +123,7 @@ def response_of(model: Any, response_method: str) -> str:
 
 
 def positive_scores(model: Any, X: Any, response: str, positive: Any) -> NDArray[np.float64]:
-    """Return the model's scores for the positive class, a finite number per row; it may be anybody's."""
+    """Return the model's scores for the positive class, a finite number per row; any library may have made it."""
     found, rows = np.asarray(getattr(model, response)(X)), _num_samples(X)
     classes = np.asarray(getattr(model, "classes_", ()))
     column, is_table = np.flatnonzero(classes == positive), response == "predict_proba"
@@ -177,7 +177,7 @@ def choose_threshold(
 
 
 def noise_of(best: BestThreshold, measure: Measure, rarer_points: float) -> float:
-    """Return half the standard error of the best value: so many points cannot order values closer than that."""
+    """Return half the standard error of the best value: so many points cannot order closer values."""
     return half_standard_error(best.value, measure.scale(best.rates.prevalence), rarer_points)
 
 
@@ -198,12 +198,12 @@ def ensemble_shift(
     """Compare an ensemble with the models of single folds, at any threshold, on validation rows.
 
     All models but one have learned a row, and their votes differ from those for new rows if they overfit. What
-    averaging changes can be read from the votes of the models that have learned a row, without the other one, or
-    from the votes of all of them. The first hides that one fold's model scores otherwise than the rest (30
-    positives, a low threshold: the change of the TNR is off by 0.028 on average, the second by 0.006). The second
-    takes overfitting for a gain of averaging (of the TPR on copied rows: by 0.09). Each class has a mean of
-    both, by how much of the disagreement over its rows is not overfitting. ``X`` are ``some`` of the
-    validation rows, whose out-of-fold votes are ``scores``.
+    averaging changes is estimated in two ways: from the votes of the models that have learned a row, or from the
+    votes of all models. The first does not see that one fold's model scores on another scale than the rest (30
+    positives, a low threshold: its error of the change of the TNR is 0.028 on average, that of the second 0.006).
+    The second mistakes overfitting for a gain of averaging (of the TPR on copied rows: by 0.09). Each class uses a
+    weighted mean of both. The weight is the share of the disagreement that is not overfitting. ``X`` are ``some``
+    of the validation rows, whose out-of-fold votes are ``scores``.
     """
     assert scores.folds is not None
     folds, weights = len(scores.folds), scores.signed_weights[some]

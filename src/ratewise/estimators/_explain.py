@@ -1,7 +1,7 @@
 """Contributions of each column to the score of a linear model, or of a model of curves and pairs.
 
-A term is a column of the user's, with all that became of it, or a pair of columns. Contributions are counted from
-the means of the columns, so that they tell what is special about a row.
+A term is one of the user's columns, with everything derived from it, or a pair of columns. Contributions are
+relative to the means of the columns.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Explanation:
         What each adds to the score of the positive class; of more than two classes, or of labels, to that of each.
         CSR for sparse rows.
     base : float, or array of shape (n_classes,)
-        The score of a row in which nothing is special.
+        The score of a row without any contribution.
     """
 
     names: list[str]
@@ -85,7 +85,7 @@ class Terms:
 
     @classmethod
     def of(cls, classifier: Any) -> Terms:
-        """Return the terms of a fitted classifier; those of two classes speak for the positive one."""
+        """Return the terms of a fitted classifier; with two classes, those of the score of the positive one."""
         basis = getattr(classifier, "basis_", None)
         coef, intercept = np.asarray(classifier.coef_), np.asarray(classifier.intercept_)
         if classifier.classes_.size == 2 and not classifier.multilabel_:

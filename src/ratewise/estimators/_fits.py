@@ -161,7 +161,7 @@ def fit_rows(
     *,
     low_memory: bool,
 ) -> FitResult:
-    """Fit rows of two classes; scores speak for the positive class."""
+    """Fit rows of two classes; scores are those of the positive class."""
     source = _kind_of_source(settings.threads)(
         rows.X,
         rows.signed_weights,
@@ -195,14 +195,14 @@ def fitted_two_classes(result: FitResult, classes: NDArray[Any], pos_label: Any)
 
 
 def measure_at(measure: Measure, target: float | None, share: float) -> Measure:
-    """Return the measure at the share of positives it is to be good at; ``share`` is that of the rows."""
+    """Return the measure at the share of positives that it is maximized for; ``share`` is that of the rows."""
     if target is None or math.isclose(target, share, rel_tol=1e-6):
         return measure
     return at_prevalence(measure, target)
 
 
 def at_target(result: FitResult, target: float, share: float) -> FitResult:
-    """Return the result as it is where the share of positives is ``target``."""
+    """Return the result for rows whose share of positives is ``target``."""
     curve = Calibration.of_numbers(result.calibration[0])
     calibration = stacked([curve._replace(constant=curve.constant + logit(target) - logit(share))])
     return result._replace(rates=result.rates._replace(prevalence=target), calibration=calibration)
@@ -248,7 +248,7 @@ class TwoClassFit:
         return fit
 
     def learned_measure(self) -> Measure:
-        """Return the measure at the prevalence it is to be good at."""
+        """Return the measure at the prevalence that it is maximized for."""
         return measure_at(self.options.settings.measure, self.target_prevalence, share_of_positives(self.rows))
 
     def learn(self, before: LinearModels | None, rng: np.random.Generator, history: History) -> Fitted:

@@ -32,7 +32,7 @@ class ClassMember(NamedTuple):
     weight: int = 1
 
     def probabilities(self, X: Any) -> NDArray[np.float64]:
-        """Return the model's probabilities, a column per class; it may be anybody's."""
+        """Return the model's probabilities, a column per class; any library may have made it."""
         found, n_classes = np.asarray(self.model.predict_proba(X), dtype=np.float64), self.class_weights.size
         if found.shape != (_num_samples(X), n_classes) or not np.isfinite(found).all():
             raise ValueError(
@@ -88,7 +88,7 @@ class ClassCrossFit:
     n_jobs: int | None
 
     def fit(self, *, balanced: bool, ensemble: bool) -> FittedClasses:
-        """Fit plain models and, if wanted, balanced ones; keep those that the rule makes most of, or both."""
+        """Fit plain models and, if wanted, balanced ones; keep those with the better rule, or both."""
         candidates = [self._candidate("plain", np.ones(self.classes.size))]
         if balanced:
             totals = np.bincount(np.searchsorted(self.classes, self.y), self._weights(), self.classes.size)

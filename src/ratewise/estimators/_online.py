@@ -37,7 +37,7 @@ from ._targets import checked_labels, many_class_set, require_known, require_no_
 
 
 def first_basis(asked: Any, rows: CheckedRows) -> Basis | None:
-    """Return the basis that the first rows make for all to come; None leaves the columns as they are."""
+    """Return the basis for all later rows, made from the first rows; None leaves the columns as they are."""
     if asked is None or sparse.issparse(rows.X) or isinstance(asked, Basis):
         return asked if isinstance(asked, Basis) else None
     if isinstance(asked, str):  # there is nothing to choose by yet
@@ -193,7 +193,7 @@ class Waiting:
             raise ValueError("rows that were kept are missing")
 
     def keep(self) -> None:
-        """Copy what waits of the last batch: its array is the user's."""
+        """Copy the waiting rows of the last batch, because its array belongs to the user."""
         if self._parts:
             last = self._parts[-1]
             self._parts[-1] = Batch(last.X.copy(), last.codes, last.weights)
@@ -261,7 +261,7 @@ class OnlineClassifier:
         return self.asked.settings
 
     def check(self, batch: Batch, asked: Asked) -> None:
-        """Refuse what the fit so far cannot go on with, before anything is changed."""
+        """Refuse what the fit cannot continue with, before anything is changed."""
         given = self._waiting.size + batch.size
         anew = asked is not self.asked or not self._learned + self._waiting.size
         if anew or given >= self._block_rows():

@@ -13,8 +13,8 @@ from ._targets import positive_label
 class PositiveClass(NamedTuple):
     """Which of two classes is the positive one, and the sign that turns scikit-learn's scores towards it.
 
-    ``coef_``, ``intercept_`` and ``decision_function`` speak for ``classes_[1]``, as scikit-learn has them. All
-    that a person reads (reports, cards, plots, what commands print and write) goes through this class.
+    ``coef_``, ``intercept_`` and ``decision_function`` are about ``classes_[1]``, as in scikit-learn. All that a
+    person reads (reports, cards, plots, what commands print and write) goes through this class.
     """
 
     label: Any
@@ -29,7 +29,7 @@ class PositiveClass(NamedTuple):
 
     @classmethod
     def of_model(cls, classifier: Any) -> Self:
-        """Return the positive class that a fitted classifier was told, or its second class."""
+        """Return the positive class that a fitted classifier was given, or its second class."""
         return cls.of(classifier.classes_, getattr(classifier, "pos_label", None))
 
     def scores(self, decisions: Any) -> NDArray[np.float64]:
@@ -37,7 +37,9 @@ class PositiveClass(NamedTuple):
         return self.sign * np.asarray(decisions)
 
     def coef(self, classifier: Any) -> NDArray[np.float64]:
-        """Return the coefficients of a linear model: above 0 where a column speaks for the positive class."""
+        """Return the coefficients of a linear model: above 0 where a column raises the score of the positive
+        class.
+        """
         coef = classifier.coef_
         dense = np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef, dtype=np.float64)
         towards: NDArray[np.float64] = self.sign * dense[0]

@@ -79,9 +79,9 @@ class LinearPrediction(GroupedPrediction):
         """The probability of each class in each row; of each label, where a row may have several.
 
         Calibrated on the scores that chose the threshold, out-of-fold where there were folds, by a curve that
-        rises with the score. ``predict`` is the measure's decision, not the likelier class: where F1 or G-mean
-        gain more by a hit than they lose by a false alarm, a row is predicted positive at a probability below one
-        half (``decision_threshold_``).
+        rises with the score. ``predict`` maximizes the measure and does not take the more probable class: where a
+        true positive raises F1 or G-mean more than a false positive lowers it, a row is predicted positive at a
+        probability below one half (``decision_threshold_``).
         """
         scores = self.decision_function(X)
         odds = self._log_odds(scores)

@@ -19,7 +19,7 @@ _FEW_RUNS = 10
 
 
 def warn_of_ordered_rows(X: Any, y: NDArray[Any], positive: Any, *, stacklevel: int) -> None:
-    """Warn if the labels or a column drift along the rows: shuffled folds do not tell the rates of later rows.
+    """Warn if the labels or a column drift along the rows: shuffled folds do not estimate the rates of later rows.
 
     A file that is sorted by label has few runs of equal labels. Its order is not that of time.
     """

@@ -273,7 +273,7 @@ def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool =
 
 
 def _is_ready(X: Any, estimator: Any) -> bool:
-    """Return whether scikit-learn would find nothing to say about rows, nor to change: it takes 0.1 ms."""
+    """Return whether rows need no check and no change by scikit-learn, which takes 0.1 ms."""
     if type(X) is np.ndarray:
         in_order = X.ndim == 2 and X.flags.c_contiguous
     else:

@@ -31,7 +31,7 @@ class GroupedPrediction:
 
     @property
     def rates_interval_by_group_(self) -> dict[Any, RatesInterval]:
-        """Between what the rates of each group lie on new rows."""
+        """The intervals of the rates of each group on new rows."""
         check_is_fitted(self, "groups_")
         return dict(zip(self.groups_.tolist(), self.group_intervals_, strict=True))
 

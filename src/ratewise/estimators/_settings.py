@@ -62,10 +62,10 @@ def fit_config(classifier: Any, *, online: bool = False, sensitive: bool = False
 
 
 def half_life_asked_for(classifier: Any, measure: Measure) -> str | float | None:
-    """Return what ``half_life`` stands for.
+    """Return the setting that ``half_life`` means.
 
-    "auto" keeps to a solver, or threshold="zero", that is named; and, where the measure has bounds, to a threshold
-    that is certified on a sample of all rows.
+    "auto" means None if a solver or threshold="zero" is given, and where the measure has bounds, whose threshold
+    is certified on a sample of all rows.
     """
     asked = classifier.half_life
     plain = classifier.solver == "auto" and classifier.threshold == "tune"
@@ -82,7 +82,7 @@ def half_life_asked_for(classifier: Any, measure: Measure) -> str | float | None
 
 
 def basis_asked_for(basis: Any) -> BasisSettings | Basis | str | None:
-    """Return what a classifier's parameter ``basis`` stands for."""
+    """Return the basis that a classifier's parameter ``basis`` means."""
     if basis is None or isinstance(basis, Basis) or (isinstance(basis, str) and basis == "auto"):
         return basis
     if isinstance(basis, str) and basis in ("splines", "pairs"):
@@ -112,7 +112,7 @@ def require_basis_columns(basis: Any, names: Any) -> None:
 
 
 def shared_basis(asked: Any, n_columns: int, what: str) -> BasisSettings | Basis:
-    """Return a basis for several models, which no labels choose: of classes, of labels, or of rows yet to come."""
+    """Return a basis for several models, chosen without labels: for classes, labels, or later rows."""
     if isinstance(asked, str):
         raise ValueError(f"basis='auto' chooses for two classes, and y has {what}: name 'splines' or 'pairs'.")
     if isinstance(asked, BasisSettings) and asked.pairs and n_columns > FEW_COLUMNS:

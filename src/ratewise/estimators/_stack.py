@@ -1,7 +1,8 @@
 """The stack: an additive model beside boosting, fitted to the same folds and joined by out-of-fold scores.
 
 Boosting finds interactions. Penalized logistic regressions, on the columns and on curves of them, need far fewer
-rows for what columns tell one by one. A logistic regression of the out-of-fold log odds weighs all of them.
+rows to learn what each column says on its own. A logistic regression of the out-of-fold log odds weighs all of
+them.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class AdditiveRows:
 
     @classmethod
     def of(cls, X: Any, positive: NDArray[np.bool_], sample_weight: Floats | None) -> Self:
-        """Return the rows as numbers with their basis, or raise a ValueError that says of X why it cannot be."""
+        """Return the rows as numbers with their basis, or raise a ValueError that says why X cannot be used."""
         weights = np.ones(positive.size) if sample_weight is None else sample_weight
         signed = np.where(positive, weights, -weights)
         encoder = _encoder_of(X)
@@ -195,12 +196,12 @@ def _coded(X: Any, basis: Basis | None) -> Any:
 
 
 def limited(log_odds: Floats) -> Floats:
-    """Return log odds cut off where they are certain."""
+    """Return log odds, limited to a range."""
     return np.clip(log_odds, -_FAR_ODDS, _FAR_ODDS)
 
 
 def _encoder_of(X: Any) -> Encoder | None:
-    """Return what a table becomes numbers by; None for an array, a sparse matrix or a table of numbers."""
+    """Return the encoder of a table; None for an array, a sparse matrix or a table of numbers."""
     if not is_table(X) or _numbers_of_table(X) is not None:
         return None
     try:

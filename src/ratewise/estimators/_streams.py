@@ -39,7 +39,7 @@ STREAM_ATTRIBUTES = ("encoder_", "target_", "survey_", "n_samples_fit_", "sensit
 
 
 class StreamFolds(NamedTuple):
-    """What a fit of a stream is asked for besides its configuration: where it is to be good, folds and groups."""
+    """What a fit of a stream is given besides its configuration: the target prevalence, folds and groups."""
 
     target_prevalence: float | None = None
     groups: str | None = None
@@ -126,8 +126,8 @@ class StreamFitting:
         passes : int or "auto"
             Passes to learn in.
         checkpoint : path, optional
-            Where to keep work in progress. If the file is there, the fit goes on from it, to the same model bit
-            for bit (given a ``random_state``). It is left in place when the fit is done.
+            Where to keep work in progress. If the file exists, the fit resumes from it, to the same model bit for
+            bit (given a ``random_state``). It is left in place when the fit is done.
         checkpoint_every : int, optional
             Rows between checkpoints; 20 million unless given, and after every pass.
         progress : function, optional
@@ -136,11 +136,11 @@ class StreamFitting:
         target_prevalence : float, optional
             As for ``fit``.
         groups : str, optional
-            A column that the stream keeps (``open_stream(keep=...)``): rows with the same value are never parted
-            between the inner folds. All rows are read into memory.
+            A column that the stream keeps (``open_stream(keep=...)``): rows with the same value stay in the same
+            inner fold. All rows are read into memory.
         time : str, optional
-            A column that the stream keeps, of times or numbers: the later half of the rows validates, in five
-            steps, each by models of the rows before it. All rows are read into memory.
+            A column that the stream keeps, of times or numbers: the later half of the rows is used for validation,
+            in five steps, each by models of the rows before it. All rows are read into memory.
         sensitive_features : str, optional
             A column that the stream keeps: the groups that bounds of the measure are about, as for ``fit``. The
             model does not learn from it. All rows are read into memory. For two classes.
@@ -264,7 +264,7 @@ class StreamFitting:
         in_windows: bool,
         cache_folder: str | None,
     ) -> None:
-        """Learn more than two classes; rows of which a sample would be all are fitted in memory."""
+        """Learn more than two classes; rows that all fit into the sample are fitted in memory."""
         require_no_positive(self.pos_label, f"{len(survey.label_counts)} classes")
         warn_of_rare_labels(survey.label_counts)
         labels = ClassLabels(np.array(sorted(survey.label_counts)))
@@ -371,7 +371,9 @@ def stream_labels(survey: FileSurvey, pos_label: Any) -> StreamLabels:
 def stream_checkpoint(
     path: Any, stream: Stream, survey: FileSurvey, labels: StreamLabels | None, settings: FitConfig, seed: int
 ) -> Checkpoint:
-    """Return the checkpoint of this fit; that of another one is refused, and that of changed rows not used."""
+    """Return the checkpoint of this fit; a checkpoint of another fit is refused, one of changed rows is not
+    used.
+    """
     asked = vars(settings) | {"seed": seed, "positive class": labels and labels.positive, "files": stream.files}
     asked |= {"target": stream.target, "weight": stream.weight}
     asked["window_rows"] = getattr(stream, "window_rows", None)  # windows are counted, to be skipped
@@ -409,7 +411,7 @@ def windows_with_both_classes(windows: Iterable[Window]) -> Iterator[tuple[NDArr
 
 
 def remember_stream(classifier: Any, stream: Stream, survey: FileSurvey | None) -> None:
-    """Keep what a model needs to read other files as it read these."""
+    """Keep what a model needs to read other files in the same way."""
     for name in STREAM_ATTRIBUTES:
         classifier.__dict__.pop(name, None)
     classifier.encoder_ = stream.encoder

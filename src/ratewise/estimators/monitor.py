@@ -144,7 +144,7 @@ class Monitor:
         return watched
 
     def update(self, y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Take rows whose true labels have come, with what was predicted for them; any number of rows."""
+        """Take the true labels of any number of rows, with their predictions."""
         true, predicted = self._codes("y_true", y_true), self._codes("y_pred", y_pred)
         if true.shape != predicted.shape:
             raise ValueError(
@@ -192,7 +192,7 @@ class Monitor:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95% interval of ``value``, as uncertain as the recent rows leave it."""
+        """The 95% interval of ``value``, from the recent rows."""
         value = self.value
         if math.isnan(value):
             return math.nan, math.nan
@@ -227,7 +227,7 @@ class Monitor:
 
 
 class _Detector:
-    """The evidence against a statement: what bets against it have won, one from every row on.
+    """The evidence against a statement: what bets against it have won, with a new bet at every row.
 
     A bet multiplies its stake by 1 - L gain, so that it wins nothing in the mean while the statement holds. A new
     unit is staked at every row. The sum of what they are worth exceeds 1 / alpha once in 1 / alpha rows at most.
@@ -244,11 +244,13 @@ class _Detector:
 
     @property
     def evidence(self) -> float:
-        """As a share of what alarms."""
+        """Return the evidence as a share of what raises an alarm."""
         return float(self._worth.mean()) / self._limit
 
     def take(self, true: NDArray[np.intp], predicted: NDArray[np.intp], stakes: NDArray[np.float64]) -> int | None:
-        """Take some rows, in order, up to the first that alarms; return how many that were, None if none did."""
+        """Take some rows, in order, up to the first that raises an alarm; return how many that were, None if none
+        did.
+        """
         gains = self._gains[true, predicted]
         concerned = np.flatnonzero((gains != 0.0) & (stakes > 0.0))
         for begin in range(0, concerned.size, _AT_ONCE):
@@ -271,7 +273,7 @@ class _Detector:
         return None
 
     def _follow_drop(self, won: NDArray[np.float64], true: NDArray[np.intp], predicted: NDArray[np.intp]) -> None:
-        """Find where the drop seems to have begun: from there on a bet has won most."""
+        """Find the estimated start of the drop: the bet from there on has won most."""
         path = self._drop + np.cumsum(won)
         lowest = np.minimum.accumulate(np.minimum(path, 0.0))
         begins = np.flatnonzero(path <= lowest)

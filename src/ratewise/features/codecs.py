@@ -1,6 +1,6 @@
 """How one raw column becomes columns of a matrix: a class for each thing that a column can be taken for.
 
-A codec is plain data, which a model file holds. ``block`` returns its columns of some rows: an array, or a CSR
+A codec is plain data, and part of the model file. ``block`` returns its columns of some rows: an array, or a CSR
 matrix where it is ``sparse``.
 """
 

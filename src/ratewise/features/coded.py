@@ -14,7 +14,7 @@ _CODED_BYTES = 1 << 24  # at once: enough for the compiled loop to be worth its 
 
 
 class CodedColumns:
-    """The columns of a basis as a transform of the user's rows; models of it are told in named columns."""
+    """The columns of a basis as a transform of the user's rows; models of it are expressed in named columns."""
 
     unit_scale = True
 

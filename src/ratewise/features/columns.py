@@ -29,7 +29,7 @@ _BOOLEANS = ({"no": 0, "yes": 1}, {"false": 0, "true": 1}, {"n": 0, "y": 1}, {"f
 
 
 def check_wanted(wanted: Mapping[str, str] | None, names: list[str], place: Place) -> dict[str, str]:
-    """Return what a user says of columns, or refuse what cannot be meant."""
+    """Return what a user says of columns, or refuse what is impossible."""
     found = dict(wanted or {})
     for name, kind in found.items():
         if kind not in KINDS:
@@ -41,7 +41,7 @@ def check_wanted(wanted: Mapping[str, str] | None, names: list[str], place: Plac
 
 
 def summary_for(name: str, kind: str, wanted: str | None, style: str = PLAIN) -> ColumnSummary:
-    """Return the empty summary of a column, of which the type and perhaps the user say something.
+    """Return the empty summary of a column, with what its type and perhaps the user say.
 
     ``style`` is how numbers are written in texts of columns that the user says nothing of.
     """
@@ -97,7 +97,7 @@ def _of_texts(summary: ColumnSummary, place: Place) -> Codec:
 
 
 def _words_recur(summary: ColumnSummary) -> bool:
-    """Return whether a row has a word that recurs, every other row at least; not one that most rows have."""
+    """Return whether at least every other row has a word that recurs in other rows, but not in most."""
     counts = summary.texts.words.words.by_count()[1]
     telling = counts[(counts >= FEWEST_ROWS) & (2 * counts < summary.present)]
     return telling.size >= FEWEST_ROWS and bool(2 * telling.sum() >= summary.present)
@@ -118,7 +118,7 @@ def most_levels(rows: int) -> int:
 
 
 def fewest_rows(rows: int) -> int:
-    """Return how many rows a value must have to be a column of its own: 5, and fewer on small data."""
+    """Return how many rows a value must have to get its own column: 5, and fewer on small data."""
     return min(FEWEST_ROWS, max(rows // 100, 1))
 
 

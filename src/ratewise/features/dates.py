@@ -59,7 +59,7 @@ def seconds_of(column: Any) -> NDArray[np.float64]:
 
 
 def is_instant(dtype: Any) -> bool:
-    """Return whether a type for dates or times tells a day, not only a time of day or a duration."""
+    """Return whether a type for dates or times includes the day, and is not only a time of day or a duration."""
     if isinstance(dtype, np.dtype):
         return dtype.kind == "M"
     import pyarrow as pa
@@ -70,7 +70,7 @@ def is_instant(dtype: Any) -> bool:
 
 @dataclass
 class ParsedDates:
-    """Texts read as dates: seconds since 1970, NaN for what is none.
+    """Texts read as dates: seconds since 1970, NaN for other texts.
 
     ``slashed`` are those that both orders of day and month could be read from, ``first`` and ``second`` their two
     numbers.
@@ -195,7 +195,7 @@ class _Fields:
         return np.array([_MONTHS.get(one, np.nan) for one in short], dtype=np.float64)
 
     def clock(self) -> NDArray[np.float64]:
-        """Return the seconds since midnight; NaN for a time that is none."""
+        """Return the seconds since midnight; NaN for an impossible time."""
         hours, minutes, seconds = self.number("H"), self.number("M"), np.nan_to_num(self.number("S"))
         half = self._text("half")
         if half is not None:
@@ -209,7 +209,7 @@ class _Fields:
     def seconds(
         self, year: NDArray[np.float64], month: NDArray[np.float64], day: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the seconds since 1970; NaN for a day that is none."""
+        """Return the seconds since 1970; NaN for an impossible day."""
         year = np.where(year < 69, year + 2000, np.where(year < 100, year + 1900, year))
         whole = np.isfinite(year) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
         y, m, d = (np.where(whole, part, 1.0) for part in (year, month, day))
@@ -240,7 +240,7 @@ def _offset_of(zone: str) -> float:
 
 @dataclass
 class DateStats:
-    """What dates tell of themselves: how many there are, where they lie, and which parts vary."""
+    """Statistics of dates: how many there are, their range, and which parts vary."""
 
     rows: int = 0
     total: float = 0.0
@@ -267,7 +267,7 @@ class DateStats:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts that can tell something beyond the time that has passed."""
+        """The parts that carry information beyond the time that has passed."""
         span = self.last - self.first
         found = {"hour": self.hours & (self.hours - 1), "weekday": span >= _LEAST_WEEKS}
         return tuple(name for name, there in (found | {"month": span >= _LEAST_MONTHS}).items() if there)

@@ -25,7 +25,7 @@ class Encoder:
     """How raw columns become the columns of a matrix of float32.
 
     ``print(encoder)`` shows what every column of a table was taken for, and why; docs/tables.md states the rules.
-    Where a column lies so far from 0 that float32 would lose what it tells, the matrix is of float64 (``wide``).
+    If a column is so far from 0 that float32 would lose its differences, the matrix is of float64 (``wide``).
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Encoder:
             self._take_over(state)
 
     def _take_over(self, state: dict[str, Any]) -> None:
-        """Become what an encoder of a version before codecs was."""
+        """Take the state of an encoder from a version before codecs."""
         for name in ("vocabularies", "buckets", "missing_levels", "centres"):
             self.__dict__.pop(name, None)
         centres, means = state.get("centres", {}), state["means"]
@@ -313,7 +313,7 @@ class Filler:
 
 
 class _Slots:
-    """Columns of a CSR matrix, from ``first`` on, of which every row has at most one entry for each slot."""
+    """Columns of a CSR matrix, from ``first`` on; every row has at most one entry for each slot."""
 
     def __init__(self, rows: int, first: int = 0):
         self._rows, self._first = rows, first
@@ -357,7 +357,7 @@ def _centred(codec: Any, block: NDArray[Any], place: Place) -> NDArray[np.float3
 
 
 def missing_column(name: str, file: str, there: list[str], whose: str) -> DataError:
-    """Return the error for a column that is asked for and is not there."""
+    """Return the error for a requested column that does not exist."""
     shown = ", ".join(repr(shortened(other)) for other in there[:12]) + (", ..." if len(there) > 12 else "")
     return DataError(f"{file}: there is no column {shortened(name)!r}, which {whose}. Its columns are: {shown}.")
 

@@ -58,6 +58,6 @@ def cannot_be_a_feature(name: str, what: str) -> str:
 
 
 def say(name: str, kind: str) -> str:
-    """Return what to type so that a column is taken for something."""
+    """Return what to type to say what a column is, in Python and on the command line."""
     option = f"--exclude {name}" if kind == "ignore" else f"--as {name}={kind.replace(' ', '-')}"
     return f"columns={{{name!r}: {kind!r}}} (command line: {option})"

@@ -163,7 +163,7 @@ class EncoderFit:
         return {name: count for name, count in unread.items() if count}
 
     def _check_width(self) -> None:
-        """Refuse a width that is no more than a slip in one index."""
+        """Refuse a width that probably comes from one wrong index."""
         if self.width > MOST_COLUMNS:
             raise DataError(too_wide(self._place.file, self.width))
         if are_too_few(self._entries, self.width):
@@ -174,7 +174,7 @@ class EncoderFit:
 
 
 def _warn_of_ignored(left_out: list[Ignored]) -> None:
-    """Warn of columns that were left out, and say how to use them all the same."""
+    """Warn of columns that were left out, and say how to use them anyway."""
     named = "; ".join(f"{codec.name!r} ({codec.why})" for codec in left_out[:5])
     more = f"; and {len(left_out) - 5:,} more" if len(left_out) > 5 else ""
     kind = "category"

@@ -37,7 +37,7 @@ def screened_pairs(
     splines: Basis,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the pairs whose product explains what curves leave unexplained, the best first.
+    """Return the pairs whose product explains what curves do not explain, the best first.
 
     A score test: curves are fitted to the labels, and each product is set against their residuals. A pair is kept
     if it does better than every pair does with permuted residuals, so that noise is kept about once in three

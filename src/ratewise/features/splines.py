@@ -6,8 +6,8 @@ missing values, hinges (what a column exceeds a knot by) and products of two col
 - *coded* columns, which models are learned in. The user's columns have mean 0 and deviation 1. A hinge is what a
 line
   through its column leaves of it, at a smaller deviation, so that a penalty bends curves back to lines.
-- *named* columns, which models are told in: "age" in the user's units, "age > 30" for ``max(age - 30, 0)``, "age
-is
+- *named* columns, which models are expressed in: "age" in the user's units, "age > 30" for ``max(age - 30, 0)``,
+"age is
   missing" for 0 or 1, "age * income" for the product of both in deviations from their means.
 
 A linear model of one form is exactly a linear model of the other.
@@ -136,7 +136,7 @@ class Basis:
 
     @property
     def kind(self) -> str:
-        """What it has beside the columns themselves: "pairs", "splines" or, if nothing, "linear"."""
+        """What it has besides the columns themselves: "pairs", "splines" or, if nothing, "linear"."""
         return "pairs" if self.products.first.size else "splines" if self.hinges.column.size else "linear"
 
     def code(self, X: Any, order: NDArray[np.signedinteger[Any]] | None = None, dtype: Any = np.float32) -> Any:
@@ -337,7 +337,9 @@ def _products(z: Floats, pairs: tuple[Places, Places] | None) -> Products:
 
 
 def _beyond_a_plane(product: Floats, left: Floats, right: Floats) -> Floats:
-    """Return the deviation of what a plane of both factors leaves of a product: 0 for two values of a category."""
+    """Return the deviation of a product's residual from the plane of both factors: 0 for two values of a
+    category.
+    """
     product, left, right = (part - part.mean(axis=0) for part in (product, left, right))
     for _ in range(2):  # Gram and Schmidt, twice for the sake of rounding
         for factor in (left, right - left * _ratio(right, left)):
@@ -351,7 +353,7 @@ def _ratio(of: Floats, to: Floats) -> Floats:
 
 
 def _short_numbers(values: Floats) -> list[str]:
-    """Return numbers as text of as few digits as tell them apart."""
+    """Return numbers as text, with as few digits as distinguish them."""
     for digits in range(4, 17):
         shown = [f"{value:.{digits}g}" for value in values]
         if len(set(shown)) == len(shown):

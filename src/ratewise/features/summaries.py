@@ -23,7 +23,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass
 class NumberStats:
-    """How many numbers there are, where they lie, and what float32 would do to them."""
+    """How many numbers there are, their range, and what float32 would lose of them."""
 
     rows: int = 0
     total: float = 0.0
@@ -142,7 +142,7 @@ class TextStats:
         self.words.add(values, np.where(is_date, 0, words), counts)
 
     def _add_plain_dates(self, values: Any, seconds: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
-        """Take in texts that are all dates: their digits are no words."""
+        """Take in texts that are all dates, whose digits are not words."""
         import pyarrow.compute as pc
 
         for stats in self.dates.values():

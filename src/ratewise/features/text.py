@@ -27,7 +27,7 @@ def words_in(texts: Any) -> NDArray[np.int64]:
 
 
 class _Tokens(NamedTuple):
-    """The words of texts: whose each is, its number among the different words, and these."""
+    """The words of texts: the text of each, its number among the different words, and these."""
 
     text: NDArray[np.int64]
     word: NDArray[np.int64]

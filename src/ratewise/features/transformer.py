@@ -21,17 +21,17 @@ class SplineBasis(TransformerMixin, BaseEstimator):
     """Curves of every column, and products of two, for a linear model.
 
     A column becomes itself, hinges at inner quantiles of its distinct values and, if values are missing, an
-    indicator. A linear model of these columns is a piecewise linear curve per column: :meth:`inverse_coef` tells
-    it in the user's units. Values more than 20 deviations from the mean count as 20; up to there, curves go on in
-    a straight line.
+    indicator. A linear model of these columns is a piecewise linear curve per column: :meth:`inverse_coef`
+    expresses it in the user's units. Values more than 20 deviations from the mean count as 20; up to there, curves
+    continue in a straight line.
 
     Parameters
     ----------
     n_knots : int, default=8
         Per column, at most. A column of two values has none.
     hinge_deviation : float, default=0.3
-        What hinges vary by; the columns themselves vary by 1. The less it is, the more a penalty straightens
-        curves.
+        The standard deviation of hinges; that of the columns themselves is 1. The smaller it is, the more a
+        penalty straightens curves.
     pairs : bool, default=False
         Whether to add the product of every two columns.
 

@@ -75,7 +75,7 @@ class Coded(NamedTuple):
 
 
 def coded(column: Any, name: str, place: Place) -> Coded:
-    """Return the values of a column as texts, each once, without those that stand for a missing one."""
+    """Return the values of a column as texts, each once, without those that mean a missing value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -127,7 +127,7 @@ def _as_texts(column: Any) -> Any:
 
 
 def parsed_numbers(texts: Any, style: str = PLAIN) -> NDArray[np.float64]:
-    """Return texts of Arrow as numbers; NaN for what is none."""
+    """Return texts of Arrow as numbers; NaN for other texts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -144,7 +144,7 @@ def parsed_numbers(texts: Any, style: str = PLAIN) -> NDArray[np.float64]:
 
 
 def short_levels(values: Any) -> Any:
-    """Return texts cut to what tells levels apart."""
+    """Return texts cut to a length that still distinguishes levels."""
     import pyarrow.compute as pc
 
     if len(values) and (pc.max(pc.binary_length(values)).as_py() or 0) > LONGEST_LEVEL:
@@ -153,7 +153,7 @@ def short_levels(values: Any) -> Any:
 
 
 def categories(column: Any, name: str = "", place: Place | None = None) -> tuple[NDArray[np.int64], list[str]]:
-    """Return codes (-1 where missing) and the values they stand for, as texts: of labels."""
+    """Return the codes of labels (-1 where missing) and the value of each code, as texts."""
     import pyarrow as pa
 
     column = as_column(column, name, place or Place("the labels"))

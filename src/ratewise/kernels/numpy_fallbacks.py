@@ -130,7 +130,9 @@ def score_moments(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[f
 def count_called(
     scores: NDArray[Any], signed_weights: NDArray[Any], threshold: float
 ) -> tuple[float, float, float, float]:
-    """Return the weight of positives, of those above the threshold, of negatives, and of those not above it."""
+    """Return the weight of positives, of positives above the threshold, of negatives, and of negatives not above
+    it.
+    """
     if scores.size > FEW_ROWS:
         from .passes import count_called as compiled
 

@@ -387,7 +387,9 @@ def merge_column_moments(X: Any, count: float, mean: Any, squares: Any) -> float
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
 def count_called(scores: Any, signed_weights: Any, threshold: float) -> tuple[float, float, float, float]:
-    """Return the weight of positives, of those above the threshold, of negatives, and of those not above it."""
+    """Return the weight of positives, of positives above the threshold, of negatives, and of negatives not above
+    it.
+    """
     positives, hits, negatives, passes = 0.0, 0.0, 0.0, 0.0
     for i in range(scores.size):
         weight = np.float64(signed_weights[i])

@@ -1,6 +1,6 @@
 """Which rows a linear model scores above 0, in one pass over the rows as they are.
 
-A sum that lies so near to 0 that rounding might turn its sign is in doubt: whoever asks adds it up another way.
+A sum so near to 0 that rounding might change its sign is in doubt: the caller computes it another way.
 """
 
 from __future__ import annotations
