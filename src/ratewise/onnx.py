@@ -33,8 +33,8 @@ def export_onnx(
     ``predict_proba``; not of a maximizer, nor in models saved before ratewise calibrated scores). A model made
     from files with text columns takes the encoded columns; the metadata name them, under ``feature_names``.
 
-    A model that fills gaps fills them in the graph too. What ``predict`` refuses, a NaN or infinity, ends a run of
-    the graph with an error.
+    A model that fills gaps fills them in the graph too. Where ``predict`` refuses NaN or infinity, a run of the
+    graph ends with an error.
 
     Parameters
     ----------
@@ -263,8 +263,8 @@ class Graph:
     def write_labels(self, number: str, columns: int) -> None:
         """Map the number of a class to its label; where a number of a row is not finite, the run must fail.
 
-        A product with zeros is NaN there, and the label is looked up where there is none. The runtime's error
-        gives the operation's name.
+        For such a row a product with zeros is NaN, and the label is looked up at a place that does not exist. The
+        runtime's error gives the operation's name.
         """
         zeros = self.constant("DOUBLE", [columns], [0.0] * columns)
         refused = self.made("IsNaN", self.made("MatMul", self.rows, zeros))

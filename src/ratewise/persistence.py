@@ -80,13 +80,14 @@ def save_model(
     ----------
     classifier : MeasureClassifier, MeasureMaximizer, DecisionRule, or a Pipeline that ends in one of them
         A fitted one. A measure of your own must be a class that can be imported; a plain function cannot be saved.
-        What the other steps of a pipeline, or the maximizer's estimator, may be is skops' to say. Linear models,
-        naive Bayes and the usual transformers load as they are, others (trees, ``SVC``) with ``trusted``.
+        skops decides which other steps of a pipeline, and which estimators of a maximizer, are allowed. Linear
+        models, naive Bayes and the usual transformers load without further arguments, others (trees, ``SVC``) with
+        ``trusted``.
     path : path or binary file
         By convention it ends in .skops. The file is written completely or not at all.
     state : bool, default=False
-        Keep what ``partial_fit`` needs to go on bit for bit, among it some of the rows. Of a classifier that was
-        learning from a stream; the same version of ratewise must load it.
+        Keep what ``partial_fit`` needs to continue bit for bit, including some of the rows. For a classifier that
+        was learning from a stream; the same version of ratewise must load it.
 
     Examples
     --------
@@ -156,7 +157,7 @@ def load_model(path: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[typ
 
 
 def _bytes_of(file: Any, name: str) -> bytes:
-    """Return all of a file that may be a model. What begins otherwise, /dev/zero for example, is not read."""
+    """Return the content of a file that may be a model. Other files, /dev/zero for example, are not read."""
     content = bytearray()
     while part := file.read(1 << 20):
         content += part
@@ -194,7 +195,7 @@ def _content_of_any(model: Any, *, state: bool = False) -> dict[str, Any]:
 
 
 def _state_of(model: Any, *, asked: bool) -> dict[str, Any]:
-    """Return the state with which partial_fit goes on, if it is asked for."""
+    """Return the state with which partial_fit continues, if it is requested."""
     if not asked:
         return {}
     online = getattr(model, "_online", None)

@@ -35,7 +35,7 @@ class Reward(ABC):
         """Return the derivative at the signed score z."""
 
     def value_and_slope(self, z: Any) -> tuple[Any, Any]:
-        """Return both; at less than twice the cost where they share a term."""
+        """Return both, at less than twice the cost if they share a term."""
         return self.value(z), self.slope(z)
 
 

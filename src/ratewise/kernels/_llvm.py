@@ -3,12 +3,12 @@
 As functions of numba they would count references to their arrays at every call, which costs more than the
 arithmetic.
 
-Dense rows. One row after another would be a chain: a score waits for the model that the row before has just
-changed. So the scores of four rows are taken at once, with the six products between them, and one sweep over the
-model adds all four. Loops left to the compiler end in single entries; these, stored one by one and then loaded as
-a vector, stall the processor for longer than the arithmetic takes. So the vectors are spelled out, and the last
-columns of a row, too few to fill a vector, are read as the last whole vector of the row with the columns already
-read blanked out. The model has the same layout: see :func:`~.rows.model_places`.
+Dense rows. Row by row, every score would wait for the model that the row before has just changed. So the scores of
+four rows are taken at once, with the six products between them, and one sweep over the model adds all four. Loops
+left to the compiler end in single entries; these, stored one by one and then loaded as a vector, stall the
+processor for longer than the arithmetic takes. So the vectors are spelled out, and the last columns of a row, too
+few to fill a vector, are read as the last whole vector of the row with the columns already read blanked out. The
+model has the same layout: see :func:`~.rows.model_places`.
 
 Sparse rows are learned from one at a time. A row costs its non-zeros only: no loop runs over the columns.
 

@@ -1,8 +1,8 @@
 """The one learning loop: SPADE's, and that of STAMP and sharpening where the class weights are fixed.
 
-The model is ``scale * direction`` (and an intercept), so that shrinking it, for the projection onto W or for
-the L2 penalty, is one multiplication. The mean of the models along the way is taken from a sample of them: every
-so many points the current model is added to a sum, times the number of points it stands for. Models change so
+The model is ``scale * direction`` (and an intercept), so that shrinking it, for the projection onto W or for the
+L2 penalty, is one multiplication. The mean of the models along the way is taken from a sample of them: every so
+many points the current model is added to a sum, times the number of points since the one before. Models change so
 little from point to point that a few hundred per pass give the mean; the exact one, however lazily it is kept,
 would double the cost of an update.
 """
@@ -60,7 +60,8 @@ def model_places(rows: Any, n_features: int) -> tuple[int, NDArray[np.intp]]:
 def _push(score: Any, signed_weight: Any, step_weights: Any, reward: Any) -> Any:
     """Return how far to move along the row of a point.
 
-    Arithmetic tells the class, and a move of 0 is no special case: branches would be predicted wrong too often.
+    Arithmetic selects the class, and a move of 0 is not a special case: the processor would mispredict branches
+    too often.
     """
     margin = math.copysign(1.0, signed_weight) * score
     slope = reward.slope(margin)

@@ -122,8 +122,8 @@ class Bound(NamedTuple):
     def at(self, prevalence: Any) -> Constraint:
         """Return the bound as a line in the two rates, scaled so that missing it altogether costs about 1.
 
-        An upper bound, and the lowest TPR, are taken as parts of their level; other lower bounds as parts of the
-        errors that they allow.
+        An upper bound and the lowest TPR are scaled by their level, other lower bounds by the errors that they
+        allow.
         """
         p = prevalence if self.prevalence is None else self.prevalence
         return _remembered_line(self, p) if isinstance(p, float) else self._line(p)
@@ -188,7 +188,7 @@ class Gap(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _remembered_line(bound: Bound, prevalence: float) -> Constraint:
-    """Return the line at one prevalence: fits ask for it again and again."""
+    """Return the line at one prevalence, cached because fits ask for it often."""
     return bound._line(prevalence)
 
 
@@ -208,7 +208,7 @@ def bound_on(rate: str, level: float, margin: float, confidence: float | None) -
 
 
 class RatesInterval(NamedTuple):
-    """The (low, high) between which a model's rates on new rows lie, each with this confidence.
+    """Intervals (low, high) of a model's rates on new rows, each with this confidence.
 
     ``value`` is that of the measure. Rows are assumed to be drawn from one
     distribution and, except for groups, independently.
@@ -239,7 +239,7 @@ class ConstraintWarning(UserWarning):
 
 
 class UnknownRateWarning(UserWarning):
-    """There are too few rows of a class to say anything of its rate on new rows.
+    """There are too few rows of a class to say anything about its rate on new rows.
 
     Examples
     --------

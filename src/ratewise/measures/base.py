@@ -138,9 +138,9 @@ class ConcaveMeasure(Measure):
 
     SPADE replaces Psi by its tangent planes ``alpha P + beta N - Psi*(alpha, beta)`` and learns the dual pair
     (alpha, beta) along with the model. ``project``, ``conjugate_gradient`` and what they call run inside the
-    compiled loop, so they take and return plain floats and use ``self``'s numbers, arithmetic and ``math``
-    only. The defaults fit every measure that scales with its rates (Psi(cP, cN) = c Psi(P, N)): its conjugate
-    is zero all over the dual region.
+    compiled loop, so they take and return plain floats and use ``self``'s numbers, arithmetic and ``math`` only.
+    The defaults fit every measure that scales with its rates (Psi(cP, cN) = c Psi(P, N)): its conjugate is zero on
+    the whole dual region.
 
     Examples
     --------
@@ -157,8 +157,8 @@ class ConcaveMeasure(Measure):
     def project(self, alpha: float, beta: float, epsilon: float = 0.0) -> tuple[float, float]:
         """Return the nearest point of the sufficient dual region (the paper's A_Psi) to (alpha, beta).
 
-        ``epsilon`` is how far rewards are kept above zero. A measure that is not Lipschitz cuts its region to
-        the slopes that occur there; at 0 the region is whole.
+        ``epsilon`` is how far rewards are kept above zero. A measure that is not Lipschitz limits its region to
+        the slopes that occur there; at 0 it is the whole region.
         """
 
     def first_pair(self) -> tuple[float, float]:
@@ -288,7 +288,7 @@ class PseudoLinearMeasure(Measure):
 
 
 def at_prevalence(measure: Measure, prevalence: float) -> Measure:
-    """Return the measure at this prevalence, whatever that of the rows is; it stays in its family of solvers.
+    """Return the measure at this prevalence, whatever the prevalence of the rows; the same solvers maximize it.
 
     The rates of the two classes do not depend on the prevalence, so nothing else changes.
 

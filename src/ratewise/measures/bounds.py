@@ -14,7 +14,7 @@ from .base import ConcaveMeasure, Measure, require_not_negative, require_positiv
 
 
 def confidence_field() -> Any:
-    """Return the field of a confidence, which may be None: compiled code, which has no use for it, gets none."""
+    """Return the field of a confidence, which may be None; compiled code does not get it."""
     return field(default=0.9, metadata={"compiled": False})
 
 
@@ -96,7 +96,7 @@ class TPRAtTNR(PenalisedTPR):
         threshold.
     confidence : float or None
         The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
-        rows. None promises nothing and goes by ``margin``.
+        rows. With None nothing is promised, and ``margin`` is used.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class TPRAtFPR(PenalisedTPR):
         threshold.
     confidence : float or None
         The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
-        rows. None promises nothing and goes by ``margin``.
+        rows. With None nothing is promised, and ``margin`` is used.
 
     Examples
     --------
@@ -184,7 +184,7 @@ class RecallAtPrecision(Measure):
         threshold.
     confidence : float or None
         The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
-        rows. None promises nothing and goes by ``margin``.
+        rows. With None nothing is promised, and ``margin`` is used.
 
     Examples
     --------
@@ -269,7 +269,7 @@ class PrecisionAtRecall(Measure):
         threshold.
     confidence : float or None
         The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
-        rows. None promises nothing and goes by ``margin``.
+        rows. With None nothing is promised, and ``margin`` is used.
 
     Examples
     --------
@@ -323,7 +323,7 @@ class RecallAtAlertRate(Measure):
         threshold.
     confidence : float or None
         The probability, over the draw of the training rows, with which the fitted model keeps the bound on new
-        rows. None promises nothing and goes by ``margin``.
+        rows. With None nothing is promised, and ``margin`` is used.
 
     Examples
     --------

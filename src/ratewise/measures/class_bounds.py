@@ -18,7 +18,7 @@ Levels = float | tuple[tuple[Any, float], ...] | None
 
 
 def checked_levels(owner: str, name: str, given: Any) -> Levels:
-    """Return levels of classes, of a mapping as pairs; refuse what are no shares."""
+    """Return levels of classes, a mapping as pairs; refuse levels that are not shares."""
     if given is None or not isinstance(given, (Mapping, tuple)):
         return given  # type: ignore[no-any-return]
     pairs = tuple(given.items() if isinstance(given, Mapping) else given)
@@ -38,7 +38,7 @@ def _is_share(level: Any) -> bool:
 
 @dataclass(frozen=True)
 class ConstrainedClasses(ConfusionMeasure):
-    """What :class:`Constrained` stands for with more than two classes: a measure, and bounds on single classes.
+    """What :class:`Constrained` means with more than two classes: a measure, and bounds on single classes.
 
     The value falls by ``penalty`` where a bound is missed altogether. Decisions are chosen by the bounds
     themselves, whatever the penalty.

@@ -74,7 +74,7 @@ class ConfusionMeasure(ABC):
 
     @property
     def softened(self) -> ConfusionMeasure:
-        """A smooth measure to climb in the place of this one."""
+        """A smooth measure to climb in place of this one."""
         return self
 
     def scale(self, shares: NDArray[np.float64]) -> tuple[float, float]:
@@ -109,7 +109,7 @@ class ConfusionMeasure(ABC):
 
 
 class MeasureByClass(ConfusionMeasure):
-    """A measure that asks of each class only how many rows are right, predicted, and truly of it.
+    """A measure that depends only on each class's numbers of correct, predicted and true rows.
 
     So a thousand classes need no table of a million cells.
     """
@@ -122,7 +122,7 @@ class MeasureByClass(ConfusionMeasure):
 
     @abstractmethod
     def gains_by_class(self, right: Any, predicted: Any, true: Any) -> tuple[Any, Any]:
-        """Return what one more row predicted as each class is worth: a row of that class, and one of another.
+        """Return what one more row predicted as each class is worth: a row of that class, and a row of another.
 
         Up to a constant per true class, which no decision depends on.
         """
@@ -368,7 +368,7 @@ class MacroAverage(MeasureByClass):
         return own / total, others / total
 
     def of_rates(self, rates: Rates, there: Any = None) -> Any:
-        """Return the mean over the last axis of the rates, of the classes that are there."""
+        """Return the mean over the last axis of the rates, of the classes that occur."""
         there = rates.prevalence > 0 if there is None else there
         known = rates._replace(prevalence=np.where(there, rates.prevalence, 0.5))
         values = np.where(there, self.measure.value(*known), 0.0)
@@ -381,7 +381,7 @@ class MacroAverage(MeasureByClass):
     def gains_at(self, rates: Rates) -> NDArray[np.float64]:
         """Return the gains of rows that weigh 1 together, up to a constant per true class.
 
-        A row of its own class adds to that class's TPR, a row of another class takes from that one's TNR.
+        A row that is of the predicted class adds to its TPR; any other row lowers its TNR.
         """
         own, others = self._gains_at(rates)
         found: NDArray[np.float64] = np.tile(others, (own.size, 1))

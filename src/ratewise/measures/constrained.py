@@ -33,9 +33,9 @@ class Constrained(Measure):
         the threshold.
     confidence : float or None
         The probability, over the draw of the training rows, with which the fitted model keeps all bounds on new
-        rows. None promises nothing and goes by ``margin``.
+        rows. With None nothing is promised, and ``margin`` is used.
     alert_rate : float, or {class: float} with more than two classes, optional
-        The largest share of all rows that may be predicted positive; or as each class named.
+        The largest share of all rows that may be predicted positive, or predicted as each named class.
     tpr_gap, fpr_gap, alert_rate_gap : float, optional
         How far the TPR, the FPR or the share of rows predicted positive may differ between any two groups. ``fit``
         then needs ``sensitive_features``: equal opportunity, with both rates equalized odds, demographic parity.
@@ -112,7 +112,7 @@ class Constrained(Measure):
         )
 
     def of_many(self) -> ConstrainedClasses:
-        """Return what it stands for with more than two classes."""
+        """Return the measure that it means with more than two classes."""
         from . import confusion_measure
 
         two = [name for name in ("tpr", "tnr", *_GAPS) if getattr(self, name) is not None]

@@ -110,7 +110,7 @@ class FunctionMeasure(Measure):
         self._refuse_nan()
 
     def _refuse_nan(self) -> None:
-        """Refuse a function that is NaN inside the unit square: nothing is better or worse than NaN."""
+        """Refuse a function that is NaN inside the unit square, because NaN cannot be compared."""
         for tpr, tnr in itertools.product(np.array([0.1, 0.5, 0.9]), repeat=2):
             try:
                 with np.errstate(all="ignore"):

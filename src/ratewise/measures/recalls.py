@@ -20,11 +20,11 @@ class MeasureOfRecalls(MeasureByClass):
 
     @abstractmethod
     def mean(self, recalls: Any, there: Any) -> Any:
-        """Return the mean over the last axis, of the classes that are there."""
+        """Return the mean over the last axis, of the classes that occur."""
 
     @abstractmethod
     def slopes(self, recalls: NDArray[np.float64]) -> Any:
-        """Return the derivative by each recall, of classes that are all there."""
+        """Return the derivative by each recall; all classes occur."""
 
     def value_by_class(self, right: Any, predicted: Any, true: Any) -> Any:
         return self.mean(over(right, true), np.real(true) > 0)
@@ -105,7 +105,7 @@ class MeanRecall(MeasureOfRecalls):
 
 @dataclass(frozen=True)
 class GMeanOfRecalls(MeasureOfRecalls):
-    """The geometric mean of the recalls, as imbalanced-learn has it: 0 where a class is never found.
+    """The geometric mean of the recalls, as in imbalanced-learn: 0 where a class is never found.
 
     Examples
     --------

@@ -103,10 +103,10 @@ class ScoresDisplay:
 
 
 def scores_from_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any, pos_label: Any) -> ScoredRows:
-    """Return the scores of a fitted classifier, and what it makes of them.
+    """Return the scores of a fitted classifier, and its predictions.
 
     As in scikit-learn's displays, ``predict_proba`` is taken where there is one, ``decision_function`` otherwise;
-    of a MeasureClassifier the latter, which its predictions are made by.
+    for a MeasureClassifier the latter, from which its predictions are made.
     """
     positive = positive_class(estimator, pos_label)
     cuts_scores = hasattr(estimator, "decision_threshold_")

@@ -78,7 +78,7 @@ def legend_below(ax: Axes, *rows: Sequence[Line2D]) -> None:
 
 
 def labelled_lines(ax: Axes) -> list[Line2D]:
-    """Return the lines of the axes that have a label of their own."""
+    """Return the lines of the axes that have a label."""
     return [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
 
 

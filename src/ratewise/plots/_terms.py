@@ -72,7 +72,7 @@ class Curve:
     deviations : array or None
         The standard error of each.
     missing : float or None
-        What a missing value adds, where it is a level of its own.
+        What a missing value adds, if it is a separate level.
     importance : float
         The standard deviation of the contributions over the data.
     """
@@ -121,8 +121,8 @@ class Pair:
 class Shapes:
     """The curves and pairs of one model of a fitted classifier.
 
-    ``X`` are rows to say where the data lie and how sure the curves are. Without them, the quantiles that a basis
-    keeps say the first.
+    ``X`` are rows for the density of the data and the certainty of the curves. Without them the density comes from
+    the quantiles that a basis keeps.
     """
 
     def __init__(self, estimator: Any, X: Any = None, label: Any = None):
@@ -217,7 +217,7 @@ class Shapes:
 
     @property
     def note(self) -> str:
-        """In a sentence or two, what the density and the band are of, and what is not shown and why."""
+        """A sentence or two on the data behind the density and the band, and on what is not shown."""
         basis = self.terms.basis
         if self.X is not None:
             known = "Density: of the rows given."
@@ -233,7 +233,7 @@ class Shapes:
 
     @functools.cached_property
     def covariance(self) -> Floats | None:
-        """Of the weights of all parts, in the units of the score; None if no rows say how sure they are."""
+        """The covariance of the weights of all parts, in the units of the score; None without rows."""
         calibration = getattr(self.classifier, "calibration_", None)
         if self.X is None or self.X.shape[0] < 2 or self.weights.size > _BANDED_PARTS or calibration is None:
             return None
@@ -336,7 +336,7 @@ class Shapes:
         return Axis(f"{name}: {words}", term, columns, rows, turn * length / (2.0 * np.pi), [], values)
 
     def _values(self, column: int) -> Floats | None:
-        """Return the values of a column of the matrix, or as many as tell its quantiles."""
+        """Return the values of a column of the matrix, or enough of them for its quantiles."""
         if self.X is not None:
             there = self.X[:, [column]].toarray().ravel() if sparse.issparse(self.X) else self.X[:, column]
             there = there[~np.isnan(there)]
@@ -369,7 +369,7 @@ def covariance_of_weights(parts: Floats, scores: Floats, odds: Floats, times: fl
     scores, odds : arrays
         Of the rows: the model's scores, and its log odds.
     times : float
-        How many rows of the fit each row stands for.
+        How many rows of the fit each row represents.
     """
     share = expit(odds)
     curvature = np.maximum(share * (1.0 - share), 1e-12)

@@ -131,7 +131,7 @@ class ConfusionDisplay:
 def _shares(
     right: NDArray[np.float64], totals: NDArray[np.float64], squares: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the shares of rows that are right, and between what they lie; from 0 to 1 where there are no rows."""
+    """Return the shares of rows that are right, and their intervals; from 0 to 1 where there are no rows."""
     values = right / np.maximum(totals, 1e-300)
     points = np.asarray(effective_points(totals, squares))
     low = lower_bound(values * points, points, _ERROR)

@@ -74,7 +74,7 @@ class HistoryDisplay:
         name: str | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the fit of a MeasureClassifier, which may sit in a pipeline or a search."""
+        """Draw the fit of a MeasureClassifier, which may be inside a pipeline or a search."""
         history = getattr(inner_classifier(estimator), "history_", None)
         if history is None:
             raise ValueError(
@@ -92,7 +92,7 @@ class HistoryDisplay:
         ax : matplotlib Axes, optional
         against : {"points", "seconds", "pass"}
             The horizontal axis. Where a fit made several runs, each is counted from its own beginning. The axis is
-            logarithmic where the checkpoints of a run lie far apart.
+            logarithmic if the distances between the checkpoints of a run grow.
         runs : iterable of int, optional
             The runs to draw, by their numbers in the history; all unless given.
         """

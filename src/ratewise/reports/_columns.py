@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 class ColumnShares(NamedTuple):
-    """For the columns that add most: their names, and the mean over rows of how much they add, and of what."""
+    """For the columns that add most: their names, the mean size of what they add, and its means."""
 
     names: list[str]
     sizes: Floats
@@ -31,7 +31,7 @@ class ColumnShares(NamedTuple):
 
     @classmethod
     def of(cls, model: Any, X: Any, positive: PositiveClass) -> Self | None:
-        """Return what a MeasureMaximizer's columns add; None for other models, or where it cannot tell."""
+        """Return what a MeasureMaximizer's columns add; None for other models, or if it cannot be computed."""
         classifier = inner_classifier(model)
         if not isinstance(classifier, MeasureMaximizer) or PositiveClass.of_model(classifier) != positive:
             return None

@@ -302,5 +302,5 @@ def _as_table(measure: Measure, model: ScoredModel) -> dict[str, Any]:
 
 
 def _class_name(label: Any, role: str) -> str:
-    """Return a label as people say it: the bare 1 and 0, True and False say less than what they stand for."""
+    """Return a label as people say it: "positive" and "negative" for 1 and 0, True and False."""
     return role if str(label) in ("0", "1", "-1", "True", "False", "0.0", "1.0") else str(label)

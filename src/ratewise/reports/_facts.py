@@ -49,7 +49,7 @@ def influences_of(
 ) -> dict[str, Any] | None:
     """Return what the scores depend on most: coefficients of a linear model, else permutation importances.
 
-    A coefficient above 0 speaks for the positive class.
+    A coefficient above 0 raises the score of the positive class.
     """
     classifier = inner_classifier(model)
     coef = np.asarray(getattr(classifier, "coef_", np.zeros(0)), dtype=object)

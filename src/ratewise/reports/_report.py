@@ -25,36 +25,36 @@ def report(
 ) -> Report:
     """Report on a fitted classifier, on rows that it was not trained on, as one HTML file.
 
-    In words what it was trained for and what to expect of it, with intervals; and, moved by two sliders for the
-    threshold and the prevalence, the confusion table, every measure and the point in the plane of the two rates.
-    With the path of the fit, calibration, the largest coefficients or importances, and the worst groups of rows.
-    Of more than two classes it holds the confusion matrix, recall and precision of each class with intervals, and
-    the most frequent mistakes.
+    The page says in words what the model was trained for and what to expect of it, with intervals. Two sliders,
+    for the threshold and the prevalence, move the confusion table, every measure and the point in the plane of the
+    two rates. The page also shows the path of the fit, the calibration, the largest coefficients or importances,
+    and the worst groups of rows. With more than two classes it shows the confusion matrix, recall and precision of
+    each class with intervals, and the most frequent mistakes.
 
     Parameters
     ----------
     model : classifier, or dict of name and classifier
-        Fitted: any of scikit-learn's kind. Of two classes it needs ``predict_proba`` or ``decision_function``.
-        Several are set side by side.
+        A fitted classifier with scikit-learn's interface. With two classes it needs ``predict_proba`` or
+        ``decision_function``. Several models are shown side by side.
     X, y : rows and labels
         Rows that no model was trained on. They are counted, not written to the file.
     measure : str, Measure or ConfusionMeasure, optional
-        What to judge by: what the model was trained for, or F1, unless given.
+        The measure to judge by: what the model was trained for, or F1, unless given.
     sample_weight : array, optional
     pos_label : label, optional
-        Of two classes the positive one: the model's own choice, or ``classes_[1]``, unless given.
+        The positive one of two classes: the model's own choice, or ``classes_[1]``, unless given.
     slices : list of column names, or dict of name and array, optional
-        Of two classes: what to group the rows by; the columns of a data frame of at most 60 columns unless given.
+        With two classes: the columns to group the rows by; those of a data frame of at most 60 columns unless
+        given.
     sensitive_features : array, optional
-        Of two classes, the group of each row: the report shows the rates of each group, and bounds on them. A
-        model with a threshold for each group needs it. The sliders then move all of
-        them together.
+        With two classes, the group of each row: the report shows the rates of each group, and bounds on them. A
+        model with a threshold for each group needs it. The sliders then move all thresholds together.
     title : str, optional
 
     Returns
     -------
     Report
-        ``save(path)`` writes it; a notebook shows it. Of more than two classes it is a ``ClassReport``.
+        ``save(path)`` writes it; a notebook shows it. With more than two classes it is a ``ClassReport``.
 
     Examples
     --------

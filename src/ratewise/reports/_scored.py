@@ -66,7 +66,7 @@ class Estimate(NamedTuple):
 
 
 class ReportedRows(NamedTuple):
-    """Which rows are positive, what they weigh (None if all weigh the same), and what the classes are called."""
+    """Which rows are positive, their weights (None if all are equal), and the names of the classes."""
 
     positive: NDArray[np.bool_]
     weights: NDArray[np.float64] | None
@@ -163,7 +163,7 @@ class ScoredModel:
     def at(self, stop: int | None = None, prevalence: float | None = None) -> dict[str, Estimate]:
         """Return TPR, TNR, precision, alert rate and every measure at a stop, as the page shows them.
 
-        At a prevalence of your own, that is known; that of the rows is as uncertain as the rates are.
+        A given prevalence counts as known; the prevalence of the rows is as uncertain as the rates.
         """
         return estimates(self.measures, self.counts(stop), prevalence)
 
@@ -190,7 +190,7 @@ class ScoredModel:
         return {"low": significant(low), "high": significant(high), **shares}
 
     def calibration(self) -> list[dict[str, Any]]:
-        """Return the share of positives among rows with like scores, in groups of about equal size."""
+        """Return the share of positives among rows with similar scores, in groups of about equal size."""
         edges = np.unique(np.quantile(self.scores, np.linspace(0, 1, _CALIBRATION_BINS + 1)[1:-1]))
         group = np.searchsorted(edges, self.scores, side="left")
         found = []
@@ -206,9 +206,9 @@ class ScoredModel:
     def groups(self, columns: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
         """Return the rates of the rows that share a value of a column; the worst first.
 
-        The measure is taken at the prevalence of all rows, so that a group with few positives is not called worse
-        for that alone. A group is worse if its interval lies below the value of all rows, an interval so wide that
-        the chance of one false alarm among all groups is 5%.
+        The measure is taken at the prevalence of all rows, so that a group is not marked as worse only because it
+        has few positives. A group is worse if its interval lies below the value of all rows, an interval so wide
+        that the chance of one false alarm among all groups is 5%.
         """
         whole, predicted = self.at()[self.measure_name], self.predicted
         prevalence = self.counts().rates.prevalence
@@ -241,7 +241,7 @@ class ScoredModel:
 
     @property
     def measure_name(self) -> str:
-        """The name under which the measure stands in the tables."""
+        """The name of the measure in the tables."""
         return next(name for name, measure in self.measures.items() if measure == self.measure)
 
     def table_of(self, measure: Measure) -> dict[str, Any]:

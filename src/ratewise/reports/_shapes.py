@@ -55,7 +55,7 @@ def shapes_of(model: Any, X: Any, positive: PositiveClass) -> dict[str, Any] | N
 
 
 def _is_whole(found: Shapes, axis: Axis) -> bool:
-    """Return whether an axis sets all that became of its column: not if it is a part of a date."""
+    """Return whether an axis sets everything derived from its column: not if it is a part of a date."""
     return int((found.terms.of_column == axis.term).sum()) == axis.columns.size
 
 

@@ -16,11 +16,10 @@ except ModuleNotFoundError as error:  # river itself, or one of its own
 
 
 class MeasureClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
-    """Learn a linear classifier for the measure you report, from rows that river hands over.
+    """Learn a linear classifier for the measure you report, with river's interface.
 
-    What is learned, and how soon it is forgotten, is as by ``partial_fit`` of
-    :class:`ratewise.MeasureClassifier`, which is ``model``. The columns are those of the first row, by name: one
-    that is missing later counts as 0, a new one is ignored.
+    It learns and forgets as ``partial_fit`` of :class:`ratewise.MeasureClassifier`, which is ``model``. The
+    columns are those of the first row, by name: one that is missing later counts as 0, a new one is ignored.
 
     Parameters
     ----------
@@ -29,7 +28,7 @@ class MeasureClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
     half_life : {"auto"}, float or None, default="auto"
         How soon rows are forgotten.
     classes : sequence of labels, default=(False, True)
-        All that will ever occur.
+        All classes that can occur.
     random_state : int or None, default=0
         The same int gives the same model.
 
@@ -80,7 +79,7 @@ class MeasureClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
         self.model.partial_fit(X, y, classes=list(self.classes) if first else None, sample_weight=weights)
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
-        """Return the class of a row: the decision of the measure, not the likelier class."""
+        """Return the class of a row: the decision for the measure, not the more probable class."""
         if not hasattr(self.model, "classes_"):
             return self.classes[0]
         return self.model.predict(self._row(x))[0].item()

@@ -19,9 +19,9 @@ from .state import LinearModel, RowTotals
 class Amp(Solver):
     """Maximize a pseudo-linear measure in batch, to a tolerance: few iterations, each an exact maximization.
 
-    A level of the measure sets the weights of the two classes, the model that is best for these weights sets
-    the next level, and so on until the level stands still. (Algorithm 2.) Choose it where the data fit in
-    memory and the optimum of the surrogate itself is wanted.
+    A level of the measure sets the weights of the two classes. The best model for these weights sets the next
+    level. This repeats until the level no longer rises. (Algorithm 2.) Choose it where the data fit in memory and
+    the optimum of the surrogate itself is wanted.
 
     Parameters
     ----------
@@ -34,8 +34,7 @@ class Amp(Solver):
     radius : float
         R_W: weights and intercept (in standardized units) are kept inside a ball of this radius.
     level : "reward" or "actual"
-        Take the measure of the mean rewards as the level, as the theory has it, or the measure of the 0-1
-        predictions.
+        The level is the measure of the mean rewards, as in the theory, or the measure of the 0-1 predictions.
 
     Examples
     --------
@@ -67,7 +66,7 @@ class Amp(Solver):
 
     # [algorithm]
     def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
-        """Take Algorithm 2: a maximization, then the level of its model, until the level stands still."""
+        """Run Algorithm 2: a maximization, then the level of its model, until the level no longer rises."""
         measure, reward = require_pseudo_linear(task.measure, "Amp"), checked_reward(self.reward, "Amp")
         model = task.initial or LinearModel.zeros(task.n_features)
         rates, level = yield from self._counted(model, measure, reward, seen)

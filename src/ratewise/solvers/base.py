@@ -1,7 +1,7 @@
 """The base class of solvers: settings, and one generator that requests passes over the rows.
 
 An algorithm never sees a row. It yields requests (:mod:`~ratewise.solvers.requests`), the data source answers
-them, and a :class:`~ratewise.solvers.Run` stands between the two:
+them, and a :class:`~ratewise.solvers.Run` connects the two:
 
     while not run.finished:
         run.receive(rows.answer(run.request(summary)))
@@ -35,7 +35,7 @@ from .state import LinearModel, RowTotals
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of a solver, apart from its own settings.
+    """What a solver is asked to do, in addition to its own settings.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Algorithm(ABC):
     def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> driver.Steps:
         """Yield requests, and return what was found.
 
-        ``seen()`` sums up the rows of one pass; of rows without end, those so far. Ask it anew after each answer.
+        ``seen()`` sums up the rows of one pass or, for a stream, the rows so far. Call it again after each answer.
         """
 
     def start(self, task: Task) -> Run:
@@ -129,7 +129,7 @@ def register_solver(solver: type[Solver]) -> type[Solver]:
 def get_solver(solver: str | Solver, measure: Measure) -> Solver:
     """Return a solver by its name; "auto" takes the streaming one that suits the measure.
 
-    For a measure of neither family that is logistic regression, which is only a start: sharpening must follow.
+    For a measure of neither family it is logistic regression, which is only a start: sharpening must follow.
 
     Examples
     --------

@@ -22,10 +22,10 @@ _STEPS = 8  # up the sigmoid reward, per round
 class Batch(Algorithm):
     """Penalized logistic regressions one after another, then sharpening, all of it on all rows at once.
 
-    For rows that are few: a step on all of them costs no more than a few calls. Each start begins from the model
-    of the one before, and sharpening from the last. A round of sharpening is a few steps up the sigmoid
-    reward, with class weights from the measure's slopes at the best cut of the model before; few steps keep the
-    model near its start, as few passes do. Its result is the list of candidates.
+    With few rows a step on all of them costs only a few calls. Each start begins from the model of the one before,
+    and sharpening from the last. A round of sharpening is a few steps up the sigmoid reward, with class weights
+    from the measure's slopes at the best cut of the model before; few steps keep the model near its start, as few
+    passes do. Its result is the list of candidates.
 
     Parameters
     ----------

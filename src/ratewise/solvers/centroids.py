@@ -20,11 +20,11 @@ _FEWEST_COLUMNS = 10
 
 @dataclass(frozen=True)
 class ShrunkenCentroids(Solver):
-    """The columns in which the means of the classes differ clearly, each in proportion to by how much.
+    """Use the columns in which the means of the classes differ clearly, each weighted by its difference.
 
-    Of thousands of columns and few rows, a penalized regression takes a little of all, most of it noise. Here the
-    difference of the means is shrunk by some standard errors (Tibshirani et al., 2002), and columns that differ by
-    less are left out. Columns must be standardized.
+    With thousands of columns and few rows, a penalized regression uses a little of every column, most of it noise.
+    Here the difference of the means is shrunk by some standard errors (Tibshirani et al., 2002), and columns that
+    differ by less are left out. Columns must be standardized.
 
     Parameters
     ----------

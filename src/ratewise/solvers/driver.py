@@ -1,7 +1,7 @@
 """The driver of algorithms: it advances a generator from request to request, and can be stored in between.
 
-A run keeps its learner, the state of the last savepoint, and the answers since. That is all there is to a run:
-the generator is started again, answered with the stored state and the stored answers, and stands where it stood.
+A run keeps its learner, the state of the last savepoint, and the answers since. Nothing else is stored: the
+generator is started again and answered with the stored state and answers, which brings it to the same request.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Run:
         self._advance()
 
     def model(self) -> LinearModel:
-        """Return the model as it stands."""
+        """Return the current model."""
         if self.finished:
             return self.result if isinstance(self.result, LinearModel) else self.result[-1].model
         learning = self._learning

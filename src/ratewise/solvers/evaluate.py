@@ -55,7 +55,7 @@ class Evaluated(NamedTuple):
 
 
 class Evaluation:
-    """Evaluates models on their training rows, and reads off the scores how to go on."""
+    """Evaluates models on their training rows, and sets the class weights of the next pass."""
 
     def __init__(self, measure: Measure, prevalence: float, softness: float):
         self._measure = measure
@@ -89,11 +89,11 @@ class Evaluation:
         return weights[0] / max(weights), weights[1] / max(weights)
 
     def _balance_at_the_cut(self, evaluated: Evaluated, width: float) -> tuple[float, float]:
-        """Return slopes for a measure with a corner, where those of either side are of no use.
+        """Return slopes for a measure with a corner, where the slopes of neither side are useful.
 
-        Moving the best threshold by a little gains as much on one class as it loses on the other:
-        alpha f+ = beta f-, with f the densities of the two classes' scores at the cut. So the densities tell the
-        slopes; they are taken through the sigmoid's own window.
+        Moving the best threshold by a little gains as much on one class as it loses on the other: alpha f+ = beta
+        f-, with f the densities of the two classes' scores at the cut. So the densities give the slopes; they are
+        estimated with the sigmoid's own window.
         """
         scores, weights = thinned_out(evaluated.scores)
         window = SIGMOID.slope((scores - evaluated.best.threshold) / width)

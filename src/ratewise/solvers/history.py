@@ -17,7 +17,7 @@ _MOST_ROWS = 2000
 class History:
     """Rows of (pass, points, seconds, tpr, tnr, value, ...) written at checkpoints of a fit.
 
-    The rates are those of the points as they were met, each before it was learned from: honest, and free.
+    The rates are those of points scored before they were learned from, so they are unbiased and cost nothing.
     """
 
     def __init__(self, *, verbose: bool = False):

@@ -27,7 +27,7 @@ class LearnSettings(NamedTuple):
 
 
 class LearnerState(NamedTuple):
-    """What learners that learned apart, from rows of their own, have to tell: two of them add up."""
+    """The sums of a learner that learned from its own rows; the sums of two learners can be added."""
 
     points: int
     last: NDArray[np.float64]
@@ -71,7 +71,9 @@ class Learner:
     def learn(
         self, chunk: Chunk, settings: LearnSettings, reward: Reward, measure: ConcaveMeasure | None = None
     ) -> None:
-        """One kernel call; then the kernel's own sums are folded away, so that its rounding cannot pile up."""
+        """One kernel call; then the kernel's own sums are added to the totals, so that rounding errors do not
+        accumulate.
+        """
         self._arrange_for(chunk.rows)
         state = self._state
         if settings.radius is not None:
@@ -188,7 +190,7 @@ class Learner:
         self._layout = None  # to be arranged anew for the next rows
 
     def begin(self, request: Learn) -> None:
-        """Stand where a request wants it to begin; the mean so far is the model until the first of its points."""
+        """Start as a request says; until the first of its points the model is the mean so far."""
         if request.start is not None:
             self.set_model(request.start)
         if request.restart_steps is not None:
@@ -197,7 +199,7 @@ class Learner:
             self.class_weights = request.class_weights
 
     def copy(self) -> Learner:
-        """Return a learner that goes on from the same state, with a mean of its own."""
+        """Return a learner that continues from the same state, with a separate mean."""
         other = Learner(self._places.size, self._direction.dtype, self.current())
         other.class_weights = self.class_weights
         other._state["points"] = self._state["points"]
@@ -222,7 +224,7 @@ class Learner:
             self._state[name] += weight
 
     def absorb(self, state: LearnerState) -> None:
-        """Go on from the mean of what copies of this learner have learned, each weighted by its points."""
+        """Continue from the mean of what copies of this learner have learned, each weighted by its points."""
         if state.points == 0:
             return
         last = state.last / state.points

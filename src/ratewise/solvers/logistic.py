@@ -24,7 +24,7 @@ class _Logistic(Solver):
     """What both kinds share."""
 
     def check(self, measure: Measure, prevalence: float) -> None:
-        """Refuse a measure that no classifier could be good at; any other will do."""
+        """Refuse a measure that no classifier can maximize; any other is possible."""
         if isinstance(measure, PseudoLinearMeasure):
             measure.check_against(prevalence)
 
@@ -36,9 +36,9 @@ class _Logistic(Solver):
 
 @dataclass(frozen=True)
 class WeightedLogistic(_Logistic):
-    """Plain logistic regression (class-weight exponent 0), the balanced one (1), or what lies between.
+    """Plain logistic regression (class-weight exponent 0), the balanced one (1), or one in between.
 
-    It does not look at the measure, so it suits all; sharpening starts from it unless a solver is named.
+    It does not depend on the measure. Sharpening starts from it unless a solver is named.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class WeightedLogistic(_Logistic):
 class PenalizedLogistic(_Logistic):
     """Logistic regression with class weights and an L2 penalty, solved to the end.
 
-    Where rows are few, a penalty finds models that no number of passes reaches; validation rows tell which.
+    With few rows, a penalty finds models that no number of passes reaches; validation rows choose the penalty.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Many classes: where their fit begins, for ``solver_``."""
+"""The start of a fit of many classes, for ``solver_``."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ _MANY_POINTS = 420_000
 class Sharpen:
     """Learn with a bounded reward, point by point, for the measure's own slopes at the rates reached so far.
 
-    Concave rewards stop early: points far on the wrong side dominate them. A sigmoid reward is bounded as the
-    measure itself is, so such points stop pulling, and the model serves the points that can be won. It has many
-    optima; a concave start and stochastic steps lead to a good one.
+    Concave rewards stop early: points far on the wrong side dominate them. A sigmoid reward is bounded, as the
+    measure itself is. Such points then hardly count, and the model improves on the points that it can get right.
+    The sigmoid has many optima; a concave start and stochastic steps lead to a good one.
 
     The scores of the start are divided by the width of the sigmoid. Then every pass takes its class weights from
     the slopes of the measure at the rates of the last pass's mean model, cut at its best threshold.
@@ -103,14 +103,14 @@ class Sharpened(Algorithm):
     leverage : float
         The mean squared length of a row, with the intercept's entry.
     number : int
-        Tells this run's rows in the history from those of others.
+        The number of this run in the history.
     whole_start : bool
         Evaluate the start after 1, 2, 4, ... passes, not at its end only.
     in_sample : bool
         The training rows choose between the candidates, so that bounds count in their values.
     damped : bool
         Move the class weights of a measure with a corner by half of what its slopes ask: for steps on all rows at
-        once, which would swing from side to side of the corner.
+        once, which would oscillate about the corner.
     """
 
     solver: Solver
@@ -124,7 +124,7 @@ class Sharpened(Algorithm):
 
     # [algorithm]
     def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
-        """Learn the start; then, pass by pass, learn with the slopes of the measure where the last pass led."""
+        """Learn the start; then, pass by pass, learn with the slopes of the measure after the last pass."""
         measure, passes = task.measure, self.passes if self.solver.sharpenable else 0
         state = yield Savepoint(None)
         if state is None:
@@ -223,7 +223,9 @@ class _Pass(NamedTuple):
 
 
 def halfway(asked: tuple[float, float], before: tuple[float, float]) -> tuple[float, float]:
-    """Return class weights moved by half of what is asked, on a log scale, so as not to swing about a corner."""
+    """Return class weights moved by half of what is asked, on a log scale, so that they do not oscillate about a
+    corner.
+    """
     return math.sqrt(asked[0] * before[0]), math.sqrt(asked[1] * before[1])
 
 

@@ -1,9 +1,9 @@
-"""Many classes learned together: a column of scores per class, whose softmax shares stand for predictions.
+"""Many classes learned together: a column of scores per class, whose softmax shares replace predictions.
 
 As with two classes a fit counts, linearizes, learns and cuts. It starts from multinomial logistic regression with
-class weights and climbs from there to the measure: what a share of a prediction is worth are the gains of the
-measure at the present counts. Few rows are learned from all at once, others pass by pass. A path never sees a row:
-it is a generator that yields requests, receives their answers and returns its candidates.
+class weights and climbs from there to the measure: the gains of the measure at the current counts weigh the
+shares. Few rows are learned from all at once, others pass by pass. A path never sees a row: it is a generator that
+yields requests, receives their answers and returns its candidates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _START_STEP, _CLIMB_STEP = 2.0, 4.0  # in units of a row's own leverage, as for 
 
 
 class ClassShape(NamedTuple):
-    """What rows of many classes come to."""
+    """The totals of rows of many classes."""
 
     totals: NDArray[np.float64]
     """The weight of the rows of each class; their mean weight is 1."""

@@ -19,8 +19,8 @@ from .state import RowTotals
 class Spade(Solver):
     """Maximize a concave measure (G-mean, H-mean, Q-mean, Min) one point at a time.
 
-    Each point moves the model towards its own side, by as much as its class weighs at present, and then moves
-    the dual pair of class weights towards the class that does worse. (Algorithm 1: primal ascent in w, dual
+    Each point moves the model towards its own side, in proportion to the current weight of its class. It then
+    moves the dual pair of class weights towards the class that does worse. (Algorithm 1: primal ascent in w, dual
     descent in (alpha, beta), the mean of all w returned.)
 
     Parameters
@@ -70,7 +70,7 @@ class Spade(Solver):
 
     # [algorithm]
     def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
-        """Take Algorithm 1: primal ascent in w and dual descent in (alpha, beta), point by point."""
+        """Run Algorithm 1: primal ascent in w and dual descent in (alpha, beta), point by point."""
         measure, reward = task.measure, checked_reward(self.reward, "Spade")
         first_pair, passes = require_concave(measure).first_pair(), 0
         # All passes at once where nobody wants to know of each: every request costs some microseconds.

@@ -33,11 +33,11 @@ _LEVEL_ROWS = 10_000
 class Stamp(Solver):
     """Maximize a pseudo-linear measure (F-beta, Jaccard, Gower-Legendre) one point at a time.
 
-    Epochs of doubling length: in each the model learns with fixed weights on the two classes, then its level
-    of the measure is taken, and the level sets the next epoch's weights: the model is challenged to beat
-    itself. Of the last three epochs' models the last is kept, unless another reached a clearly higher level.
-    (Algorithm 3, with the valuation's weights for any measure and any prevalence; the mean model of an epoch is
-    what is passed on, as the proof's online-to-batch step has it.)
+    Learning runs in epochs of doubling length. In each epoch the model learns with fixed weights on the two
+    classes. The level of the measure that it reaches then sets the weights of the next epoch. Of the models of the
+    last three epochs the last is kept, unless another reached a clearly higher level. (Algorithm 3, with the
+    valuation's weights for any measure and any prevalence. An epoch passes on its mean model, as in the proof's
+    online-to-batch step.)
 
     Parameters
     ----------
@@ -48,10 +48,10 @@ class Stamp(Solver):
     growth : float
         Each epoch is this many times as long as the one before.
     level : "actual" or "fresh"
-        "actual" takes the measure itself, of the 0-1 predictions on a sample of the rows, an eighth as
-        many as the epoch had points (but 200 of the rarer class at least, or 10,000 in all); the paper's
-        experiments took all rows. "fresh" spends as many fresh points as the epoch had on the mean rewards and
-        takes the measure of those (Algorithm 3 to the letter).
+        "actual" computes the measure of the 0-1 predictions on a sample of the rows: an eighth as many as the
+        epoch had points, but at least 200 of the rarer class, or 10,000 in all. The paper's experiments used all
+        rows. "fresh" computes the measure of the mean rewards on as many fresh points as the epoch had (exactly
+        Algorithm 3).
     reward : "hinge", "logistic" or a Reward
     step : float
         eta at t = 1; falls as 1 / sqrt(t) and starts again with each epoch.
@@ -94,7 +94,7 @@ class Stamp(Solver):
 
     # [algorithm]
     def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
-        """Take Algorithm 3: epochs of learning, each followed by the level that sets the next one's weights."""
+        """Run Algorithm 3: epochs of learning, each followed by the level that sets the next one's weights."""
         measure, reward = require_pseudo_linear(task.measure, "Stamp"), checked_reward(self.reward, "Stamp")
         first = task.initial or LinearModel.zeros(task.n_features)
         left = math.inf if task.endless else self.passes * seen().points
@@ -151,14 +151,14 @@ class _Epoch(NamedTuple):
 
 
 def _rows_of_level(prevalence: float, length: float) -> int:
-    """A short epoch's level need not be known better than the epoch lets the model be."""
+    """Return how many rows the level of an epoch is computed on: fewer for a short epoch."""
     return int(max(fewest_level_rows(prevalence), length / 8.0))
 
 
 def _best_beyond_chance(
     recent: tuple[tuple[float, LinearModel], ...], measure: PseudoLinearMeasure, seen: RowTotals
 ) -> LinearModel:
-    """Return the last model, unless one shortly before it was better by more than its level can err.
+    """Return the last model, unless one shortly before it was better by more than the error of its level.
 
     A concave reward is not the measure: where positives are rare, the weights of a high level may leave no
     positive predicted, and the level that follows is low. Then good epochs and bad ones alternate.
