@@ -52,10 +52,10 @@ class Transform(Protocol):
 class Standardizer:
     """Running column statistics, and the standardization they make.
 
-    Dense columns are centered and divided by their standard deviation. Those of a sparse matrix are not centered,
-    which would fill it. Divided by their standard deviation, rare words would outweigh all else; by the size of
-    their entries alone, they would hardly count: what they are divided by lies midway. ``scaled=False`` only
-    centres.
+    Dense columns are centered and divided by their standard deviation. Columns of a sparse matrix are not
+    centered, which would fill it. If they were divided by their standard deviation, rare words would outweigh
+    everything else. If they were divided by the size of their entries, rare words would hardly count. The divisor
+    lies midway. ``scaled=False`` only centres.
     """
 
     def __init__(self, n_features: int, *, active: bool = True, scaled: bool = True):
@@ -84,7 +84,7 @@ class Standardizer:
         self.count += X.shape[0]
 
     def merge(self, other: Standardizer) -> Standardizer:
-        """The statistics of both: as if all rows had been seen by one."""
+        """Merge the statistics of both, as if one had seen all rows."""
         if (self.nonzeros is None) != (other.nonzeros is None) and self.count and other.count:
             raise ValueError("Some rows are dense and others sparse: the two are scaled differently.")
         merged = self.snapshot() if self.count else other.snapshot()
@@ -136,7 +136,7 @@ class Standardizer:
                 raise ValueError("the statistics of the columns do not fit the model")
 
     def snapshot(self) -> Standardizer:
-        """A copy that later updates leave alone."""
+        """Return a copy that later updates do not change."""
         return copy.deepcopy(self)
 
     def inverse_coef(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
@@ -201,13 +201,13 @@ class Standardizer:
 class Whitener:
     """Standardized columns, whitened so that no two are correlated.
 
-    A method that takes one step for all directions learns the strong ones first and the weak ones never.
-    Whitening makes all directions equally strong: a few passes then do what took a hundred. It costs one
-    multiplication of the rows by a square matrix, so it pays where columns are few.
+    A method with one step size for all directions learns the strong ones first and the weak ones never. Whitening
+    makes all directions equally strong: a few passes then replace a hundred. It costs one multiplication of the
+    rows by a square matrix, so it pays where columns are few.
 
-    The covariance is taken from a sample of rows, which may miss a rare column altogether: no column is taken
-    to vary less than standardizing says it does. ``covariance`` is that of standardized columns; the ridge is
-    added to the variances, so that directions in which rows hardly differ are not blown up.
+    The covariance is taken from a sample of rows, which may miss a rare column altogether: no column is taken to
+    vary less than standardizing says it does. ``covariance`` is that of standardized columns; the ridge is added
+    to the variances, so that directions in which rows hardly differ are not amplified.
     """
 
     def __init__(

@@ -71,7 +71,7 @@ def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
 
 
 def _check_not_long(codes: NDArray[np.int64], values: list[str], name: str, place: Place) -> None:
-    """Refuse labels that would take gigabytes: numpy gives all of them the room of the longest."""
+    """Refuse labels that would take gigabytes: numpy stores all of them at the length of the longest."""
     longest = max(range(len(values)), key=lambda i: len(values[i]), default=0)
     if values and len(values[longest]) > _LONGEST_LABEL:
         row = int(np.argmax(codes == longest))
@@ -156,7 +156,7 @@ class TablePlan:
 
 
 def _family(kind: str) -> str:
-    """Return the same for kinds that may follow one another in a column."""
+    """Return one family for kinds that may follow one another in a column."""
     return {BOOLEAN: NUMBER, CATEGORY: TEXT}.get(kind, kind)
 
 
@@ -241,7 +241,7 @@ class TableReader(Reader):
         return self.schema[name]
 
     def forget_types(self) -> None:
-        """Leave it to a plan that was made for another file what the columns hold, where rows are text."""
+        """For rows of text, let a plan that was made for another file decide the types of the columns."""
 
     def rows_in_order(self, batches: Iterable[Any], place: Place, kind: str) -> Iterator[Rows]:
         """Yield the rows of record batches; one that cannot be read is an error with its row."""

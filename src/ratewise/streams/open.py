@@ -43,24 +43,24 @@ def open_stream(
         table of pandas, polars or Arrow.
     target : str or int, optional
         The column that holds the labels. npy: the number of a column, or another npy file. npz: the name of an
-        array, ``y`` if not given. svmlight files hold their own. None: there are no labels, as for predicting.
+        array, ``y`` if not given. svmlight files contain their own. None: there are no labels, as for prediction.
     features : list of str, optional
         The columns to learn from; all others if not given. Only these are read. Column numbers for npy and npz;
         for svmlight the number of columns, if it is to be fixed.
     weight : str or int, optional
-        The column that holds the weights of the rows, named as the target is.
+        The column with the weights of the rows, given in the same way as the target.
     format : str, optional
         "parquet", "feather", "csv", "svmlight", "npy" or "npz", where the file's name does not tell.
     window_rows : int, optional
-        How many rows are in memory at a time; 32 MB of them if not given.
+        How many rows are in memory at a time; 32 MB of rows if not given.
     encoder : Encoder, optional
-        Of a model: columns are then looked up by its names.
+        The encoder of a model: columns are then found by its names.
     columns : dict, optional
-        What columns are, where the rules would take them for something else, by name: "number", "boolean",
-        "category", "date", "text" or "ignore".
+        What columns are, by name, if the rules would decide otherwise: "number", "boolean", "category", "date",
+        "text" or "ignore".
     keep : list of str, optional
-        Columns that come along with each window as they are (``window.kept``), such as identifiers, groups or
-        times. They are features only if ``features`` names them.
+        Columns that each window has unchanged (``window.kept``), such as identifiers, groups or times. They are
+        features only if ``features`` names them.
     decimal : {".", ","}, default="."
         What numbers in CSV files are written with.
     drop_unlabelled : bool, default=False
@@ -129,7 +129,7 @@ def _open_standard_input(request: Request) -> Opened:
 
 
 def find_files(source: Any, format: str | None) -> tuple[list[str], str]:
-    """Return all files that a path, a folder, a glob or a list of them stands for, and their common format."""
+    """Return all files of a path, a folder, a glob or a list of them, and their common format."""
     if format is not None and format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}; it is {format!r}.")
     sources: Sequence[Any] = [source] if _is_path(source) else source
@@ -166,7 +166,7 @@ def _expanded(path: str, format: str | None) -> list[str]:
 
 
 def open_tables(readers: Sequence[TableReader], request: Request) -> Opened:
-    """Agree on the columns of files that have named columns; the first with rows tells what they hold."""
+    """Agree on the columns of files that have named columns; the first file with rows gives their types."""
     for name in [request.target, request.weight]:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"Columns of a table are named: target= and weight= take a name, not {name!r}.")

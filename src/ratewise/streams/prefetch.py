@@ -16,9 +16,9 @@ _SECONDS_TO_END = 5.0  # a source that waits for a network may never end; its th
 class Prefetched(Generic[T]):
     """An iterator over the items of another, which a thread makes ahead of time.
 
-    At most ``ahead`` items wait or are being made. What the source raises is raised here, in its turn. The
-    thread starts with the first item asked for, and ends when the items do, when ``close`` is called, when the
-    iterator is garbage-collected or when Python ends.
+    At most ``ahead`` items wait or are being made. An error of the source is raised here, in turn. The thread
+    starts with the first item asked for, and ends when the items do, when ``close`` is called, when the iterator
+    is garbage-collected or when Python ends.
     """
 
     def __init__(self, source: Iterable[T], ahead: int = 2):
@@ -44,7 +44,9 @@ class Prefetched(Generic[T]):
 
 
 class _Queue:
-    """What the two threads share. It holds no reference to the iterator, which can so be garbage-collected."""
+    """What the two threads share. It has no reference to the iterator, which can therefore be
+    garbage-collected.
+    """
 
     def __init__(self, source: Iterable[Any], ahead: int):
         self._source: Iterable[Any] | None = source

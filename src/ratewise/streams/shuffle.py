@@ -1,7 +1,7 @@
 """The order in which the pieces of files are read, and windows of rows from different places.
 
-A pass opens several pieces at once, in random order, and takes some rows of each in turn. What it takes fills a
-window; whoever reads the window shuffles within it. So a file sorted by label is mixed as well as the memory
+A pass opens several pieces at once, in random order, and takes some rows of each in turn. These rows fill a
+window, and the reader of the window shuffles within it. So a file sorted by label is mixed as well as the memory
 allows, and no file is read twice.
 """
 
@@ -47,7 +47,7 @@ def lanes_at_once(readers: Sequence[Reader]) -> int:
 
 
 def take_size(window_rows: int, lanes: int) -> int:
-    """Return how many rows to take from a piece before it is the next one's turn."""
+    """Return how many rows to take from a piece before the next piece follows."""
     turns = max(2 * lanes, _FEWEST_TURNS)
     return max(min(window_rows, _SMALLEST_TAKE), min(_LARGEST_TAKE, window_rows // turns))
 
@@ -86,7 +86,7 @@ class Lane:
         return None
 
     def skip(self, rows: int) -> int:
-        """Pass over the rows that ``take`` would give, and return how many they were.
+        """Skip the rows that ``take`` would return, and return their number.
 
         Nothing is read yet if the length of the piece is known, and never if all of it is skipped.
         """
@@ -133,7 +133,7 @@ class Mixer:
             wanted -= sum(part.size for part in rows)
 
     def skip(self, rows: int) -> int:
-        """Pass over so many rows, in the turns of ``take``, and return how many they were."""
+        """Skip so many rows, in the order of ``take``, and return their number."""
         passed = 0
         while passed < rows and (lane := self._next_lane()):
             if step := lane.skip(min(self._take, rows - passed)):
@@ -168,7 +168,7 @@ class WindowMaker:
     """Cuts mixed rows into windows and encodes them.
 
     An encoder that is not fitted learns vocabularies and widths from the first window, and the means of numbers
-    from every window as it comes: the best that can be done in a single pass. Rows may be ``encoded`` already.
+    from every window as it comes: the best possible in a single pass. Rows may be ``encoded`` already.
     """
 
     def __init__(

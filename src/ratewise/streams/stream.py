@@ -65,7 +65,7 @@ class FileSurvey(NamedTuple):
 class Stream:
     """Rows of files or batches that need not fit in memory, read window by window. Made by ``open_stream``.
 
-    ``target`` and ``weight`` are what the target and the weights are called in messages.
+    ``target`` and ``weight`` are the names of the target and the weights in messages.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Stream:
         self._keep_bytes = 0.0
 
     def want(self, columns: Mapping[str, str] | None) -> None:
-        """Take columns for what the user says; ``open_stream`` takes the same."""
+        """Set what columns are, as with ``columns`` of ``open_stream``."""
         if columns:
             if self.encoder.fitted or not self.encoder.named:
                 raise ValueError("columns= is of named columns of a stream whose encoder is not fitted yet.")
@@ -106,7 +106,7 @@ class Stream:
 
     @property
     def repeatable(self) -> bool:
-        """Can be read more than once."""
+        """Whether the stream can be read more than once."""
         return all(reader.repeatable for reader in self._readers)
 
     @property
@@ -141,7 +141,7 @@ class Stream:
 
     @property
     def window_rows(self) -> int:
-        """How many rows a window holds, the last of a pass excepted; about 32 MB of them if not given."""
+        """How many rows a window holds, except for the last of a pass; about 32 MB of rows if not given."""
         if self._window_rows is not None:
             return self._window_rows
         if self.encoder.sparse_input:
@@ -184,7 +184,7 @@ class Stream:
         return self._watched(maker.windows(skip))
 
     def _watched(self, windows: Iterator[Window]) -> Iterator[Window]:
-        """Refuse files that have changed since the survey, once a pass has ended: its rows were others."""
+        """Refuse, at the end of a pass, files that have changed since the survey."""
         yield from windows
         for path, stamp in self._surveyed_files.items():
             if _stamp(path) != stamp:
@@ -402,7 +402,7 @@ class _LabelCounter:
             self.counts[label] = self.counts.get(label, 0) + int(numbers[place_of_first])
 
     def check(self) -> None:
-        """Check that both classes are there, if there are labels, and no third one of a single row."""
+        """Check that both classes occur, if there are labels, and that no third class has a single row."""
         if len(self.counts) == 1:
             label = next(iter(self.counts))
             raise DataError(

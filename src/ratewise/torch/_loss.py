@@ -34,9 +34,9 @@ class MeasureLoss(nn.Module):
     In training mode the module counts the logits of the rows that pass through it, by class, and forgets old rows
     little by little. The first ``sharpen_after`` steps have cross-entropy with class weights that suit the measure
     at the rates of a fair model. Later steps have a sigmoid reward around the best threshold of the counts,
-    weighted by the measure's slopes at the two rates there, taken anew every ``refresh`` steps. It is bounded as
-    the measure is: rows that the network cannot classify no longer dominate the gradient. A network that
-    classifies nearly all of its training rows has no such rows: it keeps cross-entropy, and margins grow.
+    weighted by the measure's slopes at the two rates there. Both are updated every ``refresh`` steps. It is
+    bounded as the measure is: rows that the network cannot classify no longer dominate the gradient. A network
+    that classifies nearly all of its training rows has no such rows: it keeps cross-entropy, and margins grow.
 
     Choose the threshold on validation rows at the end: :func:`best_threshold`.
 
@@ -47,16 +47,14 @@ class MeasureLoss(nn.Module):
         Training steps with cross-entropy, before the sigmoid reward begins: half of all steps is a good choice.
         None keeps cross-entropy until :meth:`sharpen` is called.
     n_labels : int, default=1
-        Columns of logits and labels, each a yes or no of its own: their mean loss is returned (for the macro
+        The number of columns of logits and labels, one per label: their mean loss is returned (for the macro
         average of the measure). 1 for two classes.
     memory : int, default=20_000
         Rows after which half of the counts is forgotten.
     refresh : int, default=16
         Steps between two settings of the class weights.
 
-    Notes
-    -----
-    All that is learned along lies in buffers, so ``state_dict`` keeps it and ``to(device)`` moves it. In eval mode
+    Notes ----- The whole state is in buffers, so ``state_dict`` keeps it and ``to(device)`` moves it. In eval mode
     nothing is counted. Where ``torch.distributed`` is initialized the counts of all processes are summed at every
     refresh, so that all have the same class weights. A mini-batch may lack a class: weights follow the share of
     positives among the rows counted, not the mini-batch.
@@ -110,7 +108,7 @@ class MeasureLoss(nn.Module):
         self._waiting: list[tuple[Tensor, Tensor, Tensor | None]] = []
 
     def sharpen(self) -> None:
-        """Go over from cross-entropy to the sigmoid reward now."""
+        """Change from cross-entropy to the sigmoid reward now."""
         self.sharpen_after = self._steps
 
     def get_extra_state(self) -> dict[str, Any]:
@@ -133,7 +131,7 @@ class MeasureLoss(nn.Module):
         Parameters
         ----------
         logits : tensor of shape (n,), (n, 1), (n, 2) for two classes, or (n, n_labels)
-            Of two columns the difference counts, as softmax has it.
+            With two columns their difference counts, as for softmax.
         labels : tensor of the same number of rows, of 0 and 1
         sample_weight : tensor of shape (n,), optional
         """
@@ -156,7 +154,7 @@ class MeasureLoss(nn.Module):
         return loss
 
     def _count(self, scores: Tensor, truth: Tensor, sample_weight: Tensor | None) -> None:
-        """Put a mini-batch aside; take all those since the last refresh into the counts when it is time."""
+        """Store a mini-batch; at a refresh, add all those since the last one to the counts."""
         self._waiting.append((scores, truth, sample_weight))
         self._steps += 1
         if self._steps == 1:
@@ -186,7 +184,7 @@ class MeasureLoss(nn.Module):
         super()._save_to_state_dict(*args, **kwargs)
 
     def _merge_counts(self) -> None:
-        """Add the rows since the last refresh, of all processes, to the counts; let older ones fade."""
+        """Add the rows since the last refresh, of all processes, to the counts; decay older ones."""
         rows = self._recent_rows
         if distributed.is_available() and distributed.is_initialized():
             distributed.all_reduce(self._recent)
@@ -196,7 +194,7 @@ class MeasureLoss(nn.Module):
         self._recent_rows = 0
 
     def _set_weights(self) -> None:
-        """Take class weights and threshold of every label from its counts."""
+        """Set class weights and threshold of every label by its counts."""
         shares = []
         sharpening = self.sharpening
         for label, counts in enumerate(self.counts.double().cpu().numpy()):

@@ -23,8 +23,9 @@ _SPLINES, _PAIRS = BasisSettings(), BasisSettings(pairs=True)
 def candidates(asked: BasisSettings | Basis | str, source: RowSource) -> Sequence[BasisSettings | Basis | None]:
     """Return what to choose a basis from, the simplest first: the user's columns, curves, curves with products.
 
-    "auto" chooses from all, but for pairs of too many columns. Few points do not tell curves from noise: where
-    these were asked for by name, they too are taken only if they do better than the user's columns.
+    "auto" chooses from all, except for pairs of too many columns. Few points do not distinguish curves from noise.
+    So with few points, curves that were requested by name are also used only if they are better than the user's
+    columns.
     """
     if isinstance(asked, Basis):
         return (asked,)

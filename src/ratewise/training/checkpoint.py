@@ -40,11 +40,11 @@ class Checkpoint:
     ----------
     path : path
     fit : dict
-        What is asked for: settings, and where the rows are. A checkpoint of another fit is refused.
+        The settings of the fit, and where the rows are. A checkpoint of another fit is refused.
     rows : dict
-        What the rows are. If they have changed, the fit begins anew and says so.
+        A description of the rows. If they have changed, the fit starts again and says so.
     settings : object, optional
-        Whose measure and solver may be the user's own.
+        Settings whose measure and solver may be the user's own.
     """
 
     def __init__(self, path: Any, fit: dict[str, Any], rows: dict[str, Any] | None = None, settings: Any = None):
@@ -92,7 +92,7 @@ class Checkpoint:
         self._damaged = False
 
     def load(self) -> Any:
-        """Return the last state that is whole; None if there is none, or if the rows have changed since."""
+        """Return the last complete state; None if there is none, or if the rows have changed since."""
         for path in (self._path, self._before):
             if not path.exists():
                 continue
@@ -132,7 +132,7 @@ class Checkpoint:
 
 
 class _AnotherFit(ValueError):
-    """A checkpoint of another fit, which is somebody's work: it is left alone."""
+    """A checkpoint of another fit, which is not changed."""
 
 
 def _read(path: Path) -> tuple[dict[str, Any], Packed]:
@@ -177,7 +177,7 @@ def _warn(message: str) -> None:
 
 
 def require_checkpoint(path: Path) -> None:
-    """Refuse a file that is there and is no checkpoint of this user's: it stays as it is."""
+    """Refuse an existing file that is not a checkpoint of this user; it is not changed."""
     if not path.exists():
         return
     about = path.stat()
@@ -199,14 +199,14 @@ def _is_checkpoint(path: Path) -> bool:
 
 
 def kept_checkpoint(path: Any) -> Path | None:
-    """Return the file from which the same fit would go on, if there is one."""
+    """Return the file from which the same fit would resume, if there is one."""
     return next((one for one in (Path(path), _before(Path(path))) if one.exists()), None)
 
 
 def remove_checkpoint(path: Any) -> None:
     """Remove a checkpoint and the one before it, if they are there, and what a killed fit left half written.
 
-    A file that is no checkpoint stays.
+    A file that is not a checkpoint stays.
     """
     for one in (Path(path), _before(Path(path)), *abandoned_parts(path)):
         with contextlib.suppress(FileNotFoundError):  # an equal fit that ended just now has removed it
@@ -219,7 +219,7 @@ def _before(path: Path) -> Path:
 
 
 def facts_of_files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield what tells whether a file has changed: its size, its time, and a digest of parts of its content."""
+    """Yield what shows whether a file has changed: its size, its time, and a digest of parts of its content."""
     for path in paths:
         about = os.stat(path)
         hashed = hashlib.sha256()

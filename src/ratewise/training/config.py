@@ -223,7 +223,7 @@ positives."""
 
 @dataclass(frozen=True)
 class FitConfig:
-    """What a fit is asked to do, whatever its rows lie in."""
+    """What a fit is asked to do, wherever its rows are."""
 
     measure: Measure
     solver: Solver

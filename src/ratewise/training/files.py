@@ -1,8 +1,8 @@
 """Rows in files: read window by window in bounded memory, resumable between any two windows.
 
-Every pass over the windows is one step of a fit: a :class:`Job` that takes windows one by one and is plain
-data in between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds;
-a resumed fit asks the same questions again, gets the kept answers, and goes on where it was.
+Every pass over the windows is one step of a fit: a :class:`Job` that takes windows one by one and is plain data in
+between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds; a
+resumed fit asks the same questions again, gets the stored answers, and continues from there.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ class Job(ABC):
 
     @abstractmethod
     def end_pass(self) -> bool:
-        """All windows of a pass have been taken; whether another pass is needed."""
+        """End a pass, after all its windows; return whether another pass is needed."""
 
     def resume(self, fresh: Any) -> None:  # noqa: B027 - most jobs are whole in a checkpoint
-        """Take over from the job that was made anew what a checkpoint does not hold."""
+        """Take from the newly made job what a checkpoint does not contain."""
 
 
 class WindowSource:
@@ -225,7 +225,7 @@ class WindowSource:
         return int(window.X.shape[0])
 
     def _orders(self) -> Iterator[tuple[np.random.Generator, int]]:
-        """For every pass to come: what orders its rows, and how many of its windows have been taken already."""
+        """Yield, for every pass, what orders its rows, and how many of its windows have been processed already."""
         number, skip = self._state.pass_number, self._state.windows_done
         while True:
             yield np.random.default_rng([self.seed, number]), skip
@@ -451,13 +451,13 @@ class _Counting(Job):
 
 
 def both_classes_in_all(fold_of_row: NDArray[Any], weights: NDArray[Any], folds: int) -> bool:
-    """Equal rows are in one fold, and may be all there is of a class."""
+    """Return whether all parts have both classes: equal rows, perhaps all of a class, are in one fold."""
     return all(np.unique(np.sign(weights[fold_of_row == fold])).size == 2 for fold in range(folds))
 
 
 @contextmanager
 def interrupts_held_back(wanted: bool) -> Iterator[Callable[[], bool]]:
-    """Hear Ctrl-C between windows, when what has been learned can be kept; a second one at once."""
+    """Handle Ctrl-C between windows, when what was learned can be saved; handle a second one at once."""
     pressed = False
 
     def press(number: int, frame: Any) -> None:
@@ -477,6 +477,6 @@ def interrupts_held_back(wanted: bool) -> Iterator[Callable[[], bool]]:
 
 
 def require_weights(totals: Sequence[float]) -> None:
-    """Refuse rows of which one class has no weight at all."""
+    """Refuse rows in which one class has no weight."""
     if min(totals) == 0:
         raise ValueError("All rows of one class have weight 0: a classifier needs rows of both classes.")

@@ -32,7 +32,7 @@ from .source import FitResult
 
 
 class LiveLearners:
-    """Logistic learners with half-lives of their own, fed the same rows."""
+    """Logistic learners with different half-lives, which learn from the same rows."""
 
     def __init__(self, kinds: Sequence[tuple[float, float]], settings: FitConfig, n_features: int):
         decays = [0.5 ** (1.0 / half_life) for half_life, _ in kinds]
@@ -81,7 +81,7 @@ class LiveLearners:
             raise ValueError("the learners of the stream do not fit each other")
 
     def start_from(self, model: LinearModel) -> None:
-        """Go on from a model of the user's columns, once some rows have told their scale."""
+        """Continue from a model of the user's columns, once some rows have shown their scale."""
         for own, facts, scaling in zip(self._columns, self._facts, self._scalings(), strict=True):
             own[3] = own[4] = model.weights * scaling.scale
             facts[4] = facts[5] = model.intercept + model.weights @ scaling.centre
@@ -111,7 +111,7 @@ class LiveLearners:
 
 
 def _first_places(values: list[float]) -> list[int]:
-    """Return where each value stands first."""
+    """Return the first place of each value."""
     return [values.index(value) for value in values]
 
 
@@ -125,7 +125,7 @@ class Scaling(NamedTuple):
 
 
 class RecentScores:
-    """The latest scores of either class, of several models, as they were when the rows came."""
+    """The latest scores of either class, by several models, as computed before learning."""
 
     def __init__(self, n_models: int):
         sizes = (config.RECENT_NEGATIVES, config.RECENT_POSITIVES)
@@ -250,7 +250,7 @@ class LiveFit:
             self._choose()
 
     def _teach_run(self) -> None:
-        """Let the run that forgets nothing learn from what waits: it has larger blocks than the others."""
+        """Let the run that forgets nothing learn from the waiting rows, in larger blocks than the others."""
         stack: Any = sparse.vstack if self._sparse else np.concatenate
         X, signed_weights = zip(*self._waiting, strict=True)
         self._run.learn(stack(X), np.concatenate(signed_weights))  # type: ignore[union-attr]
@@ -281,14 +281,14 @@ class LiveFit:
         self._counted = self._counted.decay(fading).merge(Counts.of_models(signed_weights > 0, predicted, weights))
 
     def _fading(self, signed_weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """Return the decayed weights of the rows of a block, and what is left of those before."""
+        """Return the decayed weights of the rows of a block, and the factor for the rows before."""
         share = max(self._counts.weights[0, 1].sum() / max(self._counts.weights[0].sum(), 1e-300), 1e-12)
         half_life = max(config.CHOICE_ROWS, config.CHOICE_POSITIVES / share)
         ages = np.arange(signed_weights.size)[::-1]
         return np.abs(signed_weights) * 0.5 ** (ages / half_life), 0.5 ** (signed_weights.size / half_life)
 
     def _choose(self) -> None:
-        """Set the thresholds by recent scores, and take the expert whose predictions were best of late."""
+        """Set the thresholds by recent scores, and choose the expert with the best recent predictions."""
         for k, expert in enumerate(self._experts):
             if expert.cut == "recent rows":
                 self._thresholds[k] = self._recent_threshold(expert.scores)
@@ -334,7 +334,9 @@ class LiveFit:
         return model, scaling.centre, scaling.scale
 
     def sample_of_scores(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return recent scores of the expert that predicts now, with signed weights, as when the rows came."""
+        """Return recent scores of the expert that predicts now, with signed weights, as computed before
+        learning.
+        """
         return self._recent.sample(self._experts[self._chosen].scores, self._positive_share())
 
     def scaling(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

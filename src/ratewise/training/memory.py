@@ -252,8 +252,8 @@ class ArrayTrainingRows:
     def _give_common_rows_one_score(self, values: Sequence[NDArray[Any]], models: Sequence[LinearModel]) -> None:
         """Score copies of one row, wherever they lie, by the mean model of their draw of folds.
 
-        The models of the folds differ a little on such a row, so that a cut could part its copies: its rates would
-        lie between those of two cuts that a model can make.
+        The models of the folds differ a little on such a row, so that a cut could separate its copies. Its rates
+        would then lie between those of two cuts that one model can make.
         """
         for first in range(0, len(self._common_places), self._folds):
             draw = slice(first, first + self._folds)
@@ -279,7 +279,7 @@ class ArrayTrainingRows:
 
 
 def _with_both_classes(rows: ArrayRows) -> ArrayRows:
-    """Only groups and given folds can make a fold lack a class: others have their share of it."""
+    """Only groups and given folds can leave a fold without a class; other folds have their share of it."""
     if rows.signed_weights.min() >= 0 or rows.signed_weights.max() <= 0:
         missing = "negative" if rows.signed_weights.min() >= 0 else "positive"
         raise ValueError(
@@ -304,9 +304,9 @@ def folds_of_rows(
 ) -> GivenFolds:
     """Return a fold for each row that keeps groups together; without groups, copies of a row.
 
-    Scores of copies of training rows are too good. Rows that are equal by chance are not copies, and
-    neither are rows that are a hundredth of all or more: they will come again, and are spread over the folds. All
-    rows may lie anywhere if else a class would be in one fold alone.
+    Scores of copies of training rows are too good. Rows that are equal by chance are not copies. Rows that are a
+    hundredth of all or more are not copies either: new data will contain them too, and they are spread over the
+    folds. If otherwise a class would be in one fold only, all rows may lie in any fold.
     """
     if groups is not None:
         return GivenFolds(groups, _fold_of_each_row(groups, codes.astype(np.intp), folds, rng))
@@ -336,10 +336,11 @@ def folds_of_rows(
 
 
 def _equal_by_chance(X: Any, rows: NDArray[np.intp], counts: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return which of these rows, each of them there ``counts`` times, need be no copies.
+    """Return which of these rows, each of which occurs ``counts`` times, may be equal by chance.
 
     Where columns have few values, rows that are equal in all columns are a part of those that are equal in every
-    second one. Copies are not: who agrees with them in half of the columns agrees in all. One column cannot tell.
+    second one. Copies are not: a row that agrees with them in half of the columns agrees in all. With one column
+    this cannot be decided.
     """
     by_chance = np.ones(rows.size, dtype=np.bool_)
     for half in (X[:, ::2], X[:, 1::2]) if X.shape[1] > 1 else ():
@@ -396,8 +397,8 @@ def _fold_of_each_row(
 ) -> NDArray[np.intp]:
     """A fold for every row, the same for all of a group; each with about its share of every class.
 
-    Groups of several rows come first, those that hold most of some class before others; each goes where it makes
-    the folds least uneven. Rows that are on their own fill up the folds that have least of their class.
+    Groups of several rows are placed first, those with the largest share of a class before others. Each goes to
+    the fold where it makes the folds least uneven. Single rows then fill the folds that have least of their class.
     """
     n_classes = int(codes.max()) + 1
     alone = np.bincount(groups)[groups] == 1

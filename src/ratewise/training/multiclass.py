@@ -55,11 +55,11 @@ class ClassRows(Protocol):
         """Return these rows, or a fair sample of them, in memory."""
 
     def all_sampled(self) -> bool:
-        """Return whether the sample is all there is."""
+        """Return whether the sample contains all rows."""
 
 
 class SelectedMany(NamedTuple):
-    """The outcome: a model of all classes, and the counts to expect of it on new rows."""
+    """The result: a model of all classes, and the counts to expect from it on new rows."""
 
     model: LinearModels
     table: NDArray[np.float64]
@@ -91,7 +91,8 @@ def learn_classes(
     rng: np.random.Generator,
     history: History,
 ) -> SelectedMany:
-    """Fit all classes at once or, without sharpening, each against the rest; ``initial`` is where to begin.
+    """Fit all classes at once or, without sharpening, each against the rest; ``initial`` is the model to start
+    from.
 
     Without sharpening it is the paper's algorithm for every class. The highest log odds win, moved to the best
     value of the measure. That, and a start from a solver that is named, learns from a sample of rows in files.
@@ -120,7 +121,7 @@ def _learn_jointly(
 ) -> SelectedMany:
     """Learn all classes together; validation rows choose among the stages, then all rows go that far.
 
-    Stages that validation rows cannot tell apart are averaged.
+    Stages that validation rows cannot distinguish are averaged.
     """
     measure, shape = measure_of(settings), rows.shape()
     plan = ClassPlan.of(shape, settings)
@@ -239,7 +240,7 @@ class ClassRule(NamedTuple):
 
     @classmethod
     def of(cls, rows: ClassScores, measure: ConfusionMeasure) -> ClassRule:
-        """Return the best offsets; none where these rows cannot tell that they are better than none."""
+        """Return the best offsets; none if these rows do not show that they are better than none."""
         plain = cls._at(np.zeros(rows.scores.shape[1]), rows, measure)
         tuned = cls._at(best_offsets(rows, measure), rows, measure)
         return tuned if tuned.value > plain.value + tuned.half_standard_error else plain
@@ -248,7 +249,7 @@ class ClassRule(NamedTuple):
     def table_of_others(cls, rows: ClassScores, measure: ConfusionMeasure) -> NDArray[np.float64]:
         """Return C[true, predicted] by offsets that other rows have chosen: a fifth of each class by the rest.
 
-        Of the rows that have chosen them, the table is too good, most of all for rare classes.
+        On the rows that have chosen the offsets the table is too good, most of all for rare classes.
         """
         part_of_row = np.empty(rows.codes.size, dtype=np.intp)
         part_of_row[np.argsort(rows.codes, kind="stable")] = np.arange(part_of_row.size) % _PARTS

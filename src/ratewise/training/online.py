@@ -22,11 +22,11 @@ from .source import FitResult, Runner
 
 
 class OnlineFit:
-    """A run of the solver without end, fed batch by batch: bounded, and picklable.
+    """An endless run of the solver, which learns batch by batch: bounded in memory, and picklable.
 
-    While the rarer class has few rows, the run begins anew with every batch, from a sample of all rows so far:
-    what it learned from the other class alone would take it long to unlearn. ``before`` is the model to begin
-    with, in the user's columns.
+    While the rarer class has few rows, the run starts again with every batch, from a sample of all rows so far:
+    what it learned from the other class alone would take long to unlearn. ``before`` is the model to begin with,
+    in the user's columns.
     """
 
     def __init__(

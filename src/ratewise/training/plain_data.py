@@ -3,7 +3,7 @@
 Objects become the name of their class and their attributes. Only classes of a few modules are made again: the
 library's measures, solvers and training runs, and the modules that define the user's own measure or solver, which
 the fit has imported already. What cannot be plain data, such as the function of a ``FunctionMeasure``, is not
-stored but taken from the settings of the fit that goes on.
+stored but taken from the settings of the resumed fit.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Packed(NamedTuple):
 
 
 class Known:
-    """What may stand in plain data besides plain values: classes by name, and the settings' own objects.
+    """What plain data may contain besides plain values: classes by name, and the settings' own objects.
 
     Parameters
     ----------

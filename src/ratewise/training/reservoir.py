@@ -19,8 +19,8 @@ _CLASSES = (1.0, -1.0)
 class Reservoir:
     """Up to ``capacity`` rows of each class, every row seen so far equally likely to be among them.
 
-    The classes are sampled apart, so that a class of one in a thousand is not lost; :meth:`sample` weighs each
-    class by all that was seen of it, so that measures come out as on the whole stream.
+    Each class is sampled separately, so that a class of one in a thousand is not lost. :meth:`sample` weighs each
+    class by all rows seen of it, so that measures are those of the whole stream.
     """
 
     def __init__(self, capacity: int, rng: np.random.Generator):
@@ -90,7 +90,7 @@ class Reservoir:
             require_sound_rows(rows, n_features)
 
     def sample(self) -> tuple[Any, NDArray[np.float64]]:
-        """Rows and signed weights; each class weighs as much as all that was seen of it."""
+        """Rows and signed weights; each class weighs as much as all its rows so far."""
         labels = [label for label in _CLASSES if label in self._rows]
         return self._together(labels), np.concatenate([label * self._scaled(label) for label in labels])
 

@@ -28,7 +28,7 @@ Ranges = Sequence[tuple[int, int]]
 
 
 class StoredRows:
-    """Ranges of stored rows; rows of one group are never parted."""
+    """Ranges of stored rows; rows of one group stay together."""
 
     _stored: RowStorage
     _groups: NDArray[np.intp] | None
@@ -50,7 +50,7 @@ class StoredRows:
 
     @property
     def groups(self) -> NDArray[np.intp] | None:
-        """The group of each row, as a number; None if every row is on its own."""
+        """The group of each row, as a number; None if there are no groups."""
         return self._groups
 
     @property
@@ -157,7 +157,7 @@ class ArrayRows(StoredRows):
 
     @property
     def summary(self) -> RowTotals:
-        """What the rows come to; summed up when first asked for."""
+        """The totals of the rows, computed when first needed."""
         if self._summary is None:
             squared_row, entry_square = self._usual_row()
             weights = class_totals(self.signed_weights)
@@ -223,7 +223,7 @@ class ArrayRows(StoredRows):
         return other
 
     def limit_rows(self, limit: float, mean: float | None = None) -> float:
-        """Let rows of more than ``limit`` mean squared lengths pull in proportion less; returns that mean.
+        """Reduce the weight of rows longer than ``limit`` mean squared lengths in proportion; return that mean.
 
         A row's length counts the intercept as one more entry of the usual size. ``mean`` is that of these rows
         unless given.
@@ -307,7 +307,7 @@ class ArrayRows(StoredRows):
         return self._with_ones
 
     def standardized_apart(self) -> tuple[ArrayRows, Standardizer]:
-        """Return a copy of these rows, standardized without any others, and what was done to them."""
+        """Return a copy of these rows, standardized by these rows only, and the standardization."""
         X = joined(list(self._stored.pieces(self._ranges)))
         own = Standardizer(self.n_features, active=self._unit_scale, scaled=not self._own_scales).update(X)
         if own.active:
@@ -441,7 +441,7 @@ def _groups(ranges: Iterable[tuple[int, int]], rows: int) -> Iterator[list[tuple
 
 
 class ShuffledBlocks:
-    """The rows of some ranges, block after block, without end; every pass has an order of its own."""
+    """The rows of some ranges, block after block, without end; every pass has another order."""
 
     def __init__(self, ranges: Ranges, rng: np.random.Generator):
         self._rows = sum(stop - start for start, stop in ranges)

@@ -25,7 +25,7 @@ NOTHING_LEARNED = (
 
 
 class SelectionPlan(NamedTuple):
-    """How much to spend on the choice: less, the more rows there are."""
+    """How much CPU time to spend on the choice: the more rows, the less."""
 
     folds: int
     """1: all rows both train and choose."""
@@ -113,8 +113,8 @@ def folds_of_batches(rows: int) -> int:
 def batch_starts(measure: Measure, statistics: DataShape, *, wide: bool = False) -> list[Solver]:
     """Return the penalized starts of few rows: weak and strong penalties, the one to sharpen from last.
 
-    Where points are in plenty a strong penalty has nothing to fix. Where rows are ``wide`` all of them fit their
-    rows perfectly, and differ little: one stands for them.
+    With plenty of points a strong penalty has nothing to correct. With ``wide`` rows all penalties fit the rows
+    perfectly and differ little, so one is enough.
     """
     prevalence = statistics.prevalence
     penalties = config.BATCH_C[-1:] if statistics.rarer_rows >= _points_in_plenty(statistics) else config.BATCH_C
@@ -198,8 +198,8 @@ def start_with(exponent: float, points: int, *, whitened: bool) -> WeightedLogis
 def natural_exponent(measure: Measure, prevalence: float) -> float:
     """Return the class weights that suit a measure, as a power of (1-p)/p: about 0 for F1, 1 for G-mean.
 
-    Read off its slopes at rates a fair model might reach: 70% of the positives found, as many false alarms as
-    misses.
+    It follows from the slopes at rates that a fair model might reach: a TPR of 70%, and as many false positives as
+    false negatives.
     """
     skew = (1.0 - prevalence) / prevalence
     if 1 / 1.5 < skew < 1.5:
@@ -268,8 +268,8 @@ def select_crossfitted(
 ) -> list[LinearModel] | None:
     """Make the same choice for every fold by the rows of others: a mean model per fold for its rows to certify.
 
-    Stages chosen by the rows that certify them would seem better than they are: of every repeat, one half of the
-    folds chooses for the other. None if folds cannot be told apart.
+    Stages chosen by the rows that certify them would seem better than they are. So in every repeat, one half of
+    the folds chooses for the other. None if the folds of the rows are unknown.
     """
     folds = len(candidates[0].models)
     if candidates[0].scores.folds is None or folds // repeats < 2:

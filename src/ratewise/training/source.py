@@ -1,8 +1,8 @@
 """The one interface between a fit and its rows, wherever they lie: memory, files or the shards of a cluster.
 
-A source answers four questions: what the rows come to (:meth:`RowSource.statistics`), how their columns are to be
-transformed (:meth:`RowSource.transform`), what training runs learn from them (:meth:`TrainingRows.train`), and how
-models score the rows they have not learned from (:meth:`TrainingRows.validation_scores`).
+A source answers four questions: the totals of the rows (:meth:`RowSource.statistics`), the transform of their
+columns (:meth:`RowSource.transform`), what training runs learn from them (:meth:`TrainingRows.train`), and how
+models score rows that they have not learned from (:meth:`TrainingRows.validation_scores`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Progress = Callable[[dict[str, Any]], object]
 
 
 class DataShape(NamedTuple):
-    """What the rows come to, before anything is learned."""
+    """The totals of the rows, before anything is learned."""
 
     rows: int
     positive_rows: int
@@ -126,11 +126,11 @@ class RowSource(Protocol):
     def transformed(
         self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
     ) -> TrainingRows:
-        """Transform the rows and split them; rows longer than ``row_limit`` mean squared lengths pull less."""
+        """Transform the rows and split them; rows longer than ``row_limit`` mean squared lengths weigh less."""
 
 
 class FitResult(NamedTuple):
-    """What a fit came to: linear models of the user's columns, one row per model."""
+    """The result of a fit: linear models of the user's columns, one row per model."""
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
@@ -324,7 +324,7 @@ def model_shift(
 ) -> ModelShift:
     """Return how a model differs from those of the folds, by the rows of each fold; of several draws of folds.
 
-    ``per_point`` are the points of both classes that one of these rows stands for. Rows that are ``common`` have
+    ``per_point`` are the points of both classes that one of these rows represents. Rows that are ``common`` have
     the score of the folds' mean model.
     """
     total = np.zeros((2, folds, 2, 2))
@@ -380,9 +380,9 @@ class WeightedReward:
         return loss, (self._transpose @ pull.astype(self._rows.dtype)).astype(np.float64)
 
     def curvature(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives of the logistic reward, of few rows; of the sigmoid as if it were that.
+        """Return the second derivatives of the logistic reward, for few rows; they are used for the sigmoid too.
 
-        Where columns are many, some of the rows tell them, near enough for steps that climb with every row.
+        With many columns, a part of the rows gives them well enough, because the steps use all rows.
         """
         pull = self._weights * _WINDOW.slope(self._margins(model))
         if self._reward.concave:

@@ -171,7 +171,7 @@ class Trainer:
     def _fit_in_batches(
         self, source: RowSource, statistics: DataShape, plan: SelectionPlan, sharpen: Sharpen
     ) -> FitResult:
-        """Folds choose between the stages of one run, and tell the threshold; all rows make the model."""
+        """Choose between the stages of one run, and the threshold, by folds; learn the model from all rows."""
         measure = self._config.measure
         transform = source.transform(standardize=self._config.standardize, whiten=False)
         rows = source.transformed(transform, plan.folds, plan.repeats)
@@ -209,7 +209,7 @@ class Trainer:
         rows: TrainingRows,
         plan: SelectionPlan,
     ) -> tuple[LinearModel, Decision, tuple[str, ...], str]:
-        """Average all stages that do about as well as the best one, and cut where out-of-fold scores say.
+        """Average all stages that do about as well as the best one, and set the threshold by out-of-fold scores.
 
         ``whole`` are candidates of all rows, if there are any. Bounds are certified for the folds' models only.
         """
@@ -237,7 +237,8 @@ class Trainer:
     ) -> tuple[Selected, list[LinearModel]]:
         """Choose the stages; and the models whose scores cut: under a bound, chosen by others than they score.
 
-        Batches have few stages, of unlike scores: choosing them by all rows flatters less than mixing them would.
+        Batches have few stages, whose scores differ: choosing by all rows makes them seem better by less than
+        mixing them would.
         """
         measure, repeats = self._config.measure, plan.repeats_of(rows)
         selected = select(validated, measure, repeats=repeats)
@@ -254,7 +255,7 @@ class Trainer:
         rows: TrainingRows,
         plan: SelectionPlan,
     ) -> Decision:
-        """Return the threshold that out-of-fold scores of the chosen stages tell, and what is known there."""
+        """Return the threshold by out-of-fold scores of the chosen stages, with the rates and intervals there."""
         measure = self._config.measure
         scores, repeats = rows.threshold_scores(scored, measure), plan.repeats_of(rows)
 
@@ -335,10 +336,10 @@ def is_wide(statistics: DataShape) -> bool:
 
 
 def beside_frequent_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
-    """Return the threshold, moved so that rows that come often lie on the side that the folds' models put them.
+    """Return the threshold, moved so that frequent rows lie on the side where the folds' models put them.
 
-    The model's own score of such a row differs a little from their mean: the side of a hundredth of all rows must
-    not be left to that.
+    The model's own score of such a row differs a little from their mean: a hundredth of all rows must not change
+    sides by that.
     """
     low, high = -math.inf, math.inf
     mean = mean_model(of_folds)

@@ -58,7 +58,7 @@ FORMATS = {
 
 
 def format_of(path: str) -> str | None:
-    """Return the format that the name of a file tells, if any."""
+    """Return the format by the name of a file, if it has one."""
     stem, ending = os.path.splitext(path.lower())
     compressed = ending in _COMPRESSED_ENDINGS
     if compressed:
@@ -159,7 +159,7 @@ class Rows:
 
 
 class Reader:
-    """One file, or one list of batches, in pieces that can be read each on its own.
+    """One file, or one list of batches, in pieces that can be read independently.
 
     A file without such pieces (compressed text, a generator) is one piece.
     """
@@ -180,7 +180,9 @@ class Reader:
         self.kinds: dict[str, str] = {}  # of named columns that are read
 
     def require_whole(self) -> None:
-        """Refuse files that were shortened since they were mapped: the system ends who accesses what is gone."""
+        """Refuse files that were shortened since they were mapped: the system ends a process that accesses
+        them.
+        """
         for file in self.mapped:
             if file.bytes.size() < len(file.bytes):
                 raise DataError(f"{self.name}: the file was shortened while it was read. Begin anew.")
@@ -200,7 +202,7 @@ class TextReader(Reader):
 
     A piece is a run of whole lines, which is found without reading those before it: the lines that begin in its
     share of the bytes. The bytes before ``begin`` belong to none. Blank lines and lines that begin with
-    ``comment`` are no rows.
+    ``comment`` are not rows.
     """
 
     lane_bytes = 3 * PIECE_BYTES

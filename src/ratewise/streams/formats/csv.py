@@ -42,7 +42,7 @@ def open_files(paths: list[str], request: Request, stream: BinaryIO | None = Non
 class CsvReader(TextReader, TableReader):
     """A CSV file. A plain one is read in pieces of some megabytes; a compressed one, or a stream, from its start.
 
-    The first few megabytes tell names, types, the delimiter, and whether values have line breaks in them.
+    The first few megabytes show the names, the types, the delimiter, and whether values contain line breaks.
     """
 
     def __init__(self, path: str, stream: BinaryIO | None = None, decimal: str = "."):
@@ -141,7 +141,7 @@ class CsvReader(TextReader, TableReader):
         self.schema = dict.fromkeys(self.schema, pa.null())
 
     def label_type(self, name: str) -> Any:
-        """Return the type of the labels; where the first are missing, that of the first one that is there."""
+        """Return the type of the labels; where the first are missing, that of the first that exists."""
         found = self._inferred_types[name]
         if pa.types.is_null(found) and self.has_rows and self._stream is None:
             for table in self._batches_in_order([name], {name: pa.string()}):
@@ -174,7 +174,7 @@ class CsvReader(TextReader, TableReader):
                 lines += text.count(b"\n")
 
     def _texts(self, file: Any) -> Iterator[bytes]:
-        """Yield what is left of a file, some whole rows at a time."""
+        """Yield the rest of a file, some whole rows at a time."""
         rest = b""
         while more := self._next_bytes(file):
             text = rest + more
@@ -231,7 +231,7 @@ class CsvReader(TextReader, TableReader):
                 self._not_numbers.add(name)
 
     def _table(self, text: bytes, columns: list[str], types: Schema, *, in_one_block: bool) -> Any:
-        """Return some whole rows as a table of Arrow's; one block is not worth threads.
+        """Return some whole rows as an Arrow table; threads do not pay for one block.
 
         Arrow takes some 8 KB per column while it reads, so that many columns are read some at a time.
         """
@@ -330,7 +330,7 @@ class CsvReader(TextReader, TableReader):
 def arrow_reader(text: bytes) -> Any:
     """Return a copy of a text in memory of Arrow's own, to be read from.
 
-    Memory of Python's would be given back by whichever thread uses it last. If that is one of Arrow's, and Python
+    Python's memory would be released by the thread that uses it last. If that is a thread of Arrow's, and Python
     ends meanwhile, the process is aborted.
     """
     copied = pa.allocate_buffer(len(text))
@@ -339,7 +339,7 @@ def arrow_reader(text: bytes) -> Any:
 
 
 def _number_or_text(dtype: Any) -> Any:
-    """Return what a column is read as: the rules tell dates, booleans and categories among texts."""
+    """Return the type that a column is read as: the rules recognize dates, booleans and categories among texts."""
     return dtype if kind_of(dtype) == NUMBER else pa.string()
 
 

@@ -89,7 +89,7 @@ def _column_number(value: Any) -> int | None:
 
 
 def _other_array(path: Any, role: str) -> tuple[list[MappedFile], Any]:
-    """Map the array of a target or a weight that is a file of its own."""
+    """Map the array of a target or a weight in a separate file."""
     if path is None or isinstance(path, int):
         return [], None
     file, array = _map_npy(str(path), role)
@@ -328,7 +328,7 @@ class _NpzFile:
         return all(self._members[key].compress_type == zipfile.ZIP_STORED for key in roles.values())
 
     def arrays(self, roles: dict[str, str], n_columns: int) -> _Arrays:
-        """Map the arrays, or load them: compressed column by column, rows cannot be had without all of it."""
+        """Map the arrays, or load them: if columns are compressed one by one, rows need the whole array."""
         files, found = [], {}
         if self.can_be_mapped(roles):
             files = [mapped := MappedFile(self._path)]

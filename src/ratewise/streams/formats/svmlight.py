@@ -113,7 +113,7 @@ class SvmlightReader(TextReader):
 
 
 class _Parser:
-    """Parses text block by block, in arrays that are used again for the next block.
+    """Parses text block by block, in arrays that are reused for the next block.
 
     If ``zero_based`` is None, the first block with rows decides: columns count from 1 unless it has an index 0.
     ``line_offset`` counts the lines of the file before the text; it is called for messages only.
@@ -220,7 +220,7 @@ class _Parser:
                     values[entry] = number
 
     def _bad_token(self, status: int, at: int) -> DataError:
-        """Return the error for what stands between white space around a place in the text."""
+        """Return the error for the token around a place in the text."""
         begin = end = at
         while begin > 0 and not self._text[begin - 1 : begin].isspace():
             begin -= 1

@@ -1,14 +1,14 @@
 """The interface of an engine: small states are sent to the shards and back, never a row.
 
 The fit is a sequence of rounds. In each, the client puts one :class:`Question` to all shards; each answers from
-its own rows; the :class:`Answer` of all is the merger of theirs, in the order of the shards. Now and then a
-:class:`Setup` changes what a shard holds: rows read become a matrix, a matrix becomes transformed rows.
+its own rows; their :class:`Answer` objects are merged in the order of the shards. Now and then a :class:`Setup`
+changes what a shard holds: rows read become a matrix, a matrix becomes transformed rows.
 
 Everything a shard does depends on its rows, on its number and on what it was asked, and on nothing else. So a lost
-shard is made anew on any machine by loading it and applying the setups again, and a failed round is put again.
+shard can be made again on any machine, by loading it and applying the setups, and a failed round is repeated.
 
-Another engine is one small file: a subclass of :class:`Engine` that keeps a :class:`Worker` for each shard where
-it likes, and hands questions to :meth:`Worker.step`. See :class:`LocalEngine`.
+Another engine is one small file: a subclass of :class:`Engine` that keeps a :class:`Worker` for each shard
+anywhere, and passes questions to :meth:`Worker.step`. See :class:`LocalEngine`.
 """
 
 from __future__ import annotations
@@ -96,11 +96,11 @@ class Setup(ABC):
 
     @abstractmethod
     def apply(self, rows: Any, shard: int) -> Any:
-        """What the shard holds from now on; what it held is left alone."""
+        """Return what the shard holds from now on; the old content is not changed."""
 
 
 class Shard(ABC):
-    """Where a part of the rows can be read, as often as need be.
+    """Where a part of the rows can be read, as often as necessary.
 
     Examples
     --------
@@ -227,7 +227,7 @@ class Engine(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the shards."""
+        """Release the shards."""
 
 
 class LocalEngine(Engine):

@@ -71,7 +71,7 @@ class MakeReady(Setup):
 
 @dataclass(frozen=True)
 class LimitRows(Setup):
-    """Rows longer than so many mean squared lengths pull less."""
+    """Rows longer than so many mean squared lengths weigh less."""
 
     limit: float
     leverage: float

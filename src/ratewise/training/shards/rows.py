@@ -81,7 +81,7 @@ class ShardTrainingRows:
         self._rounds = 0
 
     def summary(self, fold: int) -> RowTotals:
-        """Of one pass of a model: over a usual shard where shards learn apart."""
+        """Return the totals of one pass of a model: over a typical shard if each shard learns on its own."""
         whole = self._merged.folds[fold]
         if self._learning_shards is None:
             return whole
@@ -196,7 +196,9 @@ class ShardTrainingRows:
         return self.validation_scores([model] * self.n_folds)
 
     def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
-        """Count what is called in the training rows of each fold; the variance of the difference is left out."""
+        """Count the rows predicted positive among the training rows of each fold; the variance of the difference
+        is left out.
+        """
         models = [one._replace(intercept=one.intercept - threshold) for one in (model, *of_folds)]
         asked = [CountPredicted(fold, one) for fold, own in enumerate(models[1:]) for one in (models[0], own)]
         answers = self._engine.ask(QuestionBatch(tuple(asked))).answers

@@ -1,8 +1,8 @@
 """The shards of a cluster as a source: rows stay where they are; models, sums and counts travel.
 
 A pass is answered in one of two ways. Where shards have plenty of both classes and resemble one another, each
-learns apart for a pass, and all go on from the mean of their models. Elsewhere one model moves by the gradients of
-all rows, and it does not matter how rows are spread. Solvers do not know which of the two it is.
+learns on its own for a pass, and all continue from the mean of their models. Elsewhere one model moves by the
+gradients of all rows, and it does not matter how rows are spread. Solvers do not know which of the two it is.
 """
 
 from __future__ import annotations
@@ -194,8 +194,8 @@ def shards_to_teach(
     """Return the shards that can learn a model of so many columns on their own, if their mean will be a model of
     all; else None.
 
-    Such a shard has plenty of both classes, in about the proportion of the whole, and columns that lie about where
-    they lie in the whole. Shards that do not, but hold next to nothing, are left out.
+    Such a shard has plenty of both classes, in about the proportion of all rows, and column means near those of
+    all rows. Other shards are left out if they hold almost no rows.
     """
     whole = summaries[0]
     for one in summaries[1:]:
