@@ -292,6 +292,6 @@ def test_labels_that_floats_cannot_tell_apart_are_refused():
     X = np.eye(4)
     assert open_stream([(X, np.array([2**53, 2**53 + 1] * 2))]).survey().label_counts == {2**53: 2, 2**53 + 1: 2}
     with pytest.raises(
-        DataError, match=r"labels as large as 9007199254740992 cannot be told apart.*make them text"
+        DataError, match=r"labels as large as 9007199254740992 cannot be distinguished.*make them text"
     ):
         open_stream([(X, np.array([2.0**53, 1.0] * 2))]).survey()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def half_standard_error(value: float, scale: tuple[float, float], points: float) -> float:
-    """Return half the standard error of a value estimated from so many points: closer values cannot be told apart.
+    """Return half the standard error of a value estimated from so many points, which cannot order closer values.
 
     ``scale`` holds the values of a useless model and of a perfect one.
     """

@@ -43,7 +43,7 @@ def _by_newton_steps(objective: Objective, curvature: Curvature, request: Maximi
         _add_to_diagonal(matrix, penalties + 1e-7)
         try:
             step = np.linalg.solve(matrix, gradient)
-        except np.linalg.LinAlgError:  # columns that float32 cannot tell apart
+        except np.linalg.LinAlgError:  # columns that are equal as float32
             step = np.full_like(model, math.nan)
         gain = float(gradient @ step)
         if not math.isfinite(gain):

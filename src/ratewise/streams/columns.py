@@ -61,7 +61,7 @@ def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
         large = np.abs(found) >= LARGEST_EXACT
         if large.any():
             row = int(np.argmax(large))
-            problem = f"labels as large as {found[row]:.0f} cannot be told apart as numbers; make them text."
+            problem = f"labels as large as {found[row]:.0f} cannot be distinguished as numbers; make them text."
             raise place.error(problem, row, name)
     elif found.dtype.kind == "U" and not is_text(found):
         raise place.error("the target holds numbers that are no characters. Write the file anew.", column=name)

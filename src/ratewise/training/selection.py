@@ -231,7 +231,7 @@ class Selected(NamedTuple):
     best: str
     """The very best of them."""
     tolerance: float
-    """Values closer than this cannot be told apart."""
+    """The distance below which values cannot be distinguished."""
     found: list[BestThreshold]
     """Of every candidate, its best out-of-fold value."""
 
