@@ -16,7 +16,7 @@ from ratewise.kernels import (
     Steps,
     add_column_moments,
     bin_scores,
-    count_called,
+    count_predicted,
     evenly_mixed_order,
     gather_standardized,
     hash_dense_rows,
@@ -115,7 +115,7 @@ def other_workloads() -> list[Workload]:
         return lambda: hash_dense_rows(X[:n].view(np.uint32), np.empty(n, dtype=np.uint64))
 
     def counting(n: int) -> Callable[[], Any]:
-        return lambda: count_called(scores[:n], signs[:n], 0.5)
+        return lambda: count_predicted(scores[:n], signs[:n], 0.5)
 
     return [
         Workload("column moments, 54 columns", dense_moments),
@@ -123,7 +123,7 @@ def other_workloads() -> list[Workload]:
         Workload("standardized gather, 54 columns", gather),
         Workload("row hashes, 54 columns", hashing),
         Workload("bin_scores", binning),
-        Workload("count_called", counting),
+        Workload("count_predicted", counting),
     ]
 
 

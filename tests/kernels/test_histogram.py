@@ -22,11 +22,11 @@ def as_arrays(points, dtype=np.float32):
     return scores.astype(dtype), weights.astype(np.float32)
 
 
-@pytest.mark.parametrize("count_called", [passes.count_called, numpy_fallbacks.count_called])
+@pytest.mark.parametrize("count_predicted", [passes.count_predicted, numpy_fallbacks.count_predicted])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @quick
 @given(points=points, threshold=eighths)
-def test_counts_are_numpys_and_a_score_at_the_threshold_is_called_negative(count_called, dtype, points, threshold):
+def test_counts_are_numpys_and_a_score_at_the_threshold_is_negative(count_predicted, dtype, points, threshold):
     scores, weights = as_arrays(points, dtype)
     called, positive = scores > threshold, weights > 0
     expected = (
@@ -35,7 +35,7 @@ def test_counts_are_numpys_and_a_score_at_the_threshold_is_called_negative(count
         -weights[~positive].sum(),
         -weights[~positive & ~called].sum(),
     )
-    assert count_called(scores, weights, threshold) == expected
+    assert count_predicted(scores, weights, threshold) == expected
 
 
 @pytest.mark.parametrize("bin_scores", [passes.bin_scores, numpy_fallbacks.bin_scores])

@@ -128,7 +128,7 @@ def compiled_learn(
         model_sum / max(s["summed"], 1.0),
         s["intercept_sum"] / max(s["summed"], 1.0),
         (s["alpha"], s["beta"]),
-        (s["positive_hits"], s["negative_hits"]),
+        (s["true_positives"], s["true_negatives"]),
     )
 
 

@@ -27,11 +27,11 @@ from .labelled import labelled_scores
 from .scores import Scores
 from .sensitive import checked_sensitive, require_rates, require_sensitive
 
-# A precision is tested at numbers of calls that grow by this factor, in two sequences. Each begins this share of
-# the way, on a log scale, from the fewest calls that could prove it to the most that could have it, and has this
-# share of the error: with fewer calls a test has little power, and more may be too many. The second is for
-# precisions that are low at few calls and rise again.
-_CALLS_GROW, _SEQUENCES = 1.03, ((0.5, 0.9), (0.8, 0.1))
+# A precision is tested at numbers of alerts (rows predicted positive) that grow by this factor, in two sequences.
+# Each begins this share of the way, on a log scale, from the fewest alerts that could prove it to the most that
+# could have it, and has this share of the error: with fewer alerts a test has little power, and more may be too
+# many. The second is for precisions that are low at few alerts and rise again.
+_ALERTS_GROW, _SEQUENCES = 1.03, ((0.5, 0.9), (0.8, 0.1))
 # Out-of-fold scores are those of the folds' models, and the model returned is their mean: for what that adds,
 # tests spend no more than this share of the error. (All of it spent, precisions are kept in 88% and 94% of the
 # simulated draws where 90% and 95% were asked for.)
@@ -274,11 +274,11 @@ def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) 
     sequence has the error of the first too, if that has not failed when it reaches it (the fallback procedure of
     Wiens, 2003).
     """
-    hits, calls = predicted_positive(cuts.tpr, cuts.tnr, cuts.prevalence, points)
+    right, alerts = predicted_positive(cuts.tpr, cuts.tnr, cuts.prevalence, points)
     p = cuts.prevalence
     rows = (p * cuts.tpr + (1.0 - p) * (1.0 - cuts.tnr)) * sum(points)
     passed = np.zeros(rows.size, dtype=np.bool_)
-    # From as many calls on as could prove the bound, were all of them hits, up to all positives and the false
+    # From as many alerts on as could prove the bound, were all of them right, up to all positives and the false
     # alarms that they allow.
     fewest, most = math.log(error) / math.log(least), min(points[0] / least, sum(points))
     if fewest > most:
@@ -287,9 +287,9 @@ def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) 
     left = 0.0
     for (_, share), first, last in zip(_SEQUENCES, begins, [*begins[1:], most], strict=True):
         left += share * error
-        numbers = first * _CALLS_GROW ** np.arange(math.log(last / first) / math.log(_CALLS_GROW) + 1.0)
+        numbers = first * _ALERTS_GROW ** np.arange(math.log(last / first) / math.log(_ALERTS_GROW) + 1.0)
         at = np.minimum(np.searchsorted(rows, numbers - 1e-6), rows.size - 1)
-        failed = binomial_tail(hits[at], calls[at], least) > left
+        failed = binomial_tail(right[at], alerts[at], least) > left
         passed[at[: int(np.argmax(failed)) if failed.any() else at.size]] = True
         if failed.any():
             left = 0.0
@@ -382,15 +382,15 @@ def promised_rate(bound: Constraint, n_bounds: int, rates: Rates, points: Points
     kind, least = bounded_rate(bound, rates.prevalence)
     assert bound.confidence is not None
     error = (1.0 - bound.confidence) / n_bounds
-    hits, calls = (float(one) for one in _trials(kind, bound, *rates, points))
+    successes, trials = (float(one) for one in _trials(kind, bound, *rates, points))
 
     def low(factor: float) -> float:
-        return float(lower_bound(factor * hits, factor * calls, error))
+        return float(lower_bound(factor * successes, factor * trials, error))
 
-    if calls <= 0 or hits / calls <= least:
+    if trials <= 0 or successes / trials <= least:
         return _Lowest(kind, low(1.0), least, math.inf)
     factor, high = 1.0, 1.0
-    while low(high) < least and high * calls < _MOST_ROWS:
+    while low(high) < least and high * trials < _MOST_ROWS:
         factor, high = high, 2.0 * high
     for _ in range(20):
         middle = 0.5 * (factor + high)
@@ -434,11 +434,13 @@ def _trials(
 
 
 def predicted_positive(tpr: Any, tnr: Any, prevalence: float, points: Points) -> tuple[Any, Any]:
-    """Return the true positives and the rows predicted positive, as effective points."""
-    hits, alarms = prevalence * np.asarray(tpr), (1.0 - prevalence) * (1.0 - np.asarray(tnr))
-    squares = hits * prevalence / max(points[0], 1e-300) + alarms * (1.0 - prevalence) / max(points[1], 1e-300)
-    calls = (hits + alarms) ** 2 / np.maximum(squares, 1e-300)
-    return calls * hits / np.maximum(hits + alarms, 1e-300), calls
+    """Return the true positives among the rows predicted positive, and all of these, as effective points."""
+    true_positives, false_positives = prevalence * np.asarray(tpr), (1.0 - prevalence) * (1.0 - np.asarray(tnr))
+    predicted = true_positives + false_positives
+    of_positives = true_positives * prevalence / max(points[0], 1e-300)
+    of_negatives = false_positives * (1.0 - prevalence) / max(points[1], 1e-300)
+    rows = predicted**2 / np.maximum(of_positives + of_negatives, 1e-300)
+    return rows * true_positives / np.maximum(predicted, 1e-300), rows
 
 
 def binomial_tail(successes: Any, trials: Any, share: float) -> Any:

@@ -266,18 +266,20 @@ class _Problem:
         order = order[: int(np.count_nonzero(leads > 0))]
         if not order.size:
             return offsets
-        cuts = np.unique(np.linspace(0, order.size - 1, _CUTS).astype(np.intp))  # the last row that is called
-        called, squares = (
+        cuts = np.unique(np.linspace(0, order.size - 1, _CUTS).astype(np.intp))  # the last row that is predicted
+        predicted, squares = (
             np.cumsum(weights[order] * one, dtype=np.float64)[cuts]
             for one in (np.ones(order.size), self._per_weight[codes[order]])
         )
         if self._kinds[bound] == "precision":
             right = np.cumsum(weights[order] * (codes[order] == k), dtype=np.float64)[cuts]
             error = self._error if promised else None
-            rows = effective_points(called, squares)
-            kept = ShareEnds.of_rows(right / called, rows, self.measure.margin, error).low >= self._levels[bound]
+            rows = effective_points(predicted, squares)
+            kept = (
+                ShareEnds.of_rows(right / predicted, rows, self.measure.margin, error).low >= self._levels[bound]
+            )
         else:
-            kept = called / self.totals.sum() <= self._least[promised][bound]
+            kept = predicted / self.totals.sum() <= self._least[promised][bound]
         if kept[-1] or not kept.any():
             return offsets
         last = int(cuts[np.flatnonzero(kept)[-1]])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .. import kernels
 from ..counts import Rates
 from ..counts import effective_points as equal_rows
-from ..kernels import count_called, weight_moments
+from ..kernels import count_predicted, weight_moments
 from ..measures import Constraint, Measure
 
 _BINS, _REACH = 8192, 6.0  # bins, and how many standard deviations they reach from the mean
@@ -65,7 +65,7 @@ def rates_at(scores: NDArray[Any], signed_weights: NDArray[Any], threshold: floa
     >>> rates_at(np.array([-1.0, 0.5, 2.0]), np.array([-1.0, -1.0, 1.0]), threshold=1.0)
     Rates(tpr=1.0, tnr=1.0, prevalence=0.3333333333333333)
     """
-    return Rates.of_totals(*count_called(scores, signed_weights, float(threshold)))
+    return Rates.of_totals(*count_predicted(scores, signed_weights, float(threshold)))
 
 
 def best_threshold(
@@ -188,7 +188,7 @@ def _around(threshold: float, reach: float, scores: NDArray[Any], signed_weights
         low = float(scores.max(initial=-math.inf, where=scores < low))
         high = float(scores.min(initial=math.inf, where=scores > high))
     high = math.nextafter(high, math.inf)
-    totals = count_called(scores, signed_weights, math.nextafter(high, -math.inf))
+    totals = count_predicted(scores, signed_weights, math.nextafter(high, -math.inf))
     positives, true_positives, negatives, true_negatives = totals
     return ScoreRange(low, high, true_positives, negatives - true_negatives, positives, negatives)
 
@@ -335,7 +335,7 @@ class Cuts:
         order = np.argsort(scores)[::-1]
         self._ordered = scores[order]
         weights = signed_weights[order].astype(np.float64)
-        # Cut k calls the first k points positive; only cuts between different scores can be made.
+        # Of cut k the first k rows are predicted positive; only cuts between different scores can be made.
         inner = np.flatnonzero(self._ordered[1:] != self._ordered[:-1]) + 1
         self._at = np.concatenate([[0], inner, [scores.size]])
         found = within.true_positives + np.concatenate([[0.0], np.cumsum(np.maximum(weights, 0.0))])

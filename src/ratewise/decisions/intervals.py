@@ -56,17 +56,17 @@ class ModelShift(NamedTuple):
     def of_counts(cls, counts: NDArray[np.float64], per_point: tuple[float, float] = (1.0, 1.0)) -> ModelShift:
         """Return the shift by such counts; ``per_point`` are the points of both classes that a row stands for."""
         folds, found = counts.shape[1], []
-        for called_right, mine, points in ((1, counts[1], per_point[0]), (0, counts[0], per_point[1])):
+        for is_positive, mine, points in ((1, counts[1], per_point[0]), (0, counts[0], per_point[1])):
             share = mine / max(float(mine.sum()), 1e-300)
             right = np.meshgrid(np.arange(folds) / (folds - 1.0), [0.0, 1.0], [0.0, 1.0], indexing="ij")
-            of_learned, of_scored, of_own = right if called_right else [1.0 - one for one in right]
+            of_learned, of_scored, of_own = right if is_positive else [1.0 - one for one in right]
             difference = of_own - of_learned
             shift = float((share * difference).sum())
             apart = share * (difference - shift)
             variance = points * float((apart * difference).sum()) + 2.0 * float((apart * of_scored).sum())
             found.append((shift, float((share * of_learned).sum()), variance))
-        (tpr, hits, of_tpr), (tnr, passes, of_tnr) = found
-        return cls((tpr, tnr), (hits, passes), (of_tpr, of_tnr), folds)
+        (tpr, trained_tpr, of_tpr), (tnr, trained_tnr, of_tnr) = found
+        return cls((tpr, tnr), (trained_tpr, trained_tnr), (of_tpr, of_tnr), folds)
 
     @staticmethod
     def even_disagreement(counts: NDArray[np.float64]) -> tuple[float, float]:
@@ -158,9 +158,9 @@ def rates_interval(
             least, most = sorted((0.0, (shift.of_training[k] - rates[k]) / shift.folds))
             least, most = least + min(shift.unseen[k], 0.0), most + max(shift.unseen[k], 0.0)
         least, most = least + min(of_choice[k], 0.0), most + max(of_choice[k], 0.0)
-        hits = rate * number
-        below = rate - float(lower_bound(hits, number, error))
-        above = 1.0 - float(lower_bound(number - hits, number, error)) - rate
+        right = rate * number
+        below = rate - float(lower_bound(right, number, error))
+        above = 1.0 - float(lower_bound(number - right, number, error)) - rate
         wider = float(ndtri(1.0 - error)) * math.sqrt(more / number)
         low, high = rate + least - math.hypot(below, wider), rate + most + math.hypot(above, wider)
         ends.append((min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)))

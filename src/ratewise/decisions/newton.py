@@ -20,8 +20,8 @@ def platt_targets(positive: NDArray[np.float64], negative: NDArray[np.float64]) 
     So that classes that a curve parts have finite odds.
     """
     above, below = float(positive.sum()), float(negative.sum())
-    hits = positive * (above + 1.0) / (above + 2.0) + negative / (below + 2.0)
-    found: NDArray[np.float64] = hits / np.maximum(positive + negative, 1e-300)
+    right = positive * (above + 1.0) / (above + 2.0) + negative / (below + 2.0)
+    found: NDArray[np.float64] = right / np.maximum(positive + negative, 1e-300)
     return found
 
 

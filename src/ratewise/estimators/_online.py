@@ -306,7 +306,7 @@ class OnlineClassifier:
         with one_blas_thread():
             fitted = now.fitted()
         self._read_at = self._latest()
-        return fitted._replace(result=fitted.result.told_in(basis)), now.history
+        return fitted._replace(result=fitted.result.in_named_columns(basis)), now.history
 
     @property
     def is_read(self) -> bool:

@@ -32,8 +32,8 @@ STATE = np.dtype(
         # Weights of the points, and of those on the right side before they were learned from:
         ("positives", "f8"),
         ("negatives", "f8"),
-        ("positive_hits", "f8"),
-        ("negative_hits", "f8"),
+        ("true_positives", "f8"),
+        ("true_negatives", "f8"),
     ],
     align=True,
 )
@@ -127,20 +127,20 @@ def score_moments(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[f
     return float(weights.sum()), mean, squares, float(wide.min()), float(wide.max())
 
 
-def count_called(
+def count_predicted(
     scores: NDArray[Any], signed_weights: NDArray[Any], threshold: float
 ) -> tuple[float, float, float, float]:
     """Return the weight of positives, of positives above the threshold, of negatives, and of negatives not above
     it.
     """
     if scores.size > FEW_ROWS:
-        from .passes import count_called as compiled
+        from .passes import count_predicted as compiled
 
         return compiled(scores, signed_weights, threshold)  # type: ignore[no-any-return]
     wide = np.asarray(signed_weights, dtype=np.float64)
     up, down = np.maximum(wide, 0.0), np.maximum(-wide, 0.0)
-    called = np.asarray(scores, dtype=np.float64) > threshold
-    return float(up.sum()), float(up @ called), float(down.sum()), float(down @ ~called)
+    above = np.asarray(scores, dtype=np.float64) > threshold
+    return float(up.sum()), float(up @ above), float(down.sum()), float(down @ ~above)
 
 
 def merge_column_moments(

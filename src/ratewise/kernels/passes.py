@@ -386,20 +386,20 @@ def merge_column_moments(X: Any, count: float, mean: Any, squares: Any) -> float
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
-def count_called(scores: Any, signed_weights: Any, threshold: float) -> tuple[float, float, float, float]:
+def count_predicted(scores: Any, signed_weights: Any, threshold: float) -> tuple[float, float, float, float]:
     """Return the weight of positives, of positives above the threshold, of negatives, and of negatives not above
     it.
     """
-    positives, hits, negatives, passes = 0.0, 0.0, 0.0, 0.0
+    positives, true_positives, negatives, true_negatives = 0.0, 0.0, 0.0, 0.0
     for i in range(scores.size):
         weight = np.float64(signed_weights[i])
-        called = 1.0 if np.float64(scores[i]) > threshold else 0.0  # a branch would be predicted wrong
+        above = 1.0 if np.float64(scores[i]) > threshold else 0.0  # a branch would be predicted wrong
         positive, negative = max(weight, 0.0), max(-weight, 0.0)
         positives += positive
         negatives += negative
-        hits += positive * called
-        passes += negative * (1.0 - called)
-    return positives, hits, negatives, passes
+        true_positives += positive * above
+        true_negatives += negative * (1.0 - above)
+    return positives, true_positives, negatives, true_negatives
 
 
 @njit(nogil=True, fastmath={"reassoc", "contract", "nsz"})

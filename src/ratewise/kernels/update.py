@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ._cache import njit
 from ._operations import add_rows, count_values, learned_in_blocks, look_ahead, row_dot, squared_row
-from .passes import count_called, sum_rewards
+from .passes import count_predicted, sum_rewards
 from .rows import BLOCK, FASTMATH, VECTOR_BYTES
 
 # A point whose reward hardly changes is not learned from: the row's update would cost more than it moves.
@@ -105,7 +105,7 @@ def learn(
     summed, unsummed = s.summed, s.unsummed
     alpha, beta = s.alpha, s.beta
     positives, negatives = s.positives, s.negatives
-    positive_hits, negative_hits = s.positive_hits, s.negative_hits
+    true_positives, true_negatives = s.true_positives, s.true_negatives
     gain = steps.intercept_gain
     longest = min(_LONGEST_STRETCH, max(steps.average_every, BLOCK))
     scores = np.empty(_LONGEST_STRETCH)
@@ -195,11 +195,11 @@ def learn(
                 unsummed = 0.0
             # Where many rows are learned from, adding zeros for the others costs less than wrong predictions.
             add_always = count_values(rows, begin, end) * (length - learned) < _WRONG_GUESS * learned * length
-            total, hits, others, passes = count_called(scores[:length], signed_weights[begin:end], 0.0)
-            positives += total
-            positive_hits += hits
-            negatives += others
-            negative_hits += passes
+            counted = count_predicted(scores[:length], signed_weights[begin:end], 0.0)
+            positives += counted[0]
+            true_positives += counted[1]
+            negatives += counted[2]
+            true_negatives += counted[3]
             t, begin = t + length, end
 
     s.points, s.scale, s.squared_length = t, scale, squared_length
@@ -207,4 +207,4 @@ def learn(
     s.summed, s.unsummed = summed, unsummed
     s.alpha, s.beta = alpha, beta
     s.positives, s.negatives = positives, negatives
-    s.positive_hits, s.negative_hits = positive_hits, negative_hits
+    s.true_positives, s.true_negatives = true_positives, true_negatives

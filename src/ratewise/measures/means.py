@@ -73,14 +73,14 @@ class WeightedMin(ConcaveMeasure):
         require_positive(self, "on_positives", "on_negatives")
 
     def value(self, tpr: Any, tnr: Any, prevalence: Any = None) -> Any:
-        misses, alarms = 1.0 - np.asarray(tpr), 1.0 - np.asarray(tnr)
-        return (1.0 - np.maximum(self.on_positives * misses, self.on_negatives * alarms))[()]
+        misses, false_alarms = 1.0 - np.asarray(tpr), 1.0 - np.asarray(tnr)
+        return (1.0 - np.maximum(self.on_positives * misses, self.on_negatives * false_alarms))[()]
 
     def slopes(self, tpr: float, tnr: float, prevalence: float | None = None) -> tuple[float, float]:
-        misses, alarms = self.on_positives * (1.0 - tpr), self.on_negatives * (1.0 - tnr)
-        if misses == alarms:
+        misses, false_alarms = self.on_positives * (1.0 - tpr), self.on_negatives * (1.0 - tnr)
+        if misses == false_alarms:
             return 0.5 * self.on_positives, 0.5 * self.on_negatives
-        return (self.on_positives, 0.0) if misses > alarms else (0.0, self.on_negatives)
+        return (self.on_positives, 0.0) if misses > false_alarms else (0.0, self.on_negatives)
 
     def project(self, alpha: float, beta: float, epsilon: float = 0.0) -> tuple[float, float]:
         a, b = self.on_positives, self.on_negatives

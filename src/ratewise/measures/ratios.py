@@ -107,8 +107,10 @@ class Tversky(PseudoLinearMeasure):
         require_positive(self, "alpha", "beta")
 
     def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
-        p, alarms = prevalence, self.alpha * (1.0 - prevalence)
-        return PseudoLinearCoefficients((0.0, p, 0.0), (self.beta * p + alarms, (1.0 - self.beta) * p, -alarms))
+        p, false_alarms = prevalence, self.alpha * (1.0 - prevalence)
+        return PseudoLinearCoefficients(
+            (0.0, p, 0.0), (self.beta * p + false_alarms, (1.0 - self.beta) * p, -false_alarms)
+        )
 
 
 @dataclass(frozen=True)

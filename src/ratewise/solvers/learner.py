@@ -46,7 +46,7 @@ class LearnerState(NamedTuple):
         )
 
 
-_MET = ("positives", "positive_hits", "negatives", "negative_hits")
+_MET = ("positives", "true_positives", "negatives", "true_negatives")
 
 
 class Learner:

@@ -191,7 +191,7 @@ class ArrayTrainingRows:
         self._folds, self.n_folds = folds, folds * repeats
         self.points_per_pass = rows.n_points
         self.frequent_rows = common
-        self._common_places: list[NDArray[np.intp]] = []
+        self._frequent_places: list[NDArray[np.intp]] = []
         rng = rows.rng if rng is None else rng
         self._rows, self._rng, self._threads, self._progress = rows, rng, threads, progress
         self._training: list[ArrayRows] = []
@@ -210,7 +210,7 @@ class ArrayTrainingRows:
                 self._training.append(_with_both_classes(split.part((0, begin), (end, rows.n_points))))
                 self._validation.append(split.part((begin, end)))
         if common is not None and common.shape[0]:
-            self._common_places = [rows.places_among(common) for rows in self._validation]
+            self._frequent_places = [rows.places_among(common) for rows in self._validation]
 
     def summary(self, fold: int) -> RowTotals:
         return self._training[fold].summary
@@ -245,21 +245,21 @@ class ArrayTrainingRows:
         if self.n_folds == 1:
             return self.own_scores(models[0])
         values = [rows.scores(*model) for rows, model in zip(self._validation, models, strict=True)]
-        self._give_common_rows_one_score(values, models)
+        self._give_frequent_rows_one_score(values, models)
         weights = [rows.signed_weights for rows in self._validation]
         return Scores(np.concatenate(values), np.concatenate(weights), folds=tuple(part.size for part in weights))
 
-    def _give_common_rows_one_score(self, values: Sequence[NDArray[Any]], models: Sequence[LinearModel]) -> None:
+    def _give_frequent_rows_one_score(self, values: Sequence[NDArray[Any]], models: Sequence[LinearModel]) -> None:
         """Score copies of one row, wherever they lie, by the mean model of their draw of folds.
 
         The models of the folds differ a little on such a row, so that a cut could separate its copies. Its rates
         would then lie between those of two cuts that one model can make.
         """
-        for first in range(0, len(self._common_places), self._folds):
+        for first in range(0, len(self._frequent_places), self._folds):
             draw = slice(first, first + self._folds)
             mean = mean_model(models[draw])
             scores = np.asarray(self.frequent_rows @ mean.weights + mean.intercept)
-            for mine, places in zip(values[draw], self._common_places[draw], strict=True):
+            for mine, places in zip(values[draw], self._frequent_places[draw], strict=True):
                 mine[places >= 0] = scores[places[places >= 0]]
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:

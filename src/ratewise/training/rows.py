@@ -119,7 +119,7 @@ class ArrayRows(StoredRows):
         self, stored: RowStorage, weights: NDArray[np.float32], unit_scale: bool, rng: np.random.Generator
     ) -> None:
         self._stored = stored
-        self._weights = self._pulls = weights
+        self._weights = self._step_weights = weights
         self._rng = rng
         self._groups = self._sensitive = None
         self._ranges = ((0, stored.shape[0]),)
@@ -214,7 +214,7 @@ class ArrayRows(StoredRows):
         self._usual_row()  # the same whatever the order
         other = copy.copy(self)
         other._stored = self._stored.reordered(order)
-        other._weights, other._pulls = self._weights[order], self._pulls[order]
+        other._weights, other._step_weights = self._weights[order], self._step_weights[order]
         kept = (self._groups, self._sensitive)
         other._groups, other._sensitive = (None if one is None else one[order] for one in kept)
         other.fold_ranges = [(0, other._weights.size)]
@@ -237,12 +237,12 @@ class ArrayRows(StoredRows):
         np.minimum(squares, 1.0, out=squares)
         squares *= self.signed_weights
         if self.n_points == self._stored.shape[0]:
-            self._pulls = squares.astype(np.float32, copy=False)
+            self._step_weights = squares.astype(np.float32, copy=False)
             return mean
-        self._pulls = np.zeros(self._stored.shape[0], np.float32)
+        self._step_weights = np.zeros(self._stored.shape[0], np.float32)
         ends = np.cumsum([stop - start for start, stop in self._ranges])[:-1]
         for (start, stop), mine in zip(self._ranges, np.split(squares, ends), strict=True):
-            self._pulls[start:stop] = mine
+            self._step_weights[start:stop] = mine
         return mean
 
     @property
@@ -264,7 +264,7 @@ class ArrayRows(StoredRows):
             self._blocks = ShuffledBlocks(self._ranges, self._rng)
         while points > 0:
             now = min(points, _LARGEST_CHUNK)
-            yield from self._stored.chunks(self._pulls, *self._blocks.take(now))
+            yield from self._stored.chunks(self._step_weights, *self._blocks.take(now))
             points -= now
 
     def scores(self, weights: NDArray[Any], intercept: Any) -> NDArray[np.floating[Any]]:

@@ -191,7 +191,7 @@ class FitResult(NamedTuple):
             "of X to a common scale (standardize=True does), and look for values far from all others."
         )
 
-    def told_in(self, basis: Basis | None) -> FitResult:
+    def in_named_columns(self, basis: Basis | None) -> FitResult:
         """Return models of the coded columns of a basis as models of its named columns."""
         if basis is None:
             return self
@@ -334,12 +334,12 @@ def model_shift(
         models = [model, *of_draw, mean_model(of_draw)]
         coef, intercepts = np.stack([one.weights for one in models], axis=1), [one.intercept for one in models]
         for rows in part.blocks(_COMPARED_ROWS):
-            called = rows.scores(coef, intercepts) > threshold
+            predicted = rows.scores(coef, intercepts) > threshold
             if common is not None and common.shape[0]:
                 alike = rows.places_among(common) >= 0
-                called[alike, 1:] = called[alike, -1:]
-            own, scored = called[:, 0], called[:, 1 + number - first]
-            learned = called[:, 1:-1].sum(axis=1) - scored
+                predicted[alike, 1:] = predicted[alike, -1:]
+            own, scored = predicted[:, 0], predicted[:, 1 + number - first]
+            learned = predicted[:, 1:-1].sum(axis=1) - scored
             total += ModelShift.tally(learned, scored, own, rows.signed_weights, folds)
     return ModelShift.of_counts(total, per_point)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...decisions.cuts import ScoreBins
-from ...kernels import count_called, fold_of_each_row, score_moments
+from ...kernels import count_predicted, fold_of_each_row, score_moments
 from ...measures import Rates
 from ...rewards import Reward
 from ...solvers.learner import Learner, LearnerState
@@ -181,7 +181,7 @@ class CountPredicted(Question[PredictedCounts]):
 
     def answer(self, rows: ReadyRows, shard: int) -> PredictedCounts:
         scores, weights = rows.scores(self.fold, self.model, training=True)
-        return PredictedCounts(np.array(count_called(scores, weights, 0.0)) if scores.size else np.zeros(4))
+        return PredictedCounts(np.array(count_predicted(scores, weights, 0.0)) if scores.size else np.zeros(4))
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ class ShardTrainingRows:
                 if self._learning_shards is None:
                     self._learn_by_gradients(fold, request, run.to_learn())
                 else:
-                    yield from self._learn_apart(fold, request, run.to_learn())
+                    yield from self._learn_locally(fold, request, run.to_learn())
                 return None
             case Evaluate(model):
                 return evaluate(request, (yield from self._counted(((fold, model),), training=True)))
@@ -137,7 +137,7 @@ class ShardTrainingRows:
             case Maximize(reward, class_weights):
                 return maximize(self._objective(fold, reward, class_weights, 1.0), request)
 
-    def _learn_apart(self, fold: int, request: Learn, learner: Learner) -> Asking:
+    def _learn_locally(self, fold: int, request: Learn, learner: Learner) -> Asking:
         """Every shard learns on its own rows for a pass; the learner goes on from the mean."""
         assert self._learning_shards is not None
         for _ in range(request.passes or 1):

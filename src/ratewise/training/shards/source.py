@@ -143,7 +143,7 @@ class ShardSource:
         self.engine.prepare(MakeReady(transform, folds, self.seed))
         self.report({"stage": "summaries"})
         summaries = self.engine.ask_each(TakeSummaries())
-        learning_shards = self._shards_to_teach(summaries)
+        learning_shards = self._learning_shards(summaries)
         self.merging_used = "gradients" if learning_shards is None else "models"
         return ShardTrainingRows(
             self.engine,
@@ -156,7 +156,7 @@ class ShardSource:
             report=self.report,
         )
 
-    def _shards_to_teach(self, summaries: list[Summaries]) -> frozenset[int] | None:
+    def _learning_shards(self, summaries: list[Summaries]) -> frozenset[int] | None:
         """Return the shards that learn models of their own; None if gradients are to be merged instead."""
         if self.merging == "gradients":
             return None
@@ -164,7 +164,7 @@ class ShardSource:
             return frozenset(number for number, one in enumerate(summaries) if one.folds[0].points)
         merged = merge(self._moments)
         found = [
-            shards_to_teach([one.folds[fold] for one in summaries], self._moments, merged, self.n_features)
+            learning_shards_of([one.folds[fold] for one in summaries], self._moments, merged, self.n_features)
             for fold in range(len(summaries[0].folds))
         ]
         return None if None in found else frozenset.intersection(*(one for one in found if one is not None))
@@ -188,7 +188,7 @@ def _both_classes_in_all(folds: Summaries) -> bool:
     return all(min(fold.positive_weight, fold.negative_weight) > 0 for fold in folds.folds)
 
 
-def shards_to_teach(
+def learning_shards_of(
     summaries: Sequence[RowTotals], moments: Sequence[Standardizer], merged: Standardizer, n_features: int
 ) -> frozenset[int] | None:
     """Return the shards that can learn a model of so many columns on their own, if their mean will be a model of
