@@ -301,6 +301,20 @@ def test_a_weighted_reward_is_the_mean_of_each_class_and_its_slopes_are_its_own(
     assert twice(model)[0] == pytest.approx(loss)
 
 
+def test_a_sample_of_the_rows_does_not_take_a_rare_category_for_one_without_curvature():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6_000, 70))
+    X[:, :9] = 0.0
+    X[rng.choice(6_000, 9, replace=False), np.arange(9)] = 1.0
+    signed = np.where(rng.random(6_000) < 0.3, 1.0, -1.0)
+    rows = ArrayRows(X, signed, Standardizer(70, active=False), rng, np.float64)
+    objective, model = WeightedReward(rows, get_reward("logistic"), (1.0, 1.0), few_rows=True), np.zeros(71)
+    steps = 1e-3 * np.eye(71)[:9]
+    second = [(objective(model + step)[1] - objective(model - step)[1]) @ step / 2e-6 for step in steps]
+    assert (objective.curvature(model).diagonal()[:9] >= 0.999 * np.array(second)).all()
+    assert min(second) > 0.0
+
+
 def test_columns_without_an_entry_are_left_out_and_come_back_with_nothing():
     X = sparse.csr_matrix(([1.0, 2.0, 3.0], ([0, 1, 2], [7, 2, 7])), shape=(3, 10))
     narrow, occupied = occupied_columns(X)

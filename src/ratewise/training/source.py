@@ -397,7 +397,11 @@ class WeightedReward:
             some = (np.arange(told) * _GOLDEN_RATIO % 1.0 * pull.size).astype(np.intp)
         roots = np.sqrt(pull[some] * (pull.sum() / max(pull[some].sum(), 1e-300)))
         weighted = self._matrix[some] * roots.astype(self._rows.dtype)[:, np.newaxis]
-        return (weighted.T @ weighted).astype(np.float64)  # type: ignore[no-any-return]
+        matrix = (weighted.T @ weighted).astype(np.float64)
+        # A column that is constant in the sample, as a rare category may be, would get an endless step.
+        own = np.einsum("ij,ij,i->j", self._matrix, self._matrix, pull.astype(self._rows.dtype))
+        np.fill_diagonal(matrix, np.maximum(matrix.diagonal(), own))
+        return matrix  # type: ignore[no-any-return]
 
     def _margins(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._last is None or self._last[0] is not model:
