@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from ratewise.estimators._crossfit import bin_columns, cost_weights_at, fit_base_estimator
+from ratewise.estimators._boosters import bin_columns
+from ratewise.estimators._crossfit import cost_weights_at, fit_base_estimator
 from ratewise.measures import Rates, get_measure
 
 

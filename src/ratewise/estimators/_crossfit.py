@@ -54,8 +54,9 @@ _STAGES = 10
 _SAME_WEIGHTS = 1.25
 _SMALLEST_SLOPE = 1e-6
 _VOTE_DIGITS = 12
-# With more rows HistGradientBoosting finds its bins on an unweighted sample, which is quick.
-_MOST_BINNED_ROWS = 300_000
+# Of the log loss, by the last tenth of the trees: twice as many pay. (34 KEEL tables, mean of F1, G-mean, Min and
+# MCC: +.001; the worst against an ensemble of LightGBM -.035 in place of -.075.)
+_STILL_LEARNING = 0.05
 # The arguments by which the fit of other libraries' boosting takes the model to continue from.
 _MODEL_KEYWORDS = ("init_model", "xgb_model")
 
@@ -155,6 +156,8 @@ class CrossFitter:
     n_jobs: int | None
     additive: AdditiveRows | None = None
     """The rows for the additive member of a stack; None without one."""
+    may_grow: bool = False
+    """Whether boosting may grow twice its trees, where these are too few."""
 
     @cached_property
     def validation_rows(self) -> NDArray[np.intp]:
@@ -185,6 +188,8 @@ class CrossFitter:
         trees, after two tenths and so on.
         """
         found = self._iteration(1, 1.0, CostWeights(), None)
+        if self.may_grow and still_learning(found, self.signed_weights):
+            found = replace(self, warm_start=True)._iteration(1, 1.0, CostWeights(), found[0].models)
         for iteration in range(2, most + 1):
             before = max((one for one in found if one.iteration == iteration - 1), key=lambda one: one.best.value)
             rates = before.best.rates
@@ -216,8 +221,8 @@ class CrossFitter:
         """Return the best candidate and those that validation rows cannot distinguish from it, best first.
 
         Values of boosting are means over neighboring stages. Of the stages of an iteration that are within noise,
-        the first, the middle and the last are returned: their mean vote varies less than that of one stage. The
-        stack is taken if its best value is at least that of boosting alone.
+        the first, the middle and the last are returned: their mean vote varies less than that of one stage.
+        Boosting alone is taken if its best value is above that of the stack by more than noise.
         """
         values = np.empty(len(candidates))
         for stages in _by_iteration(candidates, range(len(candidates))):
@@ -226,8 +231,9 @@ class CrossFitter:
             values[stages] = own if own.size == 1 else (padded[:-2] + own + padded[2:]) / 3.0
         stacked = np.array([one.stacked for one in candidates])
         if stacked.any() and not stacked.all():
-            better = values[stacked].max() >= values[~stacked].max()
-            values[stacked != better] = -np.inf
+            alone = int(np.argmax(np.where(stacked, -np.inf, values)))
+            least = values[alone] - noise_of(candidates[alone].best, self.measure, min(self.points))
+            values[stacked != (values[stacked].max() >= least)] = -np.inf
         best = int(np.argmax(values))
         near = near_best(values.tolist(), noise_of(candidates[best].best, self.measure, min(self.points)))
         kept = {best}
@@ -290,10 +296,13 @@ class CrossFitter:
         first = last.iteration
         while first > 1 and continues_from(path[first - 1].models[0], self.warm_start):
             first -= 1
-        model = None
+        fitter, model = self, None
+        if self.may_grow:  # the trees that the folds have grown
+            trees = last.models[0].n_iter_
+            fitter = replace(self, estimator=clone(self.estimator).set_params(max_iter=trees))
         for iteration in range(first, last.iteration + 1):
             weights = rows.training_weights(everything, path[iteration].ratio)
-            model = self._fit(rows.X_binned, rows.y, weights, rows.params, previous=model)
+            model = fitter._fit(rows.X_binned, rows.y, weights, rows.params, previous=model)
         added = self.additive.fit(everything) if last.stacked and self.additive is not None else None
         return EnsembleMember(model, (last.stage,), _ratio_of(last), weight, added)
 
@@ -345,6 +354,13 @@ class CrossFitter:
             if trees
             else [positive_scores(model, X, response, positive)]
         )
+
+
+def still_learning(stages: list[CrossFit], signed_weights: NDArray[np.float64]) -> bool:
+    """Whether the last tenth of the trees lowered the out-of-fold log loss clearly, below all other stages."""
+    signs, weights = np.sign(signed_weights), np.abs(signed_weights)
+    losses = [float(weights @ np.logaddexp(0.0, -signs * one.scores)) for one in stages]
+    return losses[-1] < (1.0 - _STILL_LEARNING) * min(losses[:-1], default=0.0)
 
 
 def _ratio_of(candidate: CrossFit) -> float:
@@ -457,43 +473,3 @@ def _keeps_coefficients(model: Any) -> bool:
 
 def _model_keywords(model: Any) -> list[str]:
     return [name for name in _MODEL_KEYWORDS if has_fit_parameter(model, name)]
-
-
-def bin_columns(X: Any, estimator: Any) -> Any:
-    """Return X with at most 255 values per column, in their own units, for histogram boosting; else X itself.
-
-    HistGradientBoosting bins every column again in each fit, and with weights that takes scikit-learn 1.9 ten
-    times as long as growing the trees (254 weighted percentiles per column). It uses columns with no more values
-    than bins as they are. So the binning is done here, once for all folds and iterations. The models stay in the
-    user's units, and score unbinned rows.
-    """
-    floats = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.shape[0] <= _MOST_BINNED_ROWS
-    if not floats or not isinstance(estimator, HistGradientBoostingClassifier):
-        return X
-    if not isinstance(estimator.categorical_features, str | None):  # by dtype, and floats are not categorical
-        return X
-    binned = np.empty(X.shape, dtype=X.dtype, order="F")
-    for column in range(X.shape[1]):
-        binned[:, column] = _bin_values(np.ascontiguousarray(X[:, column]), estimator.max_bins)
-    return binned
-
-
-def _bin_values(values: NDArray[Any], bins: int) -> NDArray[Any]:
-    """Return each value as the nearest of the means of equally full bins; NaN and infinity are unchanged.
-
-    The nearest mean, not that of its own bin: boosting splits midway between two values, and an unbinned row must
-    fall on the same side of a split as its binned copy.
-    """
-    finite = np.isfinite(values)
-    known = values[finite]
-    ordered = np.sort(known)
-    if np.count_nonzero(ordered[1:] != ordered[:-1]) < bins:
-        return values
-    upper_ends = np.unique(ordered[np.arange(1, bins) * ordered.size // bins])
-    bin_of = np.searchsorted(upper_ends, known)
-    sizes, sums = np.bincount(bin_of), np.bincount(bin_of, weights=known)
-    means = np.unique((sums[sizes > 0] / sizes[sizes > 0]).astype(values.dtype))
-    midway = (means[1:].astype(np.float64) + means[:-1]) / 2.0
-    binned = values.copy()
-    binned[finite] = means[np.searchsorted(midway, known)]
-    return binned
