@@ -111,15 +111,27 @@ def test_a_pipeline_that_ends_with_boosting_is_boosting(make, small):
     ],
 )
 def test_stages_within_noise_of_the_best_are_kept_three_at_most(values, kept):
+    assert within_noise(values) == kept
+
+
+@pytest.mark.parametrize(("stack", "kept"), [(0.80, {1}), (0.79, {1}), (0.78, {0})])  # the noise is .014
+def test_boosting_alone_is_kept_where_it_is_better_than_the_stack_by_more_than_noise(stack, kept):
+    assert within_noise([0.8], [stack]) == kept
+
+
+def within_noise(alone, stacked=()):
     y = np.arange(400) < 200
     rows = CrossFitRows(None, None, y, True, None, {}, [(np.arange(400), np.arange(400))])
     fitter = CrossFitter(None, rows, get_measure("gmean"), "auto", False, None)
     transform = VoteTransform("decision_function", 0.0, 1.0)
     stages = [
-        CrossFit(1, 1.0, CostWeights(), [], y, BestThreshold(0.0, v, Rates(v, v, 0.5)), Stage(k + 1, transform))
+        CrossFit(
+            1, 1.0, CostWeights(), [], y, BestThreshold(0.0, v, Rates(v, v, 0.5)), Stage(k + 1, transform), of
+        )
+        for values, of in ((alone, None), (stacked, []))
         for k, v in enumerate(values)
     ]
-    assert set(fitter.within_noise(stages)) == kept
+    return set(fitter.within_noise(stages))
 
 
 def test_without_ensemble_the_model_of_all_rows_has_the_trees_of_the_best_stage(small):

@@ -39,8 +39,8 @@ def test_one_line_is_a_stack_that_beats_boosting_alone():
     assert stack.score(X[2_000:], y[2_000:]) > alone.score(X[2_000:], y[2_000:]) + 0.01
 
 
-def test_boosting_alone_stays_where_the_stack_is_worse_out_of_fold():
-    for seed in range(6):
+def test_the_members_are_all_stacks_or_all_boosting():
+    for seed in range(3):
         X = np.random.default_rng(seed).normal(size=(600, 3))
         y = (np.abs(X[:, 0]) * np.abs(X[:, 1]) > 1.0).astype(int)
         maximizer = MeasureMaximizer(booster(), "gmean", cv=2).fit(X, y)
@@ -174,3 +174,14 @@ def test_many_classes_take_the_default_and_have_no_stack():
     assert maximizer.score(X, y) > 0.9
     with pytest.raises(ValueError, match="stack=True is for two classes"):
         MeasureMaximizer(measure="macro-f1", stack=True).fit(X, y)
+
+
+def test_boosting_grows_more_trees_where_the_last_still_pay():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1_500, 6))
+    for y, trees in ((X[:, 0] * X[:, 1] > 0.0, 80), (X[:, 0] + rng.logistic(size=1_500) > 1.5, 40)):
+        found = MeasureMaximizer(measure="f1").fit(X, y)
+        assert found.history_["trees"].max() == trees
+        assert {model.n_iter_ for model in found.estimators_} == {trees}
+    single = MeasureMaximizer(measure="f1", ensemble=False).fit(X, X[:, 0] * X[:, 1] > 0.0)
+    assert single.estimator_.n_iter_ == 80
