@@ -304,7 +304,10 @@ def _convert_maximizer(scope: Any, operator: Any, container: Any) -> None:
     for member in maximizer._members:
         (stage, *more), classes = member.stages, np.asarray(member.model.classes_)
         if more or stage.trees is not None:
-            raise ValueError(f"{type(member.model).__name__} votes after some of its trees, which no graph holds.")
+            raise ValueError(
+                f"{type(member.model).__name__} votes by some of its trees, which a graph cannot express; use "
+                "save_model instead."
+            )
         response, cut, scale = stage.transform
         place = int(np.flatnonzero(classes == positive)[0])
         scores = graph.column(graph.classified(member.model, response, maximizer.n_features_in_), place)

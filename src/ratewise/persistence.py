@@ -35,7 +35,7 @@ from .measures import (
 FORMAT = "ratewise model"
 FORMAT_VERSION = 1
 
-_NO_ARCHIVE = "{name} is not a model file, or is damaged: it is no whole skops archive."
+_NO_ARCHIVE = "{name} is not a model file, or is damaged: it is not a complete skops archive."
 
 _FITTED = (
     "coef_",

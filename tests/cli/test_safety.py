@@ -192,7 +192,7 @@ def test_a_checkpoint_of_changed_rows_is_said_to_be_left_out(run, mine, monkeypa
         file.write("1.0,2.0,3.0,red,1\n")
     result = run(*words)
     assert result.exit_code == 0, result.output
-    assert "Warning: The checkpoint m.skops.checkpoint was not used, and the fit begins anew" in result.stderr
+    assert "Warning: The checkpoint m.skops.checkpoint was not used, and the fit starts again" in result.stderr
     assert ".py:" not in result.stderr
 
 

@@ -206,7 +206,7 @@ def test_columns_with_one_name_and_columns_of_many_types_are_refused():
     with pytest.raises(DataError, match="X: there are no rows"):
         classifier().fit(table[:0], y[:0])
     polars = pytest.importorskip("polars")
-    with pytest.raises(TypeError, match="LazyFrame is no table of rows yet; call collect"):
+    with pytest.raises(TypeError, match="LazyFrame is not a table of rows yet; call collect"):
         classifier().fit(polars.from_pandas(table).lazy(), y)
 
 

@@ -240,7 +240,7 @@ def test_the_largest_weighted_reward_is_found():
 
 
 def test_what_is_no_request_is_refused():
-    with pytest.raises(TypeError, match="dict is no request that rows in memory can answer"):
+    with pytest.raises(TypeError, match="dict is not a request that rows in memory can answer"):
         answer(numbered(1, 4), {})
 
 

@@ -15,21 +15,24 @@ FORMATS = ("parquet", "feather", "csv", "svmlight", "npy", "npz")
 
 sources_argument = click.argument("sources", nargs=-1, required=True, metavar="DATA...")
 format_option = click.option(
-    "--format", "file_format", type=click.Choice(FORMATS), help="Format of the data, if its name does not tell."
+    "--format",
+    "file_format",
+    type=click.Choice(FORMATS),
+    help="Format of the data, if the file name does not show it.",
 )
 decimal_option = click.option(
     "--decimal",
     type=click.Choice([".", ","]),
     default=".",
     show_default=True,
-    help="What numbers in CSV are written with.",
+    help="The decimal sign of numbers in CSV files.",
 )
 target_option = click.option(
     "--target", metavar="COLUMN", help="The column with the labels; the model's own unless given."
 )
 weight_option = click.option("--weight", metavar="COLUMN", help="A column of sample weights.")
 positive_option = click.option(
-    "--positive", metavar="LABEL", help="The positive class; of a model, its own, and another is refused."
+    "--positive", metavar="LABEL", help="The positive class; a model accepts only its own."
 )
 drop_unlabelled_option = click.option(
     "--drop-unlabelled", is_flag=True, help="Leave out rows without a label, and say how many they were."

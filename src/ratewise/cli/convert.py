@@ -14,7 +14,7 @@ from ._output import Meter, print_json
 @click.command()
 @sources_argument
 @click.option("-o", "--output", type=NewFile(), required=True, help="A .feather or .parquet file.")
-@click.option("--target", metavar="COLUMN", help="A column to keep besides --features.")
+@click.option("--target", metavar="COLUMN", help="A column to keep in addition to --features.")
 @click.option("--features", type=ColumnNames(), help="The columns to keep; all unless given.")
 @click.option("--shuffle/--in-order", default=True, help="Mix the rows (default), or leave them as they are.")
 @click.option("--compression", type=click.Choice(["lz4", "zstd", "none"]), default="lz4", show_default=True)

@@ -59,9 +59,7 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
 )
 @weight_option
 @drop_unlabelled_option
-@click.option(
-    "--groups", metavar="COLUMN", help="Rows with the same value here are never parted between the folds."
-)
+@click.option("--groups", metavar="COLUMN", help="Rows with the same value here are kept in the same fold.")
 @click.option("--time", metavar="COLUMN", help="Validate the later half of the rows by models of the rows before.")
 @click.option(
     "--sensitive",
@@ -99,7 +97,7 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
     default=True,
     help="Keep what is more in an unnamed file beside the checkpoint (default), or read the files in every pass.",
 )
-@click.option("--resume/--no-resume", default=True, help="Go on from a checkpoint that fits, if there is one.")
+@click.option("--resume/--no-resume", default=True, help="Resume from a matching checkpoint, if there is one.")
 @seed_option
 @decimal_option
 @format_option
@@ -287,7 +285,7 @@ def _say_how_to_resume(place: Path | None) -> None:
     message = "Stopped before anything could be kept; no model was written."
     if place is not None and (kept := kept_checkpoint(place)) is not None:
         command = shlex.join(["ratewise", *sys.argv[1:]])
-        message = f"Stopped. What was learned is kept in {kept}. To go on, run the same command:\n  {command}"
+        message = f"Stopped. What was learned is kept in {kept}. To resume, run the same command:\n  {command}"
     click.echo(message, err=True)
 
 

@@ -33,14 +33,14 @@ _SLICED_COLUMNS = 20
 @sensitive_option
 @drop_unlabelled_option
 @click.option(
-    "--and", "others", multiple=True, metavar="MODEL", help="Another model to set beside it; repeatable."
+    "--and", "others", multiple=True, metavar="MODEL", help="Another model to compare with. May be repeated."
 )
 @click.option(
     "--slice",
     "slices",
     multiple=True,
     metavar="COLUMN",
-    help="Group rows by this column; all of a few if not given.",
+    help="Group rows by this column; by all of a few if not given. May be repeated.",
 )
 @click.option(
     "--measure", type=MeasureName(), help="What to judge by; what the model was trained for unless given."

@@ -333,7 +333,7 @@ def bound_message(
     promised = ", ".join(low.words(rates, used_at) for low in lows)
     said = f" What can be promised at the nearest threshold, among rows like these, is {promised}." if lows else ""
     return (
-        f"{measure.label}: no threshold worth having keeps {wanted}. On new rows expect a TPR of {tpr:.3g}, a TNR "
+        f"{measure.label}: no useful threshold keeps {wanted}. On new rows expect a TPR of {tpr:.3g}, a TNR "
         f"of {tnr:.4g} and a precision of {precision}.{said} {_advice(lows, points)}"
     )
 

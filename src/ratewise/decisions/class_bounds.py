@@ -304,7 +304,7 @@ class _Problem:
             )
         more = f"; and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
         return (
-            f"{measure.label}: no decisions worth having keep all bounds{sure}. At the nearest, {'; '.join(said)}"
+            f"{measure.label}: no useful decisions keep all bounds{sure}. At the nearest, {'; '.join(said)}"
             f"{more}. {self._advice(table, missed)}"
         )
 

@@ -264,7 +264,7 @@ class _Problem:
         how = f" with a confidence of {max(sure):g}" if sure else ""
         said = [self._said(bound, chosen, names) for bound in self._group_bounds]
         return (
-            f"{self._measure.label}: no thresholds worth having keep {' and '.join(wanted)}{how}. At the nearest, "
+            f"{self._measure.label}: no useful thresholds keep {' and '.join(wanted)}{how}. At the nearest, "
             f"{' '.join(said)} {self._advice(chosen, names)}"
         )
 

@@ -82,7 +82,7 @@ def explain_votes(members: list[EnsembleMember], X: Any, positive: Any, threshol
     """Return what the columns add to the mean vote of members for the positive class, less the threshold."""
     if any(member.stages[0].trees is None for member in members):
         raise ValueError(
-            "explain tells the columns of boosting, and the models are of "
+            "explain is for boosting and the stack, and the models are of "
             f"{type(members[0].model).__name__}: explain these themselves, for instance with shap."
         )
     columns = Columns.of(X, members[0].model)

@@ -124,7 +124,7 @@ class LinearPrediction(GroupedPrediction):
     def _log_odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         if not hasattr(self, "calibration_"):
             raise AttributeError(
-                "This model knows no probabilities: it was saved before ratewise calibrated scores. Fit it again."
+                "This model has no probabilities: it was saved before ratewise calibrated scores. Fit it again."
             )
         curves = [Calibration.of_numbers(numbers) for numbers in self.calibration_]
         if len(curves) == 1:

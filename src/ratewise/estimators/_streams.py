@@ -441,6 +441,6 @@ def _require_once_enough(solver: Solver, checkpoint: Any) -> None:
         )
     if checkpoint is not None:
         raise ValueError(
-            "A stream that can be read once only cannot be gone on with: leave out checkpoint=, or give the "
+            "A stream that can be read once only cannot be resumed: leave out checkpoint=, or give the "
             "rows as files or as a list of batches."
         )

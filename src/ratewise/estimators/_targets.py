@@ -214,7 +214,7 @@ def require_no_positive(pos_label: Any, what: str) -> None:
     """Refuse ``pos_label`` where every class, or label, is the positive one in turn."""
     if pos_label is not None:
         raise ValueError(
-            f"pos_label={pos_label!r} is for two classes; with {what} each is the positive one in its turn. "
+            f"pos_label={pos_label!r} is for two classes; with {what} each is the positive one in turn. "
             "Leave it out."
         )
 

@@ -221,6 +221,6 @@ def _ask_for_decimals(name: str, example: str) -> str:
 
 def _ask_for_order(name: str, example: str) -> str:
     return (
-        f"it holds dates such as {example!r}, of which no row tells whether the day or the month comes first. "
+        f"it holds dates such as {example!r}, and no row shows whether the day or the month comes first. "
         f"Say {say(name, DAY_FIRST)}, or {MONTH_FIRST!r}."
     )

@@ -294,4 +294,4 @@ def times_of(values: list[Any], name: str) -> NDArray[np.float64]:
 
 
 def _either_order(name: str) -> str:
-    return f"Column {name!r}: no row tells whether the day or the month comes first. Write dates as 2026-05-31."
+    return f"Column {name!r}: no row shows whether the day or the month comes first. Write dates as 2026-05-31."

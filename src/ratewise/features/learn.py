@@ -177,10 +177,10 @@ def _warn_of_ignored(left_out: list[Ignored]) -> None:
     """Warn of columns that were left out, and say how to use them anyway."""
     named = "; ".join(f"{codec.name!r} ({codec.why})" for codec in left_out[:5])
     more = f"; and {len(left_out) - 5:,} more" if len(left_out) > 5 else ""
-    kind = "category"
+    name = left_out[0].name
     warnings.warn(
-        f"Left out: {named}{more}. Nothing can be learned from values that do not recur. To use one all the same, "
-        f"say {say(left_out[0].name, kind)}; to leave it out without this warning, 'ignore'.",
+        f"Left out: {named}{more}. Nothing can be learned from values that do not recur. To use one anyway: "
+        f"{say(name, 'category')}. To leave it out without this warning: {say(name, 'ignore')}.",
         ColumnWarning,
         stacklevel=2,
     )
@@ -190,7 +190,7 @@ def _warn_of_strange(codecs: list[Any]) -> None:
     """Warn of values that count as missing because nearly all others are numbers or dates."""
     named = "; ".join(f"{codec.name!r} ({codec.why})" for codec in codecs[:5])
     warnings.warn(
-        f"Some values count as missing: {named}. To take such a column for categories, say "
+        f"Some values count as missing: {named}. To take such a column for categories: "
         f"{say(codecs[0].name, 'category')}.",
         ColumnWarning,
         stacklevel=2,

@@ -30,7 +30,7 @@ def refuse_dicts(X: Any) -> None:
     """Refuse a list of dicts in a sentence."""
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         raise TypeError(
-            "X is a list of dicts, which is no table yet. Make one with pandas.DataFrame(X) or "
+            "X is a list of dicts, which is not a table yet. Make one with pandas.DataFrame(X) or "
             "pyarrow.Table.from_pylist(X)."
         )
 
@@ -75,7 +75,7 @@ def _as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
     elif not isinstance(table, pa.Table | pa.RecordBatch):
         if not hasattr(table, "__arrow_c_stream__"):
             raise TypeError(
-                f"{name}: a {type(table).__name__} is no table of rows yet; call collect() on it first."
+                f"{name}: a {type(table).__name__} is not a table of rows yet; call collect() on it first."
             )
         table = pa.table(table)
     unique_names(table.schema.names, name)

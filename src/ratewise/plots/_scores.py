@@ -130,8 +130,8 @@ def threshold_of(estimator: Any, scored: ScoredRows) -> float:
     lowest_positive = float(scores[predicted].min()) if predicted.any() else math.inf
     if not highest_negative < lowest_positive:
         raise ValueError(
-            f"{type(estimator).__name__}.predict does not cut its scores at a threshold: it calls rows positive "
-            "that score no higher than rows it calls negative. Use from_predictions with the scores to be cut."
+            f"{type(estimator).__name__}.predict does not cut its scores at a threshold: it predicts rows "
+            "positive that score no higher than rows predicted negative. Use from_predictions with the scores to be cut."
         )
     for known in (getattr(estimator, "best_threshold_", None), default):
         if known is not None and highest_negative <= known < lowest_positive:

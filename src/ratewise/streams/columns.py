@@ -64,7 +64,7 @@ def labels(column: Any, name: str, place: Place) -> NDArray[Any]:
             problem = f"labels as large as {found[row]:.0f} cannot be distinguished as numbers; make them text."
             raise place.error(problem, row, name)
     elif found.dtype.kind == "U" and not is_text(found):
-        raise place.error("the target holds numbers that are no characters. Write the file anew.", column=name)
+        raise place.error("the target holds numbers that are not characters. Write the file again.", column=name)
     elif found.dtype.kind == "O":
         _check_not_missing(np.array([value is None or value != value for value in found], bool), name, place)
     return found

@@ -138,7 +138,7 @@ def find_files(source: Any, format: str | None) -> tuple[list[str], str]:
     if None in formats:
         unknown = next(path for path in paths if format_of(path) is None)
         raise DataError(
-            f"{unknown}: its name does not tell its format. Say which it is: format='csv', for example."
+            f"{unknown}: its name does not show its format. Say which it is: format='csv', for example."
         )
     if len(formats) > 1:
         kinds = ", ".join(sorted(str(found) for found in formats))

@@ -188,7 +188,7 @@ class Stream:
         yield from windows
         for path, stamp in self._surveyed_files.items():
             if _stamp(path) != stamp:
-                raise DataError(f"{path}: the file has changed while it was read. Begin anew.")
+                raise DataError(f"{path}: the file has changed while it was read. Start again.")
 
     def survey(self, progress: Progress | None = None, keep_bytes: float = 0) -> FileSurvey:
         """Read everything once: count rows, labels and missing numbers, and fit the encoder if it is not fitted.
@@ -392,7 +392,7 @@ class _LabelCounter:
                 first, second, *_ = self.counts
                 raise place.error(
                     f"the label {label!r}, after {first!r}, {second!r} and {number - 2:,} others: more "
-                    f"than {_MOST_CLASSES:,} labels, or labels with fractions, are no classes. Is it a column of "
+                    f"than {_MOST_CLASSES:,} labels, or labels with fractions, are not classes. Is it a column of "
                     "numbers?",
                     int(firsts[place_of_first]),
                     self.name,

@@ -99,7 +99,7 @@ class Checkpoint:
             try:
                 header, packed = _read(path)
                 if (reason := self._reason_to_begin_anew(header, path)) is not None:
-                    _warn(f"The checkpoint {path} was not used, and the fit begins anew: {reason}.")
+                    _warn(f"The checkpoint {path} was not used, and the fit starts again: {reason}.")
                     return None
                 return unpack(packed, self._known)
             except _AnotherFit:
@@ -124,7 +124,7 @@ class Checkpoint:
                 hint = " A random_state makes a fit repeatable." if name == "seed" else ""
                 raise _AnotherFit(
                     f"The checkpoint {path} is of another fit: {name} was {then} and is {now} now. "
-                    f"Remove the file to begin anew, or name another.{hint}"
+                    f"Remove the file to start again, or name another.{hint}"
                 )
         changed = [name for name, now in self._rows.items() if header["rows"].get(name) != now]
         changed += [name for name in header["rows"] if name not in self._rows]
@@ -182,14 +182,14 @@ def require_checkpoint(path: Path) -> None:
         return
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
-        raise ValueError(f"{path} is no regular file: name another to keep a checkpoint in.")
+        raise ValueError(f"{path} is not a regular file: name another to keep a checkpoint in.")
     if hasattr(os, "geteuid") and about.st_uid != os.geteuid():
         raise ValueError(
             f"The checkpoint {path} belongs to another user and is not read: remove it, or name another file."
         )
     if about.st_size and not _is_checkpoint(path):
         raise ValueError(
-            f"{path} is there and is no checkpoint of ratewise: it is left as it is; name another file."
+            f"{path} exists and is not a checkpoint of ratewise. It was not changed; name another file."
         )
 
 

@@ -135,7 +135,7 @@ def dtype_from_json(found: Any) -> np.dtype[Any]:
         spec = {"names": names, "formats": formats, "offsets": offsets, "itemsize": found["itemsize"]}
         dtype = np.dtype(spec)  # type: ignore[call-overload]
     if dtype.hasobject:
-        raise TypeError("an array of Python objects is no plain data")
+        raise TypeError("an array of Python objects is not plain data")
     return dtype
 
 

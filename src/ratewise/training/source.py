@@ -250,7 +250,7 @@ def answer(rows: ArrayRows, request: Request) -> Any:
             objective = WeightedReward(rows, reward, class_weights, few_rows=request.few_rows)
             by_curvature = request.few_rows and curvature_is_cheap(rows.n_features, sparse=rows.sparse)
             return maximize(objective, request, objective.curvature if by_curvature else None)
-    raise TypeError(f"{type(request).__name__} is no request that rows in memory can answer.")
+    raise TypeError(f"{type(request).__name__} is not a request that rows in memory can answer.")
 
 
 def learn(learner: Learner, request: Learn, rows: ArrayRows, points: int) -> None:

@@ -185,7 +185,7 @@ class Reader:
         """
         for file in self.mapped:
             if file.bytes.size() < len(file.bytes):
-                raise DataError(f"{self.name}: the file was shortened while it was read. Begin anew.")
+                raise DataError(f"{self.name}: the file was shortened while it was read. Start again.")
 
     def place(self, piece: int) -> Place:
         """Return where a piece begins; its row number is known if the sizes of all pieces before it are."""

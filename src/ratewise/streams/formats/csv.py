@@ -86,7 +86,9 @@ class CsvReader(TextReader, TableReader):
 
     def _check_header(self, header: bytes, is_whole: bool) -> None:
         if b"\0" in header:
-            raise DataError(f"{self.name}: there are zero bytes in the header. This is no CSV file, or not UTF-8.")
+            raise DataError(
+                f"{self.name}: there are zero bytes in the header. This is not a CSV file, or not UTF-8."
+            )
         if b"\r" in header.rstrip(b"\r"):
             raise DataError(
                 f"{self.name}: its lines end in CR, as on old Macs. Write them anew: tr '\\r' '\\n' < FILE > NEW."

@@ -116,7 +116,7 @@ def _open_npz(path: str, request: Request, keep_open: bool) -> MappedReader | Co
     if names is not None and names.shape == shape[1:] and names.dtype.kind == "U":
         texts = file.load("feature_names")
         if not is_text(texts):
-            raise DataError(f"{path}: feature_names hold numbers that are no characters. Write the file anew.")
+            raise DataError(f"{path}: feature_names hold numbers that are not characters. Write the file again.")
         plan = replace(plan, names=texts[plan.features].tolist())
     by_column = not is_sparse and file.headers["X"].fortran
     if file.can_be_mapped(roles) or by_column:
