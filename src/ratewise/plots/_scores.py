@@ -131,7 +131,8 @@ def threshold_of(estimator: Any, scored: ScoredRows) -> float:
     if not highest_negative < lowest_positive:
         raise ValueError(
             f"{type(estimator).__name__}.predict does not cut its scores at a threshold: it predicts rows "
-            "positive that score no higher than rows predicted negative. Use from_predictions with the scores to be cut."
+            "positive that score no higher than rows predicted negative. Use from_predictions with the scores to "
+            "cut."
         )
     for known in (getattr(estimator, "best_threshold_", None), default):
         if known is not None and highest_negative <= known < lowest_positive:

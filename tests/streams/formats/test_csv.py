@@ -358,5 +358,5 @@ def test_a_closed_standard_input_is_told(monkeypatch):
 def test_labels_that_float64_cannot_tell_apart_are_refused(tmp_path):
     path = tmp_path / "large.csv"
     path.write_text("x,y\n" + f"1,{2**53}\n2,{2**53 + 1}\n3,5\n" * 20)
-    with pytest.raises(DataError, match=r"row 1, column 'y': labels as large as 9007199254740992 cannot be told"):
+    with pytest.raises(DataError, match=r"row 1, column 'y': labels as large as 9007199254740992 cannot be"):
         open_stream(path, target="y").survey()
