@@ -219,7 +219,7 @@ def test_constraints_met_says_whether_the_bound_holds(small):
     X, y = small
     assert MeasureMaximizer(histogram(), RecallAtPrecision(0.5), cv=2).fit(X, y).constraints_met_
     noise = np.random.default_rng(0).standard_normal(X.shape)
-    with pytest.warns(ConstraintWarning, match="no threshold worth having"):
+    with pytest.warns(ConstraintWarning, match="no useful threshold"):
         hopeless = MeasureMaximizer(histogram(), RecallAtPrecision(0.95), cv=2).fit(noise, y)
     assert not hopeless.constraints_met_
 

@@ -423,7 +423,7 @@ def test_a_fit_of_batches_that_have_changed_begins_anew_and_says_so(change, tmp_
     kept = tmp_path / "kept"
     MeasureClassifier(random_state=0).fit_stream(streamed(X, y), 2, checkpoint=kept)
     again = MeasureClassifier(random_state=0)
-    with pytest.warns(CheckpointWarning, match=r"begins anew: the rows have changed since"):
+    with pytest.warns(CheckpointWarning, match=r"starts again: the rows have changed since"):
         again.fit_stream(streamed(*change(X, y)), 2, checkpoint=kept)
     assert same_bits(again, MeasureClassifier(random_state=0).fit_stream(streamed(*change(X, y)), 2))
 
@@ -466,7 +466,7 @@ def test_a_fit_of_a_file_that_has_changed_begins_anew_and_says_so(change, tmp_pa
     with pytest.raises(KeyboardInterrupt):
         fit(checkpoint=tmp_path / "kept", checkpoint_every=1, progress=interrupted_after(20))
     change(*files)
-    with pytest.warns(CheckpointWarning, match=r"begins anew: the rows have changed since \(.*a\.csv"):
+    with pytest.warns(CheckpointWarning, match=r"starts again: the rows have changed since \(.*a\.csv"):
         again = fit(checkpoint=tmp_path / "kept")
     assert same_bits(again, fit())
 

@@ -67,7 +67,7 @@ def test_a_format_that_is_given_goes_before_the_name(folder):
     [
         ("none.csv", None, FileNotFoundError, "There is no file .*none.csv"),
         ("*.parquet", None, FileNotFoundError, "There is no file"),
-        ("notes.md", None, DataError, r"notes.md: its name does not tell its format.*format="),
+        ("notes.md", None, DataError, r"notes.md: its name does not show its format.*format="),
         ("a.csv", "excel", ValueError, "format must be one of parquet"),
     ],
 )

@@ -204,7 +204,7 @@ def test_the_checkpoint_of_another_user_is_refused(path, which, monkeypatch):
 def test_a_file_that_is_no_checkpoint_is_refused_and_never_removed(path, name):
     other = path.with_name(name)
     other.write_text("label,age\n1,2\n")
-    with pytest.raises(ValueError, match=f"{name} is there and is no checkpoint of ratewise"):
+    with pytest.raises(ValueError, match=f"{name} exists and is not a checkpoint of ratewise"):
         Checkpoint(path, FIT)
     remove_checkpoint(path)
     assert other.read_text() == "label,age\n1,2\n"
@@ -212,13 +212,13 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_never_removed(path, name):
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no /dev/zero here")
 def test_a_device_is_no_place_for_a_checkpoint():
-    with pytest.raises(ValueError, match="/dev/zero is no regular file"):
+    with pytest.raises(ValueError, match="/dev/zero is not a regular file"):
         Checkpoint("/dev/zero", FIT)
 
 
 def test_rows_that_have_changed_begin_anew_and_are_named(path):
     Checkpoint(path, FIT, {"a.csv": 1, "b.csv": 2}).save("first")
-    with pytest.warns(CheckpointWarning, match=r"begins anew: the rows have changed since \(b\.csv\)"):
+    with pytest.warns(CheckpointWarning, match=r"starts again: the rows have changed since \(b\.csv\)"):
         assert Checkpoint(path, FIT, {"a.csv": 1, "b.csv": 3}).load() is None
     assert Checkpoint(path, FIT, {"a.csv": 1, "b.csv": 2}).load() == "first"
 
@@ -226,7 +226,7 @@ def test_rows_that_have_changed_begin_anew_and_are_named(path):
 def test_another_version_begins_anew(path, monkeypatch):
     Checkpoint(path, FIT).save("first")
     monkeypatch.setattr("ratewise.training.checkpoint.__version__", "9.9")
-    with pytest.warns(CheckpointWarning, match=r"begins anew: it was written by ratewise .*, and this is 9\.9"):
+    with pytest.warns(CheckpointWarning, match=r"starts again: it was written by ratewise .*, and this is 9\.9"):
         assert Checkpoint(path, FIT).load() is None
 
 
