@@ -484,7 +484,10 @@ def test_a_histogram_offers_its_inner_edges_as_thresholds():
 
 
 def test_a_quick_threshold_of_many_equal_scores_is_finite():
-    found = quick_threshold(np.full(40_000, 2.0), np.resize([1.0, 1.0, -1.0], 40_000), FBeta())
+    scores, signs = np.full(40_000, 2.0), np.resize([1.0, 1.0, -1.0], 40_000)
+    bounded = get_measure("f1-at-tnr-0.95")
+    assert quick_threshold(scores, signs, bounded) == best_threshold(scores, signs, bounded)
+    found = quick_threshold(scores, signs, FBeta())
     assert np.isfinite(found.threshold)
     assert np.isfinite(found.value)
 
@@ -553,6 +556,16 @@ def test_all_cuts_are_looked_at_where_scores_are_few_or_a_measure_may_fall():
     assert threshold_module._ranges_to_search(scores, signs, Accuracy()) == [threshold_module._ALL_SCORES]
     (found,) = threshold_module._ranges_to_search(scores, signs, FBeta())
     assert found.high - found.low < 0.01
+
+
+@pytest.mark.parametrize("name", ["recall-at-precision-0.5", "recall-at-precision-0.99", "f1-at-tnr-0.95"])
+@pytest.mark.parametrize("margin_scale", [1.0, 0.0, None])
+def test_a_quick_threshold_of_many_scores_under_a_bound_is_the_exact_one(name, margin_scale):
+    rng = np.random.default_rng(0)
+    signs = np.where(rng.random(40_000) < 0.1, 1.0, -1.0)
+    scores = rng.standard_t(4, signs.size).astype(np.float32) + signs.astype(np.float32)  # with long tails
+    how = {"measure": get_measure(name), "margin_scale": margin_scale}
+    assert quick_threshold(scores, signs, **how) == best_threshold(scores, signs, **how)
 
 
 def test_a_quick_threshold_of_few_scores_or_under_a_bound_is_the_exact_one():

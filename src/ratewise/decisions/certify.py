@@ -5,6 +5,7 @@ The rows that certify must not have trained the models that score them: out-of-f
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Callable
@@ -76,7 +77,8 @@ def decide(
         return _decided_with_groups(scores, measure, threshold, points, error_share)
     found = None
     if tune and certifies(measure):
-        test = partial(certified_threshold, scores.values, scores.signed_weights, measure, points, error_share)
+        cuts = Cuts(scores.values, scores.signed_weights, measure, margin_scale=None)
+        test = partial(_certified_cut, cuts, measure, points, error_share)
         found = test()
         if found is not None and shift_at is not None:
             tpr, tnr = shift_at(found).rates
@@ -235,10 +237,20 @@ def certified_threshold(
     Each bound may spend its share of the error: of m bounds, ``error_share`` (1 - confidence) / m. ``losses``, of
     0 or less, are added to both rates before they are tested.
     """
-    cuts = Cuts(scores, signed_weights, measure, margin_scale=None)
-    cuts.tpr, cuts.tnr = (
-        np.maximum(rate + by, 0.0) for rate, by in zip((cuts.tpr, cuts.tnr), losses, strict=True)
+    return _certified_cut(
+        Cuts(scores, signed_weights, measure, margin_scale=None), measure, points, error_share, losses
     )
+
+
+def _certified_cut(
+    cuts: Cuts, measure: Measure, points: Points, error_share: float, losses: tuple[float, float] = (0.0, 0.0)
+) -> float | None:
+    """Do the same for cuts that are known."""
+    if losses != (0.0, 0.0):
+        cuts = copy.copy(cuts)
+        cuts.tpr, cuts.tnr = (
+            np.maximum(rate + by, 0.0) for rate, by in zip((cuts.tpr, cuts.tnr), losses, strict=True)
+        )
     bounds = measure.constraints(cuts.prevalence)
     passed = np.isfinite(cuts.values) & (cuts.tpr > 0)
     for bound in bounds:
@@ -274,7 +286,6 @@ def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) 
     sequence has the error of the first too, if that has not failed when it reaches it (the fallback procedure of
     Wiens, 2003).
     """
-    right, alerts = predicted_positive(cuts.tpr, cuts.tnr, cuts.prevalence, points)
     p = cuts.prevalence
     rows = (p * cuts.tpr + (1.0 - p) * (1.0 - cuts.tnr)) * sum(points)
     passed = np.zeros(rows.size, dtype=np.bool_)
@@ -289,7 +300,7 @@ def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) 
         left += share * error
         numbers = first * _ALERTS_GROW ** np.arange(math.log(last / first) / math.log(_ALERTS_GROW) + 1.0)
         at = np.minimum(np.searchsorted(rows, numbers - 1e-6), rows.size - 1)
-        failed = binomial_tail(right[at], alerts[at], least) > left
+        failed = binomial_tail(*predicted_positive(cuts.tpr[at], cuts.tnr[at], p, points), least) > left
         passed[at[: int(np.argmax(failed)) if failed.any() else at.size]] = True
         if failed.any():
             left = 0.0

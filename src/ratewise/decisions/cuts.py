@@ -16,8 +16,10 @@ from ..kernels import count_predicted, weight_moments
 from ..measures import Constraint, Measure
 
 _BINS, _REACH = 8192, 6.0  # bins, and how many standard deviations they reach from the mean
+_TAILS = 48.0  # deviations that bins reach where bounds lead into the tails
 _MANY_SCORES = 4 * _BINS
 _TIE = 1e-12
+_NEIGHBORS = 3  # occupied bins on each side of a cut, in which the exact one is looked for
 _NEAR = 0.02  # in spreads of the scores; the next cut on each side is near, however far
 _LARGEST_COST = 0.1  # of the measure's scale: what the margin of a constraint may cost before it is given up
 _DOUBT = 1.0  # standard errors by which a constraint may then be missed
@@ -114,10 +116,16 @@ def quick_threshold(
 ) -> BestThreshold:
     """Return the best threshold to a 700th of the scores' spread, without sorting; exact where rows are few.
 
-    For evaluations during training, which the next steps make out of date at once.
+    For evaluations during training, which the next steps make out of date at once, and for the choice between
+    stages. Under constraints, it is the best cut of those near the best edge of a bin.
     """
-    if scores.size < _MANY_SCORES or measure.bounds:  # constraints lead to the tails, where bins end
+    if scores.size < _MANY_SCORES or (measure.bounds and points is not None):
         return best_threshold(scores, signed_weights, measure, margin_scale=margin_scale, points=points)
+    if measure.bounds:  # these lead to the tails
+        histogram, points = ScoreHistogram.of(scores, signed_weights, _TAILS), effective_points(signed_weights)
+        coarse = Cuts(*histogram.as_scores(), measure, margin_scale=margin_scale, points=points)
+        near = histogram.around(coarse.best().threshold)
+        return Cuts(scores, signed_weights, measure, near, margin_scale=margin_scale, points=points).best()
     histogram = ScoreHistogram.of(scores, signed_weights)
     values = histogram.values(measure)
     best = int(np.argmax(values))
@@ -141,7 +149,8 @@ def smoothed_threshold(
     counts, and under constraints too: a mean of thresholds that keep them need not keep them.
     """
     if tolerance <= 0.0 or measure.bounds:
-        return best_threshold(scores, signed_weights, measure, margin_scale=margin_scale, points=points).threshold
+        find = quick_threshold if measure.bounds else best_threshold
+        return find(scores, signed_weights, measure, margin_scale=margin_scale, points=points).threshold
     ranges = _ranges_to_search(scores, signed_weights, measure, tolerance)
     found = [Cuts(scores, signed_weights, measure, within, margin_scale=None) for within in ranges]
     least = max(float(cuts.values.max()) for cuts in found) - tolerance
@@ -254,7 +263,7 @@ class ScoreHistogram:
     def __init__(self, bins: ScoreBins, weights: NDArray[np.float64]):
         self.edges = bins.low + bins.width * np.arange(bins.number + 1)  # edge k is the low end of bin k
         self.edges[0], self.edges[-1] = -np.inf, np.inf
-        self._occupied = weights.any(axis=0)
+        self._bins, self._weights, self._occupied = bins, weights, weights.any(axis=0)
         # What lies at or above each edge.
         self._false_positives = np.append(weights[0][::-1].cumsum()[::-1], 0.0)
         self._true_positives = np.append(weights[1][::-1].cumsum()[::-1], 0.0)
@@ -264,8 +273,8 @@ class ScoreHistogram:
         )
 
     @classmethod
-    def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any]) -> ScoreHistogram:
-        bins = ScoreBins.around(*kernels.mean_and_spread(scores))
+    def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any], reach: float = _REACH) -> ScoreHistogram:
+        bins = ScoreBins.around(*kernels.mean_and_spread(scores), reach)
         weights = bins.empty()
         bins.add(scores, signed_weights, weights)
         return cls(bins, weights)
@@ -300,17 +309,29 @@ class ScoreHistogram:
                 runs[-1] = (runs[-1][0], last)
             else:
                 runs.append((first, last))
-        return [
-            ScoreRange(
-                float(self.edges[first]) if first > occupied[0] else -math.inf,
-                float(self.edges[last + 1]) if last < occupied[-1] else math.inf,
-                float(self._true_positives[last + 1]),
-                float(self._false_positives[last + 1]),
-                self._positives,
-                self._negatives,
-            )
-            for first, last in runs
-        ]
+        return [self._between(first, last, occupied) for first, last in runs]
+
+    def around(self, threshold: float) -> ScoreRange:
+        """The scores of the occupied bins that a cut between two of them parts, and of two more on each side."""
+        occupied = np.flatnonzero(self._occupied)
+        place = int(np.searchsorted(self.edges[occupied], threshold))
+        first, last = occupied[max(place - _NEIGHBORS, 0)], occupied[min(place + _NEIGHBORS, occupied.size - 1)]
+        return self._between(int(first), int(last), occupied)
+
+    def as_scores(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The middles of occupied bins as scores, with their signed weights."""
+        return self._bins.as_scores(self._weights)
+
+    def _between(self, first: int, last: int, occupied: NDArray[np.intp]) -> ScoreRange:
+        """The scores of these occupied bins and of those between."""
+        return ScoreRange(
+            float(self.edges[first]) if first > occupied[0] else -math.inf,
+            float(self.edges[last + 1]) if last < occupied[-1] else math.inf,
+            float(self._true_positives[last + 1]),
+            float(self._false_positives[last + 1]),
+            self._positives,
+            self._negatives,
+        )
 
 
 class Cuts:
