@@ -116,8 +116,8 @@ def test_a_full_standard_output_is_one_sentence(files):
 
 
 def test_ctrl_c_says_where_the_checkpoint_is_and_how_to_go_on(run, files, tmp_path, monkeypatch):
-    def interrupted(self, stream, passes, checkpoint, checkpoint_every, progress, in_windows, *others):
-        Checkpoint(checkpoint, {}).save("work in progress")
+    def interrupted(self, stream, passes, options):
+        Checkpoint(options.checkpoint, {}).save("work in progress")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(MeasureClassifier, "_fit_stream", interrupted)
@@ -132,9 +132,10 @@ def test_ctrl_c_says_where_the_checkpoint_is_and_how_to_go_on(run, files, tmp_pa
 def test_the_checkpoint_options_reach_the_fit_and_a_finished_fit_leaves_none(run, files, tmp_path, monkeypatch):
     seen = {}
 
-    def fit_stream(self, stream, passes, checkpoint, checkpoint_every, progress, in_windows, *others):
-        seen.update(passes=passes, before=checkpoint.exists(), every=checkpoint_every, in_windows=in_windows)
-        Checkpoint(checkpoint, {}).save("nearly done")
+    def fit_stream(self, stream, passes, options):
+        seen.update(passes=passes, before=options.checkpoint.exists())
+        seen.update(every=options.checkpoint_every, in_windows=options.in_windows)
+        Checkpoint(options.checkpoint, {}).save("nearly done")
         X, y = next((window.X, window.labels) for window in stream.windows())
         return self.fit(X, y)
 

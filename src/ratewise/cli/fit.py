@@ -142,7 +142,7 @@ def fit(
     Ctrl-C keeps what was learned in the checkpoint; the same command resumes from there.
     """
     from .._trusted_types import require_skops
-    from ..estimators._streams import StreamFolds
+    from ..estimators._streams import StreamFolds, StreamOptions
     from ..persistence import save_model
     from ..training.checkpoint import CheckpointWarning, remove_checkpoint
     from ._data import columns_are, open_sources, refuse_inputs_as_outputs
@@ -178,7 +178,8 @@ def fit(
             folds = StreamFolds(target_prevalence, groups, time, sensitive)
             room = "auto" if max_memory is None else max_memory << 20
             cache = "auto" if disk_cache else False
-            classifier._fit_stream(stream, passes, place, checkpoint_every, meter, asked_for, folds, room, cache)
+            options = StreamOptions(folds, place, checkpoint_every, asked_for, meter, room, cache)
+            classifier._fit_stream(stream, passes, options)
         save_model(classifier, sys.stdout.buffer if output == "-" else output)
     except KeyboardInterrupt:
         ignore_interrupts()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -21,7 +21,7 @@ from ..solvers.base import History, Solver
 from ..solvers.state import class_totals
 from ..streams import DataError, FileSurvey, Stream, Window
 from ..streams.kept import KEPT_SHARE, free_memory
-from ..training import ArraySource, FitConfig, FitResult, Trainer, config
+from ..training import ArraySource, FitConfig, Trainer, config
 from ..training.checkpoint import Checkpoint, facts_of_files
 from ..training.class_windows import ClassWindows
 from ..training.files import ClassLabels, StreamLabels, WindowSource, require_weights
@@ -83,6 +83,58 @@ class StreamFolds(NamedTuple):
         if self.sensitive is not None:
             found["sensitive"] = checked_sensitive(kept[self.sensitive], n_rows)
         return found
+
+
+class StreamOptions(NamedTuple):
+    """How a stream is to be fitted, besides the configuration of the fit."""
+
+    folds: StreamFolds = StreamFolds()
+    checkpoint: Any = None
+    checkpoint_every: int | None = None
+    in_windows: bool = False
+    """Read even few rows window by window, so that there is work to keep."""
+    progress: Progress | None = None
+    max_memory: int | str = "auto"
+    disk_cache: Any = "auto"
+
+
+class SurveyedStream(NamedTuple):
+    """A stream that was read once, and how it is to be fitted."""
+
+    stream: Stream
+    survey: FileSurvey
+    options: StreamOptions
+    cache_folder: str | None
+    seed: int
+    history: History
+
+    def in_memory(
+        self, labels: StreamLabels | ClassLabels, keep: Sequence[str] = ()
+    ) -> tuple[Any, NDArray[Any], dict[str, list[Any]]] | None:
+        """Return all rows, their targets and the columns to keep; None where they are read window by window."""
+        if self.options.in_windows:
+            return None
+        return rows_in_memory(self.stream, self.survey, labels, self.options.progress, keep=keep)
+
+    def windows(self, labels: StreamLabels | ClassLabels, settings: FitConfig) -> WindowSource:
+        """Return the rows window by window, from where a checkpoint left off if one is asked for."""
+        stream, survey, options = self.stream, self.survey, self.options
+        stream.keep_encoded(labels.classes, self.cache_folder)
+        kept = None
+        if options.checkpoint is not None:
+            kept = stream_checkpoint(options.checkpoint, stream, survey, labels, settings, self.seed)
+        return WindowSource(
+            stream,
+            survey,
+            labels,
+            settings.measure,
+            self.seed,
+            standardize=settings.standardize,
+            sample_rows=math.inf if settings.basis is None else config.CODED_SAMPLE_ROWS,
+            checkpoint=kept,
+            checkpoint_rows=options.checkpoint_every,
+            progress=options.progress,
+        )
 
 
 class StreamFitting:
@@ -153,174 +205,106 @@ class StreamFitting:
             file without a name that is gone when the fit ends, however it ends. "auto" is the folder of the
             checkpoint, if there is one. False keeps none. The model is the same, bit for bit.
         """
-        asked = StreamFolds(target_prevalence, groups, time, sensitive_features)
+        folds = StreamFolds(target_prevalence, groups, time, sensitive_features)
         in_windows = checkpoint is not None
+        options = StreamOptions(folds, checkpoint, checkpoint_every, in_windows, progress, max_memory, disk_cache)
         try:
-            return self._fit_stream(
-                stream, passes, checkpoint, checkpoint_every, progress, in_windows, asked, max_memory, disk_cache
-            )
+            return self._fit_stream(stream, passes, options)
         finally:
             if isinstance(stream, Stream):
                 stream.release()
 
-    def _fit_stream(
-        self,
-        stream: Stream,
-        passes: int | str,
-        checkpoint: Any,
-        checkpoint_every: int | None,
-        progress: Progress | None,
-        in_windows: bool,
-        asked: StreamFolds | None = None,
-        max_memory: int | str = "auto",
-        disk_cache: Any = "auto",
-    ) -> Self:
-        """Do the same; ``in_windows`` reads even few rows window by window, so that there is work to keep."""
-        asked = asked or StreamFolds()
-        settings = fit_config(self, sensitive=asked.sensitive is not None, passes=passes_asked_for(passes))
+    def _fit_stream(self, stream: Stream, passes: int | str, options: StreamOptions) -> Self:
+        """Do the same, as the options say."""
+        folds = options.folds
+        settings = fit_config(self, sensitive=folds.sensitive is not None, passes=passes_asked_for(passes))
         if not draws_own_folds(getattr(self, "cv", None)):
             raise ValueError(
                 "A stream has folds of its own: set cv to a number or None, or read the rows and use fit."
             )
-        _check_stream_arguments(stream, checkpoint_every)
-        asked.check(stream, in_windows=in_windows)
+        _check_stream_arguments(stream, options.checkpoint_every)
+        folds.check(stream, in_windows=options.in_windows)
         stream.want(getattr(self, "columns", None))
         if not stream.repeatable:
-            _require_once_enough(settings.solver, checkpoint)
-            return self._fit_stream_once(stream, progress)
-        cache_folder = folder_for_rows(disk_cache, checkpoint)
-        survey = stream.survey(progress, memory_for_rows(max_memory))
+            _require_once_enough(settings.solver, options.checkpoint)
+            return self._fit_stream_once(stream, options.progress)
+        cache_folder = folder_for_rows(options.disk_cache, options.checkpoint)
+        survey = stream.survey(options.progress, memory_for_rows(options.max_memory))
         require_basis_columns(getattr(self, "basis", None), stream.encoder.feature_names)
-        if len(survey.label_counts) > 2:
-            if asked != StreamFolds():
-                raise ValueError(
-                    "groups=, time=, sensitive_features= and target_prevalence= are for two classes, and "
-                    f"{stream.target!r} has {len(survey.label_counts)}. Read the rows, and use fit with groups= "
-                    "or cv=."
-                )
-            self._fit_many_classes(
-                stream, survey, settings, checkpoint, checkpoint_every, progress, in_windows, cache_folder
-            )
-            return self
-        get_measure(self.measure)  # refuses one of many classes
-        labels = stream_labels(survey, self.pos_label)
-        settings.solver.check(settings.measure, survey.label_counts[labels.positive] / survey.rows)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        history = History(verbose=bool(self.verbose))
-        share = survey.label_counts[labels.positive] / survey.rows
-        learned = dataclasses.replace(
-            settings, measure=measure_at(settings.measure, asked.target_prevalence, share)
+        found = SurveyedStream(stream, survey, options, cache_folder, seed, History(verbose=bool(self.verbose)))
+        many = len(survey.label_counts) > 2
+        fitted, settings = (
+            self._fit_many_classes(found, settings) if many else self._fit_two_classes(found, settings)
         )
-        trainer = Trainer(learned, history)
+        self.n_features_in_ = stream.encoder.n_features
+        self.history_ = found.history.table()
+        self._online = None
+        self._store(fitted, settings)
+        remember_stream(self, stream, survey)
+        if folds.sensitive is not None:
+            self.sensitive_column_ = folds.sensitive
+        warn_of_constraints(fitted.message, stacklevel=3)
+        return self
+
+    def _fit_two_classes(self, found: SurveyedStream, settings: FitConfig) -> tuple[Fitted, FitConfig]:
+        get_measure(self.measure)  # refuses one of many classes
+        survey, folds = found.survey, found.options.folds
+        labels = stream_labels(survey, self.pos_label)
+        share = survey.label_counts[labels.positive] / survey.rows
+        settings.solver.check(settings.measure, share)
+        learned = dataclasses.replace(
+            settings, measure=measure_at(settings.measure, folds.target_prevalence, share)
+        )
+        trainer = Trainer(learned, found.history)
         with one_blas_thread():
-            in_memory = (
-                None if in_windows else rows_in_memory(stream, survey, labels, progress, keep=asked.columns)
-            )
+            in_memory = found.in_memory(labels, folds.columns)
             if in_memory is not None:
                 (X, occupied), signed_weights = occupied_columns(in_memory[0]), in_memory[1]
                 require_weights(class_totals(signed_weights))
                 weights = signed_weights / np.abs(signed_weights).mean()
-                rng = np.random.default_rng(seed)
-                rows = asked.rows(in_memory[2], weights.size)
+                rng = np.random.default_rng(found.seed)
+                rows = folds.rows(in_memory[2], weights.size)
                 require_rates(settings.measure, rows.get("sensitive"), weights)
-                result = trainer.fit(ArraySource(X, weights, rng, progress=progress, **rows))
-                result = result.widened(occupied, stream.encoder.n_features)
+                result = trainer.fit(ArraySource(X, weights, rng, progress=found.options.progress, **rows))
+                result = result.widened(occupied, found.stream.encoder.n_features)
             else:
-                stream.keep_encoded(labels.classes, cache_folder)
-                kept = checkpoint and stream_checkpoint(checkpoint, stream, survey, labels, learned, seed)
-                source = WindowSource(
-                    stream,
-                    survey,
-                    labels,
-                    learned.measure,
-                    seed,
-                    standardize=settings.standardize,
-                    sample_rows=math.inf if settings.basis is None else config.CODED_SAMPLE_ROWS,
-                    checkpoint=kept,
-                    checkpoint_rows=checkpoint_every,
-                    progress=progress,
-                )
+                source = found.windows(labels, learned)
                 try:
                     result = trainer.fit(source)
                 except ValueError:
-                    if kept:
-                        kept.discard()
+                    source.discard_checkpoint()
                     raise
-        if asked.target_prevalence is not None:
-            result = at_target(result, asked.target_prevalence, result.rates.prevalence)
-        self._store_stream(stream, survey, labels, settings, result, history)
-        if asked.sensitive is not None:
-            self.sensitive_column_ = asked.sensitive
-        return self
+        if folds.target_prevalence is not None:
+            result = at_target(result, folds.target_prevalence, result.rates.prevalence)
+        return fitted_two_classes(result, labels.classes, self.pos_label), settings
 
-    def _fit_many_classes(
-        self,
-        stream: Stream,
-        survey: FileSurvey,
-        settings: FitConfig,
-        checkpoint: Any,
-        checkpoint_every: int | None,
-        progress: Progress | None,
-        in_windows: bool,
-        cache_folder: str | None,
-    ) -> None:
+    def _fit_many_classes(self, found: SurveyedStream, settings: FitConfig) -> tuple[Fitted, FitConfig]:
         """Learn more than two classes; rows that all fit into the sample are fitted in memory."""
-        require_no_positive(self.pos_label, f"{len(survey.label_counts)} classes")
-        warn_of_rare_labels(survey.label_counts)
-        labels = ClassLabels(np.array(sorted(survey.label_counts)))
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        history = History(verbose=bool(self.verbose))
+        stream, counts = found.stream, found.survey.label_counts
+        if found.options.folds != StreamFolds():
+            raise ValueError(
+                "groups=, time=, sensitive_features= and target_prevalence= are for two classes, and "
+                f"{stream.target!r} has {len(counts)}. Read the rows, and use fit with groups= or cv=."
+            )
+        require_no_positive(self.pos_label, f"{len(counts)} classes")
+        warn_of_rare_labels(counts)
+        labels = ClassLabels(np.array(sorted(counts)))
         settings = of_many_classes(settings, self.measure, labels.classes)
         if settings.basis is not None:
             shared_basis(settings.basis, stream.encoder.n_features, f"{labels.classes.size} classes")
         with one_blas_thread():
-            in_memory = None if in_windows else rows_in_memory(stream, survey, labels, progress)
+            in_memory = found.in_memory(labels)
             if in_memory is not None:
                 (X, occupied), targets = occupied_columns(in_memory[0]), in_memory[1]
                 task = MulticlassFit.of_targets(X, targets, labels.classes, settings)
-                fitted = task.learn(None, np.random.default_rng(seed), history)
-                fitted = fitted._replace(result=fitted.result.widened(occupied, stream.encoder.n_features))
-            else:
-                stream.keep_encoded(labels.classes, cache_folder)
-                kept = checkpoint and stream_checkpoint(checkpoint, stream, survey, None, settings, seed)
-                source = WindowSource(
-                    stream,
-                    survey,
-                    labels,
-                    settings.measure,
-                    seed,
-                    checkpoint=kept,
-                    checkpoint_rows=checkpoint_every,
-                    progress=progress,
-                )
-                rows = ClassWindows(source, labels.classes.size, settings)
-                require_all_classes(labels.classes, rows.facts.totals, settings)
-                selected = learn_classes(rows, settings, None, source.rng(5), history)
-                fitted = fitted_many(selected, rows.transform, labels.classes, rows.facts.counts, settings)
-        self._keep_stream(stream, survey, settings, fitted, history)
-
-    def _store_stream(
-        self,
-        stream: Stream,
-        survey: FileSurvey,
-        labels: StreamLabels,
-        settings: FitConfig,
-        result: FitResult,
-        history: History,
-    ) -> None:
-        self._keep_stream(
-            stream, survey, settings, fitted_two_classes(result, labels.classes, self.pos_label), history
-        )
-
-    def _keep_stream(
-        self, stream: Stream, survey: FileSurvey, settings: FitConfig, fitted: Fitted, history: History
-    ) -> None:
-        self.n_features_in_ = stream.encoder.n_features
-        self.history_ = history.table()
-        self._online = None
-        self._store(fitted, settings)
-        remember_stream(self, stream, survey)
-        warn_of_constraints(fitted.message, stacklevel=4)
+                fitted = task.learn(None, np.random.default_rng(found.seed), found.history)
+                return fitted._replace(result=fitted.result.widened(occupied, stream.encoder.n_features)), settings
+            source = found.windows(labels, settings)
+            rows = ClassWindows(source, labels.classes.size, settings)
+            require_all_classes(labels.classes, rows.facts.totals, settings)
+            selected = learn_classes(rows, settings, None, source.rng(5), found.history)
+            return fitted_many(selected, rows.transform, labels.classes, rows.facts.counts, settings), settings
 
     def _fit_stream_once(self, stream: Stream, progress: Progress | None) -> Self:
         encoded = {"encode": None, "columns": None, "cv": None, "half_life": None}  # windows are encoded already
@@ -369,12 +353,18 @@ def stream_labels(survey: FileSurvey, pos_label: Any) -> StreamLabels:
 
 
 def stream_checkpoint(
-    path: Any, stream: Stream, survey: FileSurvey, labels: StreamLabels | None, settings: FitConfig, seed: int
+    path: Any,
+    stream: Stream,
+    survey: FileSurvey,
+    labels: StreamLabels | ClassLabels,
+    settings: FitConfig,
+    seed: int,
 ) -> Checkpoint:
     """Return the checkpoint of this fit; a checkpoint of another fit is refused, one of changed rows is not
     used.
     """
-    asked = vars(settings) | {"seed": seed, "positive class": labels and labels.positive, "files": stream.files}
+    positive = getattr(labels, "positive", None)
+    asked = vars(settings) | {"seed": seed, "positive class": positive, "files": stream.files}
     asked |= {"target": stream.target, "weight": stream.weight}
     asked["window_rows"] = getattr(stream, "window_rows", None)  # windows are counted, to be skipped
     found = {"number of rows": survey.rows, "labels": survey.label_counts, "columns": stream.feature_names}

@@ -164,6 +164,11 @@ class WindowSource:
     ) -> WindowTrainingRows:
         return WindowTrainingRows(self, self._first_pass(), transform, folds, row_limit)
 
+    def discard_checkpoint(self) -> None:
+        """Forget the work of a fit that failed: the same fit would fail again."""
+        if self._checkpoint is not None:
+            self._checkpoint.discard()
+
     def rng(self, use: int) -> np.random.Generator:
         """Return random numbers for one use, the same in a resumed fit."""
         return np.random.default_rng([self.seed, 2**31 + use])
