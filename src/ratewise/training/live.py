@@ -16,7 +16,7 @@ from scipy import sparse
 
 from .. import kernels
 from ..counts import Counts
-from ..decisions.calibrate import calibrated, stacked
+from ..decisions.calibrate import calibrated
 from ..decisions.certify import Decision, bound_message
 from ..decisions.choose import half_standard_error
 from ..decisions.cuts import best_threshold, constrained_ranks
@@ -24,7 +24,7 @@ from ..decisions.intervals import rates_interval
 from ..measures import ConcaveMeasure
 from ..solvers.base import History
 from ..solvers.logistic import WeightedLogistic
-from ..solvers.state import NOTHING_SEEN, LinearModel, RowTotals, kernel_rows, summarize
+from ..solvers.state import NOTHING_SEEN, LinearModel, kernel_rows, summarize
 from . import config
 from .config import FitConfig
 from .online import OnlineFit, as_log_odds
@@ -210,10 +210,6 @@ class LiveFit:
         self._sparse: bool | None = None
 
     @property
-    def seen(self) -> RowTotals:
-        return self._seen
-
-    @property
     def history(self) -> History:
         return History() if self._run is None else self._run.history
 
@@ -362,15 +358,6 @@ class LiveFit:
             bound_message(measure, rates, points, searched=settings.tune),
             calibrated(values, signed_weights, values.size, threshold),
         )
-        return FitResult(
-            model.weights[np.newaxis, :],
-            np.array([model.intercept - threshold]),
-            scale,
-            decision.rates,
-            (self._experts[self._chosen].label,),
-            settings.solver if self._run is not None else WeightedLogistic(),
-            decision.interval,
-            stacked([decision.calibration]),
-            decision.message,
-            centre=centre,
-        ).checked()
+        solver = settings.solver if self._run is not None else WeightedLogistic()
+        stages = (self._experts[self._chosen].label,)
+        return FitResult.of_columns(model, scale, centre, decision, solver, stages)

@@ -165,19 +165,34 @@ class FitResult(NamedTuple):
         solver: Solver,
         stages: tuple[str, ...] = (),
     ) -> FitResult:
-        coef, intercept = transform.inverse_coef(*model)
+        """Return the outcome of one model of transformed columns."""
+        own, basis = LinearModel(*transform.inverse_coef(*model)), getattr(transform, "basis", None)
+        return cls.of_columns(own, transform.scale, transform.centre, decision, solver, stages)._replace(
+            basis=basis
+        )
+
+    @classmethod
+    def of_columns(
+        cls,
+        model: LinearModel,
+        scale: NDArray[np.float64],
+        centre: NDArray[np.float64],
+        decision: Decision,
+        solver: Solver,
+        stages: tuple[str, ...],
+    ) -> FitResult:
+        """Return the outcome of one model of the user's columns."""
         found = cls(
-            coef[np.newaxis, :],
-            np.array([intercept - decision.threshold]),
-            transform.scale,
+            model.weights[np.newaxis, :],
+            np.array([model.intercept - decision.threshold]),
+            scale,
             decision.rates,
             stages,
             solver,
             decision.interval,
             stacked([decision.calibration]),
             decision.message,
-            getattr(transform, "basis", None),
-            transform.centre,
+            centre=centre,
             groups=relative_groups(decision),
         )
         return found.checked()
