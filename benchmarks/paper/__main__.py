@@ -80,12 +80,16 @@ def main(
     """
     folder = output or Path("reproduction-quick" if quick else "reproduction")
     chosen = () if "all" in figures else figures
+    missing: list[str] = []
     try:
         with ProgressBar(quiet=quiet) as progress:
-            page = reproduce(folder, figures=chosen, data=data, quick=quick, splits=splits, progress=progress)
+            settings: dict[str, Any] = {"data": data, "quick": quick, "splits": splits}
+            page = reproduce(folder, figures=chosen, progress=progress, warn=missing.append, **settings)
     except (ValueError, ImportError, OSError) as error:
         raise click.ClickException(str(error)) from error
     if not quiet:
+        for note in missing:
+            click.echo(f"Not measured: {note}", err=True)
         click.echo(f"Report: {page}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ def reproduce(
     quick: bool = False,
     splits: int | None = None,
     progress: Progress = lambda report: None,
+    warn: Callable[[str], object] = lambda note: None,
 ) -> Path:
     """Run the paper's comparison, write the results and a report, and return the page to open.
 
@@ -46,6 +47,8 @@ def reproduce(
         Random splits into training and test rows, if another number is wanted.
     progress : function of a dict
         Called with the stage, and how many runs of how many are done.
+    warn : function of a text
+        Called with each data set that is missing, and where it is available.
     """
     chosen = _chosen(figures)
     output.mkdir(parents=True, exist_ok=True)
@@ -61,7 +64,10 @@ def reproduce(
     with threadpool_limits(1):  # threads that wait for one another would count as CPU time
         for figure in chosen:
             figure.measure(reproduction)
-    return _write_report(reproduction, chosen, output)
+    page = _write_report(reproduction, chosen, output)
+    for note in reproduction.notes:
+        warn(note)
+    return page
 
 
 def _write_report(reproduction: Reproduction, figures: Sequence[Figure], output: Path) -> Path:

@@ -96,8 +96,10 @@ def test_without_any_data_the_reason_says_where_to_get_them(folder, tmp_path, mo
 
 def test_data_that_are_missing_are_named_in_the_report(data_folder, tmp_path):
     (data_folder / "ijcnn1.npz").unlink()
-    page = reproduce(tmp_path / "out", figures=["jaccard"], data=data_folder, quick=True, splits=1)
-    assert "Not measured: ijcnn1" in page.read_text()
+    result = run("--figure", "jaccard", "--quick", "--splits", 1, "--data", data_folder, "-o", tmp_path / "out")
+    assert "Not measured: ijcnn1" in (tmp_path / "out" / "report.html").read_text()
+    assert "Not measured: ijcnn1" in result.stderr
+    assert "libsvmtools" in result.stderr
 
 
 def test_the_command_offers_the_figures_there_are():

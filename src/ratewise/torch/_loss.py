@@ -54,7 +54,9 @@ class MeasureLoss(nn.Module):
     refresh : int, default=16
         Steps between two settings of the class weights.
 
-    Notes ----- The whole state is in buffers, so ``state_dict`` keeps it and ``to(device)`` moves it. In eval mode
+    Notes
+    -----
+    The whole state is in buffers, so ``state_dict`` keeps it and ``to(device)`` moves it. In eval mode
     nothing is counted. Where ``torch.distributed`` is initialized the counts of all processes are summed at every
     refresh, so that all have the same class weights. A mini-batch may lack a class: weights follow the share of
     positives among the rows counted, not the mini-batch.
