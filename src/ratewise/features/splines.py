@@ -3,12 +3,11 @@
 A basis has four kinds of columns, in this order: every column of the user's, an indicator for each column with
 missing values, hinges (what a column exceeds a knot by) and products of two columns. There are two forms of them:
 
-- *coded* columns, which models are learned in. The user's columns have mean 0 and deviation 1. A hinge is what a
-line
-  through its column leaves of it, at a smaller deviation, so that a penalty bends curves back to lines.
+- *coded* columns, which models are learned in. The user's columns have mean 0 and deviation 1. From each hinge the
+  best line through its column is subtracted, and its deviation is smaller, so that a penalty bends curves back to
+  lines.
 - *named* columns, which models are expressed in: "age" in the user's units, "age > 30" for ``max(age - 30, 0)``,
-"age is
-  missing" for 0 or 1, "age * income" for the product of both in deviations from their means.
+  "age is missing" for 0 or 1, "age * income" for the product of both in deviations from their means.
 
 A linear model of one form is exactly a linear model of the other.
 """
