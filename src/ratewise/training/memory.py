@@ -315,10 +315,7 @@ def folds_of_rows(
     repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
     if not repeated.size:
         return GivenFolds()
-    some_bits = np.zeros(1 << 16, dtype=bool)  # sorts out most of the others, before the search
-    some_bits[repeated & np.uint64(0xFFFF)] = True
-    equal = np.flatnonzero(some_bits[hashes & np.uint64(0xFFFF)])
-    equal = equal[np.isin(hashes[equal], repeated)]
+    equal = _places_among(hashes, repeated)
     which = np.searchsorted(repeated, hashes[equal])
     _, first, counts = np.unique(which, return_index=True, return_counts=True)
     often = counts >= _COMMON_SHARE * codes.size + 1
@@ -330,9 +327,19 @@ def folds_of_rows(
     numbers = np.arange(codes.size) + repeated.size
     numbers[equal[together]] = which[together]
     found = _fold_of_each_row(numbers, codes.astype(np.intp), folds, rng)
-    if min(np.unique(found[codes == code]).size for code in np.unique(codes)) < 2:
+    seen = np.zeros((int(codes.max()) + 1, folds), dtype=np.bool_)
+    seen[codes.astype(np.intp), found] = True
+    if (seen.sum(axis=1) == 1).any():  # a class in one fold alone
         return GivenFolds(common=common)
     return GivenFolds(numbers, found, common)
+
+
+def _places_among(hashes: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Return the places, in order, of the hashes that are among some values."""
+    some_bits = np.zeros(1 << 16, dtype=bool)  # sorts out most of the others, before the search
+    some_bits[values & np.uint64(0xFFFF)] = True
+    likely = np.flatnonzero(some_bits[hashes & np.uint64(0xFFFF)])
+    return likely[np.isin(hashes[likely], values)]
 
 
 def _equal_by_chance(X: Any, rows: NDArray[np.intp], counts: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -344,8 +351,10 @@ def _equal_by_chance(X: Any, rows: NDArray[np.intp], counts: NDArray[np.intp]) -
     """
     by_chance = np.ones(rows.size, dtype=np.bool_)
     for half in (X[:, ::2], X[:, 1::2]) if X.shape[1] > 1 else ():
-        _, place, number = np.unique(hash_rows(half), return_inverse=True, return_counts=True)
-        by_chance &= number[place[rows]] > counts
+        hashes = hash_rows(half)
+        values, place = np.unique(hashes[rows], return_inverse=True)
+        alike = np.searchsorted(values, hashes[_places_among(hashes, values)])
+        by_chance &= np.bincount(alike, minlength=values.size)[place] > counts
     return by_chance
 
 
