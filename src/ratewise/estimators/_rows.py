@@ -328,6 +328,7 @@ def _filled(X: NDArray[Any], encoder: Encoder) -> NDArray[Any]:
 
 
 _IMPUTE = "Impute it first, for instance with sklearn.impute.SimpleImputer in a pipeline"
+_REPLACE = "Replace it by a finite number first"
 
 
 def require_finite(
@@ -351,6 +352,8 @@ def require_finite(
     shown = [f"{column} ({names[column]!r})" if names is not None else str(column) for column in columns[:5]]
     more = f" and {columns.size - 5} more" if columns.size > 5 else ""
     plural = "s" if columns.size > 1 else ""
-    if kind == "NaN" and hasattr(estimator, "encode"):
+    if kind == "infinity":
+        advice = _REPLACE
+    elif hasattr(estimator, "encode"):
         advice += ", or let MeasureClassifier(encode='auto') put the mean of the column there"
     raise ValueError(f"X contains {kind} in column{plural} {', '.join(shown)}{more}. {advice}.")
