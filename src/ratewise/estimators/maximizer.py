@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,14 +34,13 @@ from ._crossfit import (
     CrossFitRows,
     CrossFitter,
     history_table,
-    resampling_step,
-    weight_keyword,
 )
 from ._ensemble import EnsembleMember, additive_log_odds, weighted_mean
 from ._explain import Explanation
 from ._fits import check_prevalence, constraints_met, warn_of_constraints
 from ._folds import draws_own_folds, make_folds
 from ._maximizer_classes import class_cross_fit, mean_probabilities
+from ._maximizer_settings import check_maximizer, number_of_rounds
 from ._notebook import NotebookCard
 from ._row_order import warn_of_ordered_rows
 from ._sensitive import GroupedPrediction
@@ -51,7 +49,6 @@ from ._targets import TwoClassTargets, is_multiclass, labels_to_score, positive_
 from .decision_rule import DecisionRule
 
 _DEFAULT_FOLDS = 3  # of boosting without settings of the user's: more folds take longer and do no better
-_RESPONSES = ("auto", "decision_function", "predict_proba")
 
 
 def _base_estimator_has_probabilities(maximizer: MeasureMaximizer) -> bool:
@@ -232,7 +229,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         ``costs``, with ``measure="cost"``, are those of :meth:`ratewise.DecisionRule.fit`.
         ``params`` are passed to the estimator's ``fit``; arrays as long as y are split with the folds.
         """
-        self._check_parameters(sample_weight)
+        check_maximizer(self, self._base(), weighted=sample_weight is not None)
         if costs is not None or is_multiclass(y):
             if sensitive_features is not None:
                 raise ValueError("sensitive_features are for two classes, without costs; leave them out.")
@@ -479,43 +476,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         return members
 
     def _rounds(self) -> int:
-        if isinstance(self.rounds, str):
-            return 1 if booster_of(self._base()) is not None else 2
-        return int(self.rounds)
-
-    def _check_parameters(self, sample_weight: Any) -> None:
-        whole = isinstance(self.rounds, Integral) and not isinstance(self.rounds, bool) and self.rounds >= 1
-        if self.rounds != "auto" and not whole:
-            raise ValueError(f"rounds must be 'auto' or a whole number of 1 or more; got {self.rounds!r}.")
-        if self.response_method not in _RESPONSES:
-            raise ValueError(
-                f"response_method must be one of {', '.join(_RESPONSES)}; got {self.response_method!r}."
-            )
-        if not isinstance(self.warm_start, bool) and self.warm_start != "auto":
-            raise ValueError(f"warm_start must be 'auto', True or False; got {self.warm_start!r}.")
-        if not isinstance(self.stack, bool) and self.stack != "auto":
-            raise ValueError(f"stack must be 'auto', True or False; got {self.stack!r}.")
-        base = self._base()
-        if not hasattr(base, "fit"):
-            raise ValueError(f"estimator must be a classifier, such as LogisticRegression(); got {base!r}.")
-        if self.stack is True and self._booster() is None:
-            raise ValueError(
-                "stack=True joins boosting with an additive model: give a booster as estimator, or none, and "
-                "response_method='auto'."
-            )
-        if (self._rounds() > 1 or sample_weight is not None) and weight_keyword(base) is None:
-            way_out = "set rounds=1, which only cuts where it is best" if sample_weight is None else "give none"
-            raise ValueError(
-                f"{type(base).__name__} takes no sample_weight in fit, so its rows cannot be weighed. "
-                f"Choose a classifier that does, or {way_out}."
-            )
-        resampling = resampling_step(base)
-        if resampling is not None and (self._rounds() > 1 or sample_weight is not None):
-            raise ValueError(
-                f"The step {resampling!r} of the pipeline resamples rows, so that there would be more or fewer "
-                "rows than sample weights. Leave the step out: the class weights and the threshold do its work. "
-                "Or set rounds=1 and give no sample_weight: then only the threshold is chosen."
-            )
+        return number_of_rounds(self.rounds, self._base())
 
     def _store(self, members: list[Any]) -> None:
         self._members = members

@@ -1,0 +1,56 @@
+"""Check the parameters of a MeasureMaximizer."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+from ._boosters import booster_of
+from ._crossfit import resampling_step, weight_keyword
+
+_RESPONSES = ("auto", "decision_function", "predict_proba")
+
+
+def number_of_rounds(rounds: int | str, base: Any) -> int:
+    """Return how many reweighting iterations a base estimator has at most; "auto" is 1 for boosting, or else 2."""
+    if isinstance(rounds, str):
+        return 1 if booster_of(base) is not None else 2
+    return int(rounds)
+
+
+def check_maximizer(maximizer: Any, base: Any, *, weighted: bool) -> None:
+    """Raise one sentence on what is wrong with the parameters; ``weighted`` is whether rows have weights."""
+    rounds = maximizer.rounds
+    whole = isinstance(rounds, Integral) and not isinstance(rounds, bool) and rounds >= 1
+    if rounds != "auto" and not whole:
+        raise ValueError(f"rounds must be 'auto' or a whole number of 1 or more; got {rounds!r}.")
+    if maximizer.response_method not in _RESPONSES:
+        raise ValueError(
+            f"response_method must be one of {', '.join(_RESPONSES)}; got {maximizer.response_method!r}."
+        )
+    for name in ("warm_start", "stack"):
+        given = getattr(maximizer, name)
+        if not isinstance(given, bool) and given != "auto":
+            raise ValueError(f"{name} must be 'auto', True or False; got {given!r}.")
+    if not hasattr(base, "fit"):
+        raise ValueError(f"estimator must be a classifier, such as LogisticRegression(); got {base!r}.")
+    if maximizer.stack is True and (booster_of(base) is None or maximizer.response_method != "auto"):
+        raise ValueError(
+            "stack=True joins boosting with an additive model: give a booster as estimator, or none, and "
+            "response_method='auto'."
+        )
+    if not weighted and number_of_rounds(rounds, base) == 1:
+        return
+    if weight_keyword(base) is None:
+        way_out = "give none" if weighted else "set rounds=1, which only cuts where it is best"
+        raise ValueError(
+            f"{type(base).__name__} takes no sample_weight in fit, so its rows cannot be weighed. "
+            f"Choose a classifier that does, or {way_out}."
+        )
+    resampling = resampling_step(base)
+    if resampling is not None:
+        raise ValueError(
+            f"The step {resampling!r} of the pipeline resamples rows, so that there would be more or fewer "
+            "rows than sample weights. Leave the step out: the class weights and the threshold do its work. "
+            "Or set rounds=1 and give no sample_weight: then only the threshold is chosen."
+        )
