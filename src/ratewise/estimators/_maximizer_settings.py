@@ -21,7 +21,7 @@ def number_of_rounds(rounds: int | str, base: Any) -> int:
 def check_maximizer(maximizer: Any, base: Any, *, weighted: bool) -> None:
     """Raise one sentence on what is wrong with the parameters; ``weighted`` is whether rows have weights."""
     rounds = maximizer.rounds
-    whole = isinstance(rounds, Integral) and not isinstance(rounds, bool) and rounds >= 1
+    whole = isinstance(rounds, Integral) and not isinstance(rounds, bool) and int(rounds) >= 1
     if rounds != "auto" and not whole:
         raise ValueError(f"rounds must be 'auto' or a whole number of 1 or more; got {rounds!r}.")
     if maximizer.response_method not in _RESPONSES:
