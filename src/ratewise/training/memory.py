@@ -351,6 +351,8 @@ def _equal_by_chance(X: Any, rows: NDArray[np.intp], counts: NDArray[np.intp]) -
     """
     by_chance = np.ones(rows.size, dtype=np.bool_)
     for half in (X[:, ::2], X[:, 1::2]) if X.shape[1] > 1 else ():
+        if not by_chance.any():
+            break
         hashes = hash_rows(half)
         values, place = np.unique(hashes[rows], return_inverse=True)
         alike = np.searchsorted(values, hashes[_places_among(hashes, values)])
