@@ -56,7 +56,7 @@ torch: .venv/made
 	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
 
 test-torch: torch
-	$(ONE_THREAD) $(BIN)/pytest tests/test_torch.py src/ratewise/torch tests/test_examples.py -k torch
+	$(ONE_THREAD) $(BIN)/pytest tests/test_torch.py src/ratewise/torch.py tests/test_examples.py -k torch
 
 # ruff, mypy and import-linter before every commit, from .venv and without a network.
 hooks: .venv/made

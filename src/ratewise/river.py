@@ -1,4 +1,4 @@
-"""``MeasureClassifier.partial_fit`` with river's interface."""
+"""Learn from a stream by river's conventions, one row or a data frame at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import estimators
+from . import estimators
+
+__all__ = ["MeasureClassifier"]
 
 try:
     from river import base

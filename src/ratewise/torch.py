@@ -1,15 +1,17 @@
-"""MeasureLoss: weighted cross-entropy whose class weights follow the measure, then a bounded reward."""
+"""Neural networks trained for the measure you report: a loss for PyTorch, and the best threshold of its logits."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..decisions.cuts import BestThreshold, ScoreBins
-from ..decisions.cuts import best_threshold as best_cut
-from ..measures import Measure, get_measure
-from ..solvers.base import Scores, require_number
-from ..solvers.evaluate import Evaluated, Evaluation
-from ..training.selection import natural_exponent
+from .decisions.cuts import BestThreshold, ScoreBins
+from .decisions.cuts import best_threshold as best_cut
+from .measures import Measure, get_measure
+from .solvers.base import Scores, require_number
+from .solvers.evaluate import Evaluated, Evaluation
+from .training.selection import natural_exponent
+
+__all__ = ["MeasureLoss", "best_threshold"]
 
 try:
     import torch

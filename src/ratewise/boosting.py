@@ -1,4 +1,4 @@
-"""A measure as the objective and the evaluation metric of boosting libraries."""
+"""The measure as the objective and as the evaluation metric of LightGBM, XGBoost and CatBoost."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ..decisions.cuts import best_threshold, quick_threshold, rates_at
-from ..estimators._crossfit import cost_weights_at
-from ..measures import Measure, get_measure
+from .decisions.cuts import best_threshold, quick_threshold, rates_at
+from .estimators._crossfit import cost_weights_at
+from .measures import Measure, get_measure
+
+__all__ = ["MeasureMetric", "MeasureObjective"]
 
 # The largest Newton step that a row may ask for, in log odds. Without a limit a positive row with a very low score
 # asks for 1/p, and a leaf of few rows takes such a step.
