@@ -1,4 +1,4 @@
-"""MeasureMaximizer around gradient boosting against the fair rival, and three others: test values and CPU time.
+"""MeasureMaximizer around gradient boosting and four rivals of the same folds: test values and CPU time.
 
     fair         the same booster in 5 folds, the mean log odds of the 5 models, and the threshold with the best
                  value of all cuts of the out-of-fold log odds

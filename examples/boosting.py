@@ -1,4 +1,4 @@
-"""Boosting for the measure you report, against the same folds cut at the best of all their thresholds.
+"""Boosting for the measure you report: compared with the same folds at the best of all their thresholds.
 
 Takes about ten seconds. Uses LightGBM if it is installed, and scikit-learn's HistGradientBoosting if not.
 """

@@ -1,4 +1,4 @@
-"""A fit from a folder of Parquet files, larger than memory if you like, evaluated on new files.
+"""A fit from a folder of Parquet files: larger than memory if you like, evaluated on new files.
 
     python examples/large_data.py                        # a few seconds
     python examples/large_data.py --rows 20_000_000      # the figures of docs/large-data.md

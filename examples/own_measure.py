@@ -1,8 +1,8 @@
-"""A measure of your own, compiled into SPADE's inner loop.
+"""A measure of your own: compiled into SPADE's inner loop.
 
-A screening programme wants the worse of sensitivity and specificity to be high, but demands more of one than of
-the other. That is a concave measure, so SPADE can maximize it. SPADE needs the set of slopes (alpha, beta) the
-measure can have, and the nearest point of that set to any pair: here a segment.
+A screening program needs the worse of sensitivity and specificity to be high, but requires more of one than of
+the other. That is a concave measure, so SPADE can maximize it. SPADE needs the set of slopes (alpha, beta) that
+the measure can have, here a segment, and the nearest point of that set to any pair.
 """
 
 from __future__ import annotations

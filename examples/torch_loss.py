@@ -1,4 +1,4 @@
-"""A network trained for F1 with PyTorch, beside the same network trained with cross-entropy.
+"""A network trained for F1 with PyTorch: compared with the same network trained with cross-entropy.
 
 Positives lie on a ring, 2.5% of the rows, and more than half of the ring's labels are lost. A training loop needs
 two changes: the loss, and a threshold chosen on validation rows. Needs the extra ``torch``.

@@ -22,7 +22,7 @@ def test_a_fit_of_one_run_is_one_line_of_its_values(plain):
     (line,) = display.lines_
     np.testing.assert_array_equal(line.get_xdata(), plain.history_["points"])
     np.testing.assert_array_equal(line.get_ydata(), plain.history_["value"])
-    assert display.ax_.get_xlabel() == "points seen in the fit"
+    assert display.ax_.get_xlabel() == "rows seen in the fit"
     assert display.ax_.get_ylabel() == "gmean on the training rows"
     assert display.ax_.get_legend() is None
 

@@ -20,13 +20,13 @@ Runs = Mapping[int, NDArray[np.intp]]
 """The rows of a history that belong to each run."""
 
 FEW_RUNS = 7  # more cannot be distinguished, and are shown by their median
-_AXIS_LABELS = {"points": "points seen in", "seconds": "seconds since the beginning of", "pass": "passes of"}
+_AXIS_LABELS = {"points": "rows seen in", "seconds": "seconds since the beginning of", "pass": "passes of"}
 _MARKERS = "os^Dv<>"
 _FAR_APART = 100.0
 
 
 class HistoryDisplay:
-    """How the measure grew with the points seen, or with time.
+    """The measure against the number of rows seen, or against time.
 
     A default fit makes many runs, one for each fold and start. Each is a line, or a cross if it was evaluated only
     once; more than a few are drawn faintly, with their median. The values are those of ``history_``: on the
