@@ -140,7 +140,7 @@ def gallery(kept: Path) -> dict[str, str | bytes]:
         image = "" if picture is None else f"[![{title}]({picture}){{ width=640 }}]({name})\n\n"
         cards[f"## [{_title(example)}]({name})\n\n{image}{_prose(rest)}\n"] = picture is not None
     made["gallery.md"] = (
-        "---\nhide: [toc]\n---\n\n# Gallery\n\nThe programs of `examples/`. They ran when this site was built.\n\n"
+        "# Gallery\n\nThe programs of `examples/`. They ran when this site was built.\n\n"
         + "\n".join(sorted(cards, key=cards.__getitem__, reverse=True))
     )
     return made
