@@ -35,7 +35,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     try:
         with _naming_the_file(path), open(written, "wb" if direct else "xb") as file:
             if not direct:
-                _lock(file)  # abandoned_parts tells by it that this process lives
+                _lock(file)  # shows abandoned_parts that this process lives
                 if mode is not None:
                     os.chmod(written, mode)
             yield file

@@ -34,7 +34,7 @@ def require_sound(classifier: MeasureClassifier, name: str) -> None:
     )
     width, confusion = n_features, getattr(classifier, "confusion_", None)
     if classifier.encode is not None and isinstance(encoder, Encoder) and encoder.n_columns == n_features:
-        width = encoder.n_features  # the columns of the table are others than those of the model
+        width = encoder.n_features  # the columns of the table differ from those of the model
     basis, columns = classifier.basis_, width
     if basis is not None:
         width = basis.width if isinstance(basis, Basis) and basis.n_columns == columns else -1

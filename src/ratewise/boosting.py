@@ -29,7 +29,8 @@ def _best_value(positives: NDArray[np.float64], negatives: NDArray[np.float64], 
     alarms = negatives.size - np.searchsorted(np.sort(negatives), scores, side="left")
     tpr = np.arange(scores.size + 1) / scores.size
     tnr = 1.0 - np.append(0, alarms) / negatives.size
-    # Positives of one score are called together: an earlier one of them would claim fewer hits, not fewer alarms.
+    # Positives of equal score count together: a cut between them would lower the true positives, not the false
+    # ones.
     values = np.asarray(measure.value(tpr, tnr, scores.size / (scores.size + negatives.size)), dtype=np.float64)
     return float(np.max(values[np.isfinite(values)], initial=-np.inf))
 

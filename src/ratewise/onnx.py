@@ -107,7 +107,7 @@ def _converted(model: Any, width: int) -> Any:
             graph = skl2onnx.convert_sklearn(model, "ratewise", [("X", kind([None, width]))])
             _require_runs(graph)
             return graph
-        except Exception as error:  # of any kind: converters are anybody's
+        except Exception as error:  # of any kind: other libraries register converters
             problem = error
     raise ValueError(
         f"This {type(model).__name__} cannot be exported to ONNX: {_first_line(problem)}"

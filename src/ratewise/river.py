@@ -13,7 +13,7 @@ __all__ = ["MeasureClassifier"]
 
 try:
     from river import base
-except ModuleNotFoundError as error:  # river itself, or one of its own
+except ModuleNotFoundError as error:  # river itself, or a module that it needs
     raise ModuleNotFoundError('ratewise.river needs river: pip install "ratewise[river]"', name="river") from error
 
 

@@ -39,7 +39,7 @@ def refuse_inputs_as_outputs(
     from ..streams.open import find_files
 
     inputs = [one for one in others if one is not None]
-    with contextlib.suppress(ValueError, OSError):  # what cannot be found is refused when it is opened
+    with contextlib.suppress(ValueError, OSError):  # missing files are refused when they are opened
         inputs += find_files(list(sources), file_format)[0] if sources and "-" not in sources else []
     for option, output in outputs.items():
         for one in inputs:

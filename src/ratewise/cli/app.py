@@ -52,7 +52,7 @@ class Commands(click.Group):
                 raise
             message, code = click.ClickException(printable(sentence(error))), 1
         _drop_unwritten_output()
-        with contextlib.suppress(OSError):  # where nobody reads, nothing can be said
+        with contextlib.suppress(OSError):  # nobody reads the messages
             message.show() if message is not None else click.echo("Stopped.", err=True)
         return code
 

@@ -241,7 +241,7 @@ def _wanted(taken_for: tuple[str, ...], exclude: list[str], keep: list[str]) -> 
 
 def _typed(text: str | None, rows: Any) -> Any:
     """Return the label of this text. Only the labels themselves show whether a 1 is a number or a text."""
-    with warnings.catch_warnings(action="ignore"):  # what is to be said of the columns, the fit says
+    with warnings.catch_warnings(action="ignore"):  # the fit warns about the columns
         first = None if text is None or rows is None else next(iter(rows.windows()), None)
     if text is None or (first is not None and first.labels is not None and first.labels.dtype.kind in "UO"):
         return text

@@ -108,7 +108,7 @@ def _largest(classifier: Any, top: int) -> list[dict[str, Any]]:
     names = classifier.get_feature_names_out()
     many = classifier.classes_.size > 2
     if many:
-        centred = classifier.coef_ - classifier.coef_.mean(axis=0)  # what all classes share decides nothing
+        centred = classifier.coef_ - classifier.coef_.mean(axis=0)  # what classes share changes no decision
         most = np.abs(centred).argmax(axis=0)
         coef = centred[most, np.arange(most.size)]
     else:

@@ -148,7 +148,7 @@ def _write_arrow(predictions: Iterator[dict[str, list[Any]]], file: BinaryIO, cl
     try:
         for found in predictions:
             batch = pa.record_batch({name: pa.array(values, types.get(name)) for name, values in found.items()})
-            if writer is None:  # what the first rows hold tells the types of the columns in front
+            if writer is None:  # the first rows show the types of the columns in front
                 types = dict(zip(batch.schema.names, batch.schema.types, strict=True))
                 is_parquet = kind == "parquet"
                 writer = (

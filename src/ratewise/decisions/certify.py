@@ -290,7 +290,7 @@ def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) 
     rows = (p * cuts.tpr + (1.0 - p) * (1.0 - cuts.tnr)) * sum(points)
     passed = np.zeros(rows.size, dtype=np.bool_)
     # From as many alerts on as could prove the bound, were all of them right, up to all positives and the false
-    # alarms that they allow.
+    # positives that they allow.
     fewest, most = math.log(error) / math.log(least), min(points[0] / least, sum(points))
     if fewest > most:
         return passed
@@ -322,7 +322,7 @@ def bound_message(
     slack = float(
         constraint_slack([one for one in bounds if one.confidence is None], rates.tpr, rates.tnr, points)
     )
-    # A promise rests on what was counted, and is no higher than what is expected allows.
+    # A promise rests on the counts, and is at most what the expected rates allow.
     lows = [
         min(
             (promised_rate(one, len(bounds), seen, points) for seen in (rates, expected)),
@@ -335,7 +335,7 @@ def bound_message(
         return None
     if rates.tpr > 0 and slack > -1e-6 and not searched and all(low.promised >= low.asked for low in lows):
         return None
-    # Precisions are told as they will be where the model is used, like the bound itself.
+    # Precisions are those expected where the model is used, like the bound itself.
     used_at = float(getattr(measure, "prevalence", rates.prevalence))
     expected = expected._replace(prevalence=used_at)
     tpr, tnr, _ = expected

@@ -139,7 +139,7 @@ class _Problem:
         self.bounds = measure.class_bounds(self.n_classes)
         weights = rows.weights.astype(np.float64)
         self.totals = sums_by_class(rows.codes, weights, self.n_classes)
-        # Of each class, the sum of squared weights that stands for as many rows as there are.
+        # For each class, the sum of squared weights that represents as many rows as there are.
         self._per_weight = self._squares(weights, groups) / np.maximum(self.totals, 1e-300)
         confidence = measure.confidence
         self._error = (

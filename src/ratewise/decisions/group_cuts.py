@@ -97,7 +97,7 @@ def _curves(scores: Scores, points: Points, common: NDArray[np.float64] | None) 
     """Return the curve of each group, at ``common`` thresholds if given."""
     assert scores.sensitive is not None
     of_weights = effective_points(scores.signed_weights)
-    # Dependent rows, and rows scored several times, tell less in every group.
+    # Dependent rows, and rows scored several times, carry less information in every group.
     shares = [min(given / max(own, 1e-300), 1.0) for given, own in zip(points, of_weights, strict=True)]
     found = []
     for code in range(scores.sensitive.names.size):

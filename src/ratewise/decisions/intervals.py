@@ -172,7 +172,7 @@ def rates_interval(
     values = np.asarray(measure.value(grids[0][:, np.newaxis], grids[1], rates.prevalence), dtype=np.float64)
     finite = values[np.isfinite(values)]
     low, high = np.quantile(finite, [outer, 1.0 - outer]) if finite.size else (math.nan, math.nan)
-    # The grids lie about what may be gained: the rates stated are within all the same.
+    # The grids surround the possible gains; the stated rates are included anyway.
     if shift is not None or any(of_choice):
         stated = float(measure.value(*(rates if shift is None else moved(rates, shift))))
         low, high = min(low, stated), max(high, stated)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-_TELLS = 0.01  # of log likelihood: less tells nothing
+_TELLS = 0.01  # of log likelihood: smaller differences mean nothing
 
 
 def usual_log_odds(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:

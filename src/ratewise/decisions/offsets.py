@@ -27,7 +27,7 @@ _LEAST = 1e-12  # of a probability
 
 _FEW_VALUES = 1 << 22  # rows times classes; of more, one fold chooses, and steps are fewer
 _FEW_STEPS, _FEW_PLACES = 10, 9
-_BIAS_CLASSES = 100  # of more, out-of-fold rows tell a temperature, and no bias of each class
+_BIAS_CLASSES = 100  # with more classes, only a temperature is fitted, and no bias per class
 _CALIBRATED_VALUES = 1 << 19
 _CACHED_VALUES = 1 << 17
 _SEARCHED = 1 << 25  # rows times classes squared, up to which weights are searched class by class

@@ -154,7 +154,7 @@ class DaskEngine(Engine):
         try:
             while not concurrent.futures.wait([gathering], pause).done:
                 now = self._look()
-                if not now.at_work <= seen_before:  # a heartbeat of a worker that goes on with its tasks
+                if not now.at_work <= seen_before:  # a heartbeat of a worker that makes progress
                     heard, seen_before = time.monotonic(), now.at_work
                 elif time.monotonic() - heard > self._timeout:
                     raise self._stuck(now)

@@ -146,7 +146,7 @@ def parquet_shards(
 ) -> list[ParquetShard]:
     """The row groups of a file, a folder or a glob, shared out; how does not depend on the cluster."""
     files = _files(source)
-    # It refuses files that differ, and names that are no columns.
+    # It refuses files that differ, and names that are not columns.
     stream = open_stream(files, target=target, weight=weight, features=features, columns=wanted)
     columns = tuple(stream.encoder.columns)
     groups = list(_row_groups(files))

@@ -235,7 +235,7 @@ class FrameShard(ArrayShard):
             frame = in_order(self.X, self.columns or tuple(self.X.columns))
             table = arrow_of_pandas(frame.reset_index(drop=True), self.name)
             names = tuple(table.column_names)
-            target, weight = f"labels of {names}", f"weights of {names}"  # which no column is called
+            target, weight = f"labels of {names}", f"weights of {names}"  # not the name of a column
             labels = checked_labels(self.y, table.num_rows).y if table.num_rows else np.zeros(0)
             table = table.append_column(target, [labels])
             if self.weights is not None:

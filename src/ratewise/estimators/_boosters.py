@@ -193,7 +193,7 @@ class _HistGradientBoosting(Booster):
     from_polars = (CATEGORY,)
 
     def limits(self, given: dict[str, Any], n_classes: int = 2) -> dict[str, float]:
-        return {"l2_regularization": 1.0}  # it has no limit of its own
+        return {"l2_regularization": 1.0}  # it has no setting for a limit
 
     def trees(self, model: Any) -> int:
         return int(model.n_iter_)

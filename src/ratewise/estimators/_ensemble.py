@@ -20,7 +20,7 @@ from ..solvers.base import Scores
 from ._boosters import booster_of, staged_scores
 from ._stack import AdditiveModel, Join
 
-_COMPARED_ROWS = 1500  # of each class: as many tell what the ensemble changes
+_COMPARED_ROWS = 1500  # of each class: enough to estimate what the ensemble changes
 
 
 class VoteTransform(NamedTuple):

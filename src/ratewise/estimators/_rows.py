@@ -55,14 +55,14 @@ class Columns(NamedTuple):
             matrix = _as_rows(probe, X, reset=True)
             columns = cls(probe.n_features_in_, getattr(probe, "feature_names_in_", None))
         kept, occupied = occupied_columns(matrix) if occupied_only else (matrix, None)
-        # One reading of the rows tells their statistics, and whether there is a NaN among them.
+        # One pass over the rows gives their statistics, and whether they contain NaN.
         with np.errstate(all="ignore"):
             statistics = Standardizer(kept.shape[1]).update(kept)
         scaled = kept
         if not np.isfinite(statistics.squares).all():
             allow_nan = getattr(estimator, "basis", None) is not None and not sparse.issparse(kept)
             require_finite(matrix, columns.names, estimator, allow_nan=allow_nan)
-            if allow_nan:  # a basis makes missing values a level of their own
+            if allow_nan:  # a basis makes missing values a separate level
                 scaled = with_means(kept)
                 statistics = Standardizer(kept.shape[1]).update(scaled)
         statistics.require_scalable(scaled, columns.names, occupied)

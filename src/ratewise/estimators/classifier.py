@@ -43,7 +43,7 @@ def _solver_streams(classifier: MeasureClassifier) -> bool:
     try:
         solver = get_solver(classifier.solver, one_vs_rest_measure(classifier.measure))
     except ValueError:
-        return True  # the call itself says what is wrong
+        return True  # the call itself raises the error
     if not solver.streaming:
         raise AttributeError(
             f"partial_fit needs a solver that learns point by point; {type(solver).__name__} sees all rows at "
@@ -351,7 +351,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
             )
         online.check(batch, asked)
 
-        self._online = None  # if learning fails, the next call goes on from the model as it is now
+        self._online = None  # if learning fails, the next call continues from the current model
         online.learn(batch, self.n_jobs)
         if columns is not None:
             self._store_read(online, basis)

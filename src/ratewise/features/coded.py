@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..transforms import Standardizer, Whitener, sample_size
 from .splines import Basis
 
-_CODED_BYTES = 1 << 24  # at once: enough for the compiled loop to be worth its while
+_CODED_BYTES = 1 << 24  # at once: enough to make the compiled loop pay
 
 
 class CodedColumns:

@@ -65,7 +65,7 @@ class Encoder:
         self._names = [] if isinstance(columns, int) else list(columns)
         self.sparse_input = sparse_input
         self.elastic = elastic
-        self.zero_based: bool | None = None  # svmlight: the first column is called 0, not 1
+        self.zero_based: bool | None = None  # svmlight: the first column has number 0, not 1
         self.wanted = check_wanted(wanted, self._names, Place("the table"))
         ignored = {name for name, kind in self.wanted.items() if kind == "ignore"}
         self.kinds = {name: kind for name, kind in (kinds or {}).items() if kind != NUMBER and name not in ignored}

@@ -32,7 +32,7 @@ NEAR = 4.0
 QUANTILES = 21
 """Kept of every column, evenly spaced from the least value to the largest: where the data lie."""
 
-_FLAT = 1e-3  # deviation of a column that has nothing to say
+_FLAT = 1e-3  # deviation of a column without information
 _ROWS_AT_ONCE = 4096
 
 Floats = NDArray[np.float64]
@@ -308,7 +308,7 @@ def _hinges_of(
     residual = np.sqrt(np.einsum("ij,ij->j", left, left) / max(z.size, 1))
     kept = residual > _FLAT
     knots, slope, mean, residual = knots[kept], slope[kept], mean[kept], residual[kept]
-    shift = mean - slope * z.mean()  # a line through the column need not pass through 0 in a sample
+    shift = mean - slope * z.mean()  # in a sample, a line through the column may miss 0
     spread = bent[:, kept].std(axis=0)
     return np.full(knots.size, column, dtype=np.intp), knots, slope, shift, deviation / residual, spread
 

@@ -170,7 +170,7 @@ def _digest(cls: type) -> str:
 
 def _describe(thing: Any, seen: set[int]) -> Any:
     """Return what compiled code makes of a value that a method refers to, as nested tuples with a stable repr."""
-    thing = getattr(thing, "py_func", thing)  # a numba-compiled helper stands for its Python function
+    thing = getattr(thing, "py_func", thing)  # of a numba-compiled helper, its Python function
     if isinstance(thing, python_types.FunctionType):
         if id(thing) in seen:
             return thing.__qualname__

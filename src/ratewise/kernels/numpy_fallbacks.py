@@ -25,7 +25,7 @@ STATE = np.dtype(
         ("squared_length", "f8"),  # of the model without its intercept
         ("intercept", "f8"),
         ("intercept_sum", "f8"),
-        ("summed", "f8"),  # points that the sum of models stands for
+        ("summed", "f8"),  # points of the sum of models
         ("unsummed", "f8"),  # points since
         ("alpha", "f8"),  # the class weights: the dual pair, where it is learned
         ("beta", "f8"),

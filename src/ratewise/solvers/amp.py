@@ -75,7 +75,7 @@ class Amp(Solver):
             found = yield Maximize(reward, weights, model, task.l2, self.radius)  # learn
             its_rates, its_level = yield from self._counted(found, measure, reward, seen)  # count
             rise = its_level - level
-            if rise > 0:  # an inexact maximization must not undo what was won
+            if rise > 0:  # an inexact maximization must not lose the best model
                 model, rates, level = found, its_rates, its_level
             yield Record(iteration, iteration * seen().points, {"level": level}, rates)
             if rise < self.tolerance:

@@ -44,7 +44,7 @@ class Run:
         self._saved: tuple[Any, ...] = ()  # the state of the last savepoint, if there was one
         self._answers: list[Any] = []  # since then
         self._learning: Learn | None = None  # the last request to learn
-        self._stands = False  # the learner stands where the request that waits wants it to begin
+        self._stands = False  # whether the learner is where the waiting request begins
         self._begun = False  # and has been given the first points of it
         self.finished = False
         self.result: Any = None

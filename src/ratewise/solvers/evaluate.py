@@ -64,8 +64,8 @@ class Evaluation:
         self.useless, perfect = measure.scale(prevalence)
         self._scale = perfect - self.useless
         self._constrained = bool(measure.bounds)
-        # The highest scores of a start may all be of negatives. Then no cut keeps a precision, and the best one,
-        # which predicts no row positive, is no place to learn at: the next passes learn at one that finds some.
+        # The highest scores of a start may all be of negatives. Then no cut keeps a precision, and the best one
+        # predicts no row positive. The next passes learn at a cut that finds some positives.
         self._may_be_out_of_reach = any(bound.kind == "precision" for bound in measure.bounds)
 
     def of(self, scores: Scores) -> Evaluated:
@@ -98,7 +98,8 @@ class Evaluation:
         scores, weights = thinned_out(evaluated.scores)
         window = SIGMOID.slope((scores - evaluated.best.threshold) / width)
         on_positives, on_negatives = (_class_shares(weights) @ window).tolist()
-        # A constraint may ask for a cut where hardly a negative is left and TNR is dear; a corner of Min does not.
+        # A constraint may require a cut with hardly any false positives, where TNR is worth much; a corner of Min
+        # does not.
         least = 0.1 * min(self._prevalence, 1.0 - self._prevalence) if self._constrained else 0.05
         share = min(max(on_negatives / max(on_positives + on_negatives, 1e-300), least), 1.0 - least)
         return share, 1.0 - share

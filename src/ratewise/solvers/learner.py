@@ -56,7 +56,7 @@ class Learner:
     """
 
     def __init__(self, n_features: int, dtype: Any, initial: LinearModel | None = None):
-        self._places = np.arange(n_features)  # where each column's weight stands in these arrays
+        self._places = np.arange(n_features)  # where each column's weight is in these arrays
         self._layout: type | None = None
         self._direction = np.zeros(n_features, dtype=dtype)
         self._recent_sum = np.zeros(n_features, dtype=dtype)
@@ -187,7 +187,7 @@ class Learner:
             raise ValueError("the state of a learner has other sizes than its model")
         if self._state.dtype != STATE or any(one.ndim != 1 or one.dtype.kind != "f" for one in arrays):
             raise ValueError("the state of a learner is of other types than its model")
-        self._layout = None  # to be arranged anew for the next rows
+        self._layout = None  # to be arranged again for the next rows
 
     def begin(self, request: Learn) -> None:
         """Start as a request says; until the first of its points the model is the mean so far."""

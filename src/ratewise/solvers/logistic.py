@@ -76,7 +76,7 @@ class WeightedLogistic(_Logistic):
 
     def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
         """Take logistic steps pass by pass; the model is the mean of those of the last pass."""
-        passes, pass_points = 0, seen().points  # rows without end: the first batch stands for a pass
+        passes, pass_points = 0, seen().points  # a stream: its first batch counts as a pass
         while task.endless or passes < self.passes:
             passes, pass_points = yield Savepoint((passes, pass_points))
             p = seen().prevalence

@@ -148,7 +148,7 @@ class Sharpened(Algorithm):
             )
             kept = is_power_of_two(number) or number == passes
             cut = yield self._evaluate(learned.mean, task, seen(), width=1.0, candidate=kept)  # count, linearize
-            weights = learned.class_weights  # shards that learn apart return their mean
+            weights = learned.class_weights  # the mean of shards that learn separately
             yield from self._record(cut, self.solver.passes + number, seen(), weights)
             state = state._replace(number=number + 1, class_weights=weights)
             useless, _ = measure.scale(seen().prevalence)

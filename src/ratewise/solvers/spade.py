@@ -87,7 +87,7 @@ class Spade(Solver):
                 average_every=points_between_models(seen().points, task.n_features),
                 conjugate_sign=self.conjugate_sign,
             )
-            pair = first_pair if passes == 0 else None  # (alpha, beta) goes on from where it is
+            pair = first_pair if passes == 0 else None  # (alpha, beta) continues from its value
             learned = yield Learn(settings, reward, pair, measure, passes=at_once)
             passes += at_once
             points = seen().points if task.endless else passes * seen().points

@@ -116,7 +116,7 @@ class Stamp(Solver):
             # The last epoch takes the remainder, so that none is cut off half-way.
             wanted = int(left if left < length * (1.0 + self.growth) else length)
             again = {"start": recent[-1][1], "restart_mean": True, "restart_steps": 0} if recent else {}
-            if task.endless:  # somebody may want the model at any time
+            if task.endless:  # the model may be requested at any time
                 again["meanwhile"] = _best_beyond_chance(recent, measure, seen()) if recent else first
             learned = yield Learn(settings, reward, weights, points=wanted, **again)  # learn
             points, left = points + wanted, left - wanted

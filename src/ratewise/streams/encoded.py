@@ -26,7 +26,7 @@ from .kept import KeptReader, bytes_of
 
 # One decodes while another encodes. More would compete with the threads that learn.
 _THREADS = min(os.cpu_count() or 1, 2)
-_DISK_SHARE = 0.5  # of the free disk: others need some too
+_DISK_SHARE = 0.5  # of the free disk: other programs need some too
 
 
 class EncodedRows(NamedTuple):

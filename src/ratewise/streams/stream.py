@@ -282,7 +282,7 @@ class Stream:
         become as many columns as they are wide, at most 4096.
         """
         if self.encoder.elastic and not self.encoder.fitted:
-            self.survey()  # only the whole of an svmlight file tells its width
+            self.survey()  # the width of an svmlight file needs all its rows
         width = self.encoder.n_columns
         if self.encoder.sparse_input and width > _MOST_RAW_COLUMNS:
             raise DataError(

@@ -226,7 +226,7 @@ class LiveFit:
         if self._seen.points:
             self._count_predictions(X, signed_weights)
         scores = self._learners.learn(X, signed_weights)
-        if self._before is not None:  # the first rows have but told the scale of the columns
+        if self._before is not None:  # the first rows have only given the scale of the columns
             self._learners.start_from(self._before)
             scores[:] = np.asarray(X @ self._before.weights) + self._before.intercept
             self._before = None
@@ -238,7 +238,7 @@ class LiveFit:
             if last or sum(one.size for _, one in self._waiting) >= due:
                 self._teach_run()
         self._count(scores, signed_weights)
-        if not self._seen.points:  # there was no model to read yet: row by row there was
+        if not self._seen.points:  # so far no model could be read; with batches of one row it could
             self._counted = Counts(self._counts.weights[self._chosen], self._counts.squared()[self._chosen])
         self._seen = self._seen.merge(summarize(X, signed_weights))
         self._recent.add(scores, signed_weights)

@@ -182,7 +182,7 @@ class ArrayTrainingRows:
         roles: NDArray[np.int8] | None = None,
     ):
         weights, groups = rows.signed_weights, rows.groups
-        if roles is not None:  # rows that validate no fold tell nothing of new rows
+        if roles is not None:  # rows that are never validation rows say nothing about new rows
             held = np.repeat((roles < 0).any(axis=1), np.diff(rows.fold_ranges).reshape(-1))
             weights, groups = weights[held], None if groups is None else groups[held]
         self.points = effective_points(weights) if groups is None else points_of_groups(weights, groups)
@@ -216,7 +216,7 @@ class ArrayTrainingRows:
         return self._training[fold].summary
 
     def train(self, runs: Sequence[tuple[int, Run]]) -> list[Run]:
-        # Every run has random numbers of its own: the outcome is the same in any order.
+        # Every run has its own random numbers, so the result is the same in any order.
         seeds = self._rng.spawn(len(runs)) if len(runs) > 1 or self._limited else [self._rng]
 
         def work(job: tuple[tuple[int, Run], np.random.Generator]) -> Run:

@@ -82,7 +82,8 @@ class SelectionPlan(NamedTuple):
         if validation_fraction is not None:
             folds = round(1.0 / validation_fraction)
         if statistics.n_groups is not None:
-            # Rows of a group are dependent, so that however many there are, they tell less of other groups.
+            # Rows of a group are dependent, so they carry less information about other groups, however many they
+            # are.
             folds = min(folds if validation_fraction is not None else config.FOLDS, statistics.n_groups)
         few_rows = statistics.rows < config.FEW_ROWS and rarer < config.FEW_POINTS
         repeats = config.REPEATS if few_rows else 1
@@ -136,8 +137,8 @@ def effort_for(size: float, plenty: bool) -> float:
     return min(max(math.log(many / size) / math.log(many / few), 0.0), 1.0)
 
 
-# Folds and starts to choose from, the dearest first: no two neighbors differ by more than a factor of two. One
-# fold is for plenty of points only. Two are no step: models of half the rows are worse than one of all.
+# Folds and starts to choose from, the most expensive first: no two neighbors differ by more than a factor of two.
+# One fold is for plenty of points only. Two folds are left out: models of half the rows are worse than one of all.
 LADDER = (
     *((config.FOLDS, starts) for starts in (7, 6, 5, 4, 3)),
     *((4, 3), (3, 3), (4, 2), (3, 2), (1, 3), (3, 1), (1, 2), (1, 1)),
@@ -168,7 +169,7 @@ def starts_for(
     one or two passes, others up to eight, fewer the more rows there are.
     """
     if not plan.small or plan.starts == 1:
-        if measure.bounds:  # slopes tell nothing of where the cut will be
+        if measure.bounds:  # slopes do not show where the cut will be
             return [start_with(exponent, points, whitened=whitened) for exponent in (0.0, 0.5, 1.0)]
         return [start_with(natural_exponent(measure, prevalence), points, whitened=whitened)]
     passes = config.WHITENED_START_PASSES if whitened else config.START_PASSES
@@ -181,7 +182,7 @@ def starts_for(
     near = sorted(stochastic, key=lambda start: abs(start.exponent - natural))
     similar = sorted(penalized, key=lambda start: (abs(start.exponent - natural), -start.C))
     by_worth = [near[0], near[1], similar[0], near[2], *similar[1:]]
-    if plan.folds == 1:  # rows that both train and choose cannot tell what a penalty is worth
+    if plan.folds == 1:  # rows that both train and choose cannot judge a penalty
         by_worth = [*near]
     if measure.bounds:
         by_worth = [*stochastic, *similar]
@@ -240,7 +241,7 @@ def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -
     """Average all stages whose out-of-fold value is within half a standard error of the best."""
     if not candidates:
         raise ValueError(NOTHING_LEARNED)
-    margin_scale = math.sqrt(repeats)  # a row scored three times over tells no more than once
+    margin_scale = math.sqrt(repeats)  # a row scored three times counts once
     found = [
         quick_threshold(
             one.scores.values,

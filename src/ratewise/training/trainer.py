@@ -225,7 +225,7 @@ class Trainer:
         by_stage: dict[str, list[LinearModel]] = {}
         for candidate in itertools.chain(*found):
             by_stage.setdefault(candidate.stage, []).append(candidate.normalized())
-        # A stage that was skipped in some fold, because its steps were too long, is no candidate.
+        # A stage that was skipped in some fold, because its steps were too long, is not a candidate.
         return [
             Validated(stage, models, rows.validation_scores(models))
             for stage, models in by_stage.items()

@@ -140,8 +140,8 @@ class FeatherReader(TableReader):
         self._kept: _OpenFile | None = None
         file = _OpenFile(path)
         self.schema = _schema(file.schema, path)
-        # Mapped columns are read when accessed. Compressed ones are decompressed: only those that are needed. One
-        # that takes little room tells how many rows there are.
+        # Mapped columns are read when accessed. Compressed ones are decompressed: only those that are needed. A
+        # small one shows how many rows there are.
         widths = [_width(dtype) for dtype in self.schema.values()]
         narrow = _OpenFile(path, [widths.index(min(widths))] if widths else None)
         row_bytes = sum(width for width in widths if width < _NOT_FIXED) / 8

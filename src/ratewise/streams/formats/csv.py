@@ -121,7 +121,7 @@ class CsvReader(TextReader, TableReader):
             raise self._fault(error, lines) from error
         types = dict(zip(table.schema.names, table.schema.types, strict=True))
         for name, dtype in types.items():
-            if pa.types.is_binary(dtype):  # what Arrow calls a text that is not UTF-8
+            if pa.types.is_binary(dtype):  # Arrow's type for a text that is not UTF-8
                 raise DataError(
                     f"{self.name}, column {shortened(name)!r}: there is text that is not UTF-8. {_TO_UTF8}"
                 )
