@@ -42,12 +42,6 @@ def plain_matrix(X: Any, what: str = "X") -> Any:
     """
     require_table(X, what)
     if isinstance(X, np.ma.MaskedArray):
-        if np.ma.is_masked(X):
-            masked = int(np.ma.getmaskarray(X).sum())
-            raise ValueError(
-                f"{what} is a masked array with {masked:,} masked values. Fill them first: "
-                "X.filled(numpy.nan), then sklearn.impute.SimpleImputer."
-            )
         return X.data
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise ValueError(
@@ -57,9 +51,15 @@ def plain_matrix(X: Any, what: str = "X") -> Any:
 
 
 def require_table(X: Any, what: str = "X") -> None:
-    """Refuse a LazyFrame of polars, which has no rows yet, and a table with two columns of one name."""
+    """Refuse a LazyFrame of polars, which has no rows yet, masked values, and two columns of one name."""
     if type(X).__name__ == "LazyFrame":
-        raise TypeError(f"{what} is a LazyFrame, whose rows are not read yet: give X.collect().")
+        raise TypeError(f"{what} is a LazyFrame, whose rows are not read yet: give {what}.collect().")
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        masked = int(np.ma.getmaskarray(X).sum())
+        raise ValueError(
+            f"{what} is a masked array with {masked:,} masked values. Fill them first: "
+            f"{what}.filled(numpy.nan), then sklearn.impute.SimpleImputer."
+        )
     names: Any = getattr(X, "columns", None)
     if not getattr(names, "is_unique", True):  # of pandas; other tables cannot have one name twice
         raise ValueError(f"{what}: there are two columns {names[names.duplicated()][0]!r}. Rename one of them.")

@@ -198,6 +198,29 @@ class Standardizer:
         return self.centre.astype(dtype), (1.0 / self.scale).astype(dtype)
 
 
+def scalable_moments(X: Any, names: Any = None, numbers: Any = None) -> Standardizer:
+    """Return the moments of rows without infinity, NaN for what is missing; refuse columns that cannot be scaled.
+
+    ``numbers`` are the user's columns that X has, where these are not all.
+    """
+    with np.errstate(all="ignore"):
+        moments = Standardizer(X.shape[1]).update(X)
+        if not sparse.issparse(X) and np.isnan(moments.mean).any() and np.isnan(X).any():
+            X = with_means(X)
+            moments = Standardizer(X.shape[1]).update(X)
+    moments.require_scalable(X, names, numbers)
+    return moments
+
+
+def with_means(X: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows with the mean of a column where it is missing, or 0 where it has no value at all."""
+    missing = np.isnan(X)
+    with np.errstate(all="ignore"):
+        sums = np.where(missing, 0.0, X).sum(axis=0, dtype=np.float64)
+    means = sums / np.maximum(X.shape[0] - missing.sum(axis=0), 1)
+    return np.where(missing, means, X).astype(X.dtype, copy=False)
+
+
 class Whitener:
     """Standardized columns, whitened so that no two are correlated.
 

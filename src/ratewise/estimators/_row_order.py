@@ -54,7 +54,12 @@ def _drifting(X: Any, is_positive: NDArray[np.bool_]) -> Iterator[str]:
 
 
 def _drifts(values: NDArray[np.float64], row: NDArray[np.intp], unit: float = 1.0) -> bool:
+    known = np.isfinite(values)
+    if not known.any():
+        return False
+    values, row = values[known], row[known]
     with np.errstate(all="ignore"):
+        values = values / np.abs(values).max()  # squares of very small or large numbers are none
         scaled, centred = values - values.mean(), row - row.mean()
         correlation = abs(float(scaled @ centred / math.sqrt(scaled @ scaled * float(centred @ centred))))
         return correlation > max(_STANDARD_ERRORS / math.sqrt(row.size), _CORRELATION * unit)
@@ -69,4 +74,7 @@ def _numeric_columns(X: Any) -> Iterator[tuple[Any, NDArray[np.float64]]]:
     columns = np.asarray(X).T if names is None else (np.asarray(X[name]) for name in names)
     for number, column in enumerate(columns):
         if column.dtype.kind in "iufmM":
-            yield number if names is None else names[number], column.astype(np.float64)
+            values = column.astype(np.float64)
+            if column.dtype.kind in "mM":
+                values[np.isnat(column)] = np.nan
+            yield number if names is None else names[number], values

@@ -21,10 +21,9 @@ from .._input_checks import canonical_csr, plain_matrix, warn_of_far_columns
 from ..features.encode import Encoder
 from ..features.learn import learn_encoder
 from ..features.tables import is_table, parts_of, refuse_dicts
-from ..features.transformer import with_means
 from ..kernels import numpy_fallbacks
 from ..training.source import occupied_columns
-from ..transforms import Standardizer
+from ..transforms import Standardizer, scalable_moments
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _UNIT = {np.dtype(np.float32): 2.0**-22, np.dtype(np.float64): 2.0**-51}  # with room to spare
@@ -58,14 +57,12 @@ class Columns(NamedTuple):
         # One pass over the rows gives their statistics, and whether they contain NaN.
         with np.errstate(all="ignore"):
             statistics = Standardizer(kept.shape[1]).update(kept)
-        scaled = kept
-        if not np.isfinite(statistics.squares).all():
+        if np.isfinite(statistics.squares).all():
+            statistics.require_scalable(kept, columns.names, occupied)
+        else:  # a basis makes missing values a separate level
             allow_nan = getattr(estimator, "basis", None) is not None and not sparse.issparse(kept)
             require_finite(matrix, columns.names, estimator, allow_nan=allow_nan)
-            if allow_nan:  # a basis makes missing values a separate level
-                scaled = with_means(kept)
-                statistics = Standardizer(kept.shape[1]).update(scaled)
-        statistics.require_scalable(scaled, columns.names, occupied)
+            statistics = scalable_moments(kept, columns.names, occupied)
         if sparse.issparse(matrix):
             warn_of_far_columns(matrix)
         return CheckedRows(kept, statistics, occupied), columns

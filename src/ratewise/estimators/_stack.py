@@ -23,9 +23,8 @@ from ..features.encode import Encoder
 from ..features.learn import learn_encoder
 from ..features.splines import Basis, BasisSettings
 from ..features.tables import is_table, parts_of
-from ..features.transformer import with_means
 from ..training.bases import basis_of_rows
-from ..transforms import Standardizer
+from ..transforms import Standardizer, with_means
 
 _PENALTY_C = 1.0
 _MOST_ROWS = 20_000  # of each class: as many determine curves, and boosting takes longer with more
@@ -226,7 +225,12 @@ def _as_numbers(X: Any, encoder: Encoder | None) -> Any:
 
 
 def _numbers_of_table(X: Any) -> NDArray[Any] | None:
-    """Return a data frame of numbers as an array; None for other tables."""
-    if not hasattr(X, "iloc") or not all(getattr(one, "kind", "O") in "fiub" for one in X.dtypes):
+    """Return a table of numbers as an array; None for other tables."""
+    if hasattr(X, "iloc"):
+        if not all(getattr(one, "kind", "O") in "fiub" for one in X.dtypes):
+            return None
+        return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
+    columns = [np.asarray(X[name]) for name in getattr(X, "column_names", getattr(X, "columns", ()))]
+    if not columns or not all(one.dtype.kind in "fiub" for one in columns):
         return None
-    return np.asarray(X.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.column_stack(columns).astype(np.float64)

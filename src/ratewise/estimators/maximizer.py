@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _check_feature_names, _check_n_features, _num_samples, check_is_fitted
 
 from .._input_checks import require_table
 from ..decisions.certify import relative_groups
@@ -253,7 +253,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         kept = fitter.within_noise(candidates)[: None if self.ensemble else 1]
         members = self._members_of(fitter, candidates, kept)
         decision = fitter.decide(candidates, kept, members)
-        self._store(members)
+        self._store(members, X)
         self.rule_ = None
         self.stacked_ = candidates[kept[0]].stacked
         self.measure_, self.classes_ = reported, targets.classes
@@ -290,7 +290,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         base = self._base(_num_samples(X))
         rows = class_cross_fit(base, rule, X, y, sample_weight, groups, costs, params, self._cv(), self.n_jobs)
         found = rows.fit(balanced=self.rounds != 1, ensemble=self.ensemble)
-        self._store(found.members)
+        self._store(found.members, X)
         self._store_groups(None, found.rule.measure_)
         self.stacked_ = False
         self.rule_, self.history_, self.classes_ = found.rule, found.history, rows.classes
@@ -306,8 +306,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
 
         With more than two classes, the expected gain of predicting each class.
         """
-        check_is_fitted(self)
-        self._require_table(X)
+        self._require_columns(X)
         if self.rule_ is not None:
             return self.rule_.decision_function(mean_probabilities(self._members, X))
         positive = positive_label(self.classes_, self.pos_label)
@@ -322,8 +321,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         ``sensitive_features``, the group of each row, is needed if each group has its own threshold. ``costs`` of
         these rows are needed if ``fit`` had costs.
         """
-        check_is_fitted(self)
-        self._require_table(X)
+        self._require_columns(X)
         if self.rule_ is not None:
             found: NDArray[Any] = self.rule_.predict(mean_probabilities(self._members, X), costs=costs)
             return found
@@ -347,8 +345,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     @available_if(_base_estimator_has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return mean class probabilities, corrected for the class weights; ``predict`` does not use them."""
-        check_is_fitted(self)
-        self._require_table(X)
+        self._require_columns(X)
         if self.rule_ is not None:
             return mean_probabilities(self._members, X, corrected=True)
         positive = positive_label(self.classes_, self.pos_label)
@@ -377,8 +374,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         >>> bool(np.allclose(found.scores, maximizer.decision_function(X[:5])))
         True
         """
-        check_is_fitted(self)
-        self._require_table(X)
+        self._require_columns(X)
         if self.rule_ is not None:
             raise ValueError("explain is for two classes, without costs.")
         X = X if hasattr(X, "shape") else np.asarray(X)
@@ -453,6 +449,13 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         require_table(X)
         require_columns(self._base(), X)
 
+    def _require_columns(self, X: Any) -> None:
+        """Refuse rows without the columns of the fit in their order: not all estimators look at names."""
+        check_is_fitted(self)
+        self._require_table(X)
+        _check_feature_names(self, X, reset=False)
+        _check_n_features(self, X, reset=False)
+
     def _base(self, rows: int = 0) -> Any:
         """Return the base estimator; without one, boosting as it suits so many rows."""
         return default_boosting(rows) if self.estimator is None else self.estimator
@@ -478,14 +481,12 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     def _rounds(self) -> int:
         return number_of_rounds(self.rounds, self._base())
 
-    def _store(self, members: list[Any]) -> None:
+    def _store(self, members: list[Any], X: Any) -> None:
         self._members = members
         self.estimators_ = [member.model for member in members]
-        first = self.estimators_[0]
-        attributes = {name: getattr(first, name, None) for name in ("n_features_in_", "feature_names_in_")}
-        attributes["estimator_"] = None if self.ensemble else first
-        for name, value in attributes.items():
-            if value is not None:
-                setattr(self, name, value)
-            elif hasattr(self, name):
-                delattr(self, name)
+        for name in ("n_features_in_", "feature_names_in_", "estimator_"):
+            self.__dict__.pop(name, None)
+        if not self.ensemble:
+            self.estimator_ = self.estimators_[0]
+        _check_feature_names(self, X, reset=True)
+        _check_n_features(self, X, reset=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from ..transforms import Standardizer
+from ..transforms import Standardizer, scalable_moments
 from .pairs import MOST_SCREENED_COLUMNS, all_pairs
 from .splines import Basis, fit_basis
 
@@ -63,8 +63,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
         """Take knots and moments from the rows of X; y is not used."""
         self.check()
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-        moments = Standardizer(X.shape[1]).update(with_means(X))
-        moments.require_scalable(with_means(X), getattr(self, "feature_names_in_", None))
+        moments = scalable_moments(X, getattr(self, "feature_names_in_", None))
         self.basis_ = self._basis_of(X, moments)
         return self
 
@@ -124,12 +123,3 @@ class SplineBasis(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
-
-
-def with_means(X: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows with the mean of a column where it is missing, or 0 where it has no value at all."""
-    missing = np.isnan(X)
-    with np.errstate(all="ignore"):
-        sums = np.where(missing, 0.0, X).sum(axis=0, dtype=np.float64)
-    means = sums / np.maximum(X.shape[0] - missing.sum(axis=0), 1)
-    return np.where(missing, means, X).astype(X.dtype, copy=False)

@@ -280,8 +280,9 @@ def gather_scaled(X: Any, order: NDArray[np.signedinteger[Any]], factors: NDArra
         from .passes import gather_scaled as compiled
 
         return compiled(X, order, factors, dtype)
-    gathered = X[order].astype(dtype)
-    gathered.data *= factors.astype(dtype)[gathered.indices]
+    gathered = X[order].astype(np.promote_types(X.dtype, dtype))  # a factor of float64 rows may be beyond float32
+    gathered.data *= factors.astype(gathered.dtype)[gathered.indices]
+    gathered = gathered.astype(dtype, copy=False)
     gathered.sort_indices()
     return gathered
 

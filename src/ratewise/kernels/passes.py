@@ -240,7 +240,8 @@ def gather_scaled(X: Any, order: NDArray[np.signedinteger[Any]], factors: NDArra
     np.cumsum(lengths, out=indptr[1:])
     data, indices = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1], dtype=X.indices.dtype)
     lines = (_in_lines(X.data), _in_lines(X.indices))
-    _gather_entries(X.data, X.indices, X.indptr, lines, order, factors.astype(dtype), data, indices, indptr)
+    wider = np.promote_types(X.dtype, dtype)  # a factor of float64 rows may be beyond float32
+    _gather_entries(X.data, X.indices, X.indptr, lines, order, factors.astype(wider), data, indices, indptr)
     gathered = sparse.csr_matrix((data, indices, indptr), shape=(order.size, X.shape[1]), copy=False)
     gathered.has_sorted_indices = X.has_sorted_indices
     gathered.sort_indices()

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from .._input_checks import warn_of_far_columns
 from ..streams import FileSurvey, Stream
+from ..transforms import scalable_moments
 from . import config
 from .files import ClassLabels, StreamLabels
 from .source import Progress
@@ -47,5 +48,6 @@ def rows_in_memory(
         if progress is not None:
             progress({"stage": "reading", "done_rows": done, "total_rows": survey.rows})
     X = sparse.vstack(rows, format="csr") if stream.sparse else np.concatenate(rows)
+    scalable_moments(X, stream.feature_names)
     warn_of_far_columns(X)
     return X, np.concatenate(targets), kept
