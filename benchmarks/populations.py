@@ -28,10 +28,10 @@ class Population(NamedTuple):
         y = rng.random(number // self.copies) < self.prevalence
         return np.repeat(self.rows(rng, y), self.copies, axis=0), np.repeat(y, self.copies)
 
-    def new_rows(self, positives: int, negatives: int) -> tuple[np.ndarray, np.ndarray]:
+    def new_rows(self, positives: int, negatives: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Return so many fresh rows of each class, from which the true rates are read."""
         y = np.arange(positives + negatives) < positives
-        return self.rows(np.random.default_rng(999), y), y
+        return self.rows(np.random.default_rng([seed, 999]), y), y
 
 
 def _gaussian(shift: list[float]) -> Rows:

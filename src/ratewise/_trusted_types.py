@@ -160,7 +160,7 @@ _UNPACKED_RATIO, _UNPACKED_BYTES = 20, 1 << 28
 WHOLE_MODELS: dict[type, str] = {MeasureMaximizer: "maximizer", DecisionRule: "rule"}
 
 
-def audited(data: bytes, name: str, own: set[str]) -> bytes:
+def audited(data: bytes, name: str, trusted: set[str]) -> bytes:
     """Return the file with moved classes under their present paths; refuse all that is neither plain nor trusted.
 
     Only the schema is read, which is plain JSON.
@@ -174,7 +174,7 @@ def audited(data: bytes, name: str, own: set[str]) -> bytes:
                 node["__module__"], node["__class__"] = present.rsplit(".", 1)
                 any_moved = True
         steps = _step_paths(schema, data)
-        untrusted = sorted({_path(node) for node in _nodes(schema) if not _is_trusted(node, own, steps)})
+        untrusted = sorted({_path(node) for node in _nodes(schema) if not _is_trusted(node, trusted, steps)})
         if untrusted:
             raise ValueError(
                 f"{name} holds {', '.join(untrusted)}, which ratewise does not trust; nothing was loaded. If you "
@@ -226,11 +226,13 @@ def _step_paths(schema: Any, data: bytes) -> set[str]:
     return (estimators - set(require_skops().get_untrusted_types(data=data))) | set(STEP_TYPES)
 
 
-def _is_trusted(node: dict[str, Any], own: set[str], steps: set[str]) -> bool:
+def _is_trusted(node: dict[str, Any], trusted: set[str], steps: set[str]) -> bool:
     loader, path = node["__loader__"], _path(node)
+    if path in trusted:  # by the user, whichever way skops makes it: boosters hold bytes and dicts of their own
+        return True
     if loader == "ObjectNode":
-        return path in own or path in steps
-    if steps and loader in _STEP_LOADERS and (path in own or path in steps):
+        return path in OWN_TYPES or path in steps
+    if steps and loader in _STEP_LOADERS and (path in OWN_TYPES or path in steps):
         return True
     if loader == "NdArrayNode":
         return node.get("__module__") == "numpy"  # skops itself knows the array types

@@ -149,7 +149,7 @@ def load_model(path: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[typ
             data = _bytes_of(file, name)
     own = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
     with _clear_errors(name):
-        sound = audited(data, name, {*OWN_TYPES, *own})
+        sound = audited(data, name, set(own))
         content = require_skops().loads(sound, trusted=[*OWN_TYPES, *STEP_TYPES, *own])
         if not any(path.endswith(".OneHotEncoder") for path in own):
             require_sound_encoders(content, name)

@@ -11,7 +11,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom, norm
 
-from ratewise import certify
+from ratewise import UnknownRateWarning, certify
 from ratewise.decisions.certify import (
     binomial_tail,
     bound_message,
@@ -325,6 +325,38 @@ def test_rates_of_the_training_rows_are_taken_for_too_high():
     assert trained.value[1] < fresh.value[1]
 
 
+def test_an_interval_holds_the_rates_that_are_stated():
+    for rates in (Rates(1.0, 1.0, 0.1), Rates(0.999, 0.9, 0.1)):
+        found = rates_interval(rates, FBeta(), (50.0, 450.0), 10)
+        stated = (*rates[:2], FBeta().value(*rates))
+        assert all(low <= one <= high for one, (low, high) in zip(stated, found[:3], strict=True))
+
+
+def test_one_row_of_a_class_is_warned_of():
+    with pytest.warns(UnknownRateWarning, match="The TPR on new rows is not known"):
+        found = certify(np.arange(50.0), np.arange(50) == 49, "f1")
+    assert found.rates_interval.tpr == (0.0, 1.0)
+
+
+def test_an_interval_under_a_bound_that_is_not_promised_allows_for_the_choice():
+    """Of noise, the threshold with the best precision by chance."""
+    rng = np.random.default_rng(0)
+    held = 0
+    for _ in range(40):
+        signed = np.where(np.arange(1_000) % 5 == 0, 1.0, -1.0)
+        scores = Scores(rng.standard_normal(1_000), signed, folds=(200,) * 5)
+        measure, points = RecallAtPrecision(0.5, confidence=0.9), (200.0, 800.0)
+
+        def choose(some, measure=measure, points=points):
+            return best_threshold(*some[:2], measure, points=points).threshold
+
+        found = decide(scores, measure, choose(scores), points, choose=choose)
+        assert found.message is not None
+        true = norm.sf(found.threshold)  # of both classes
+        held += found.interval.tpr[0] <= true <= found.interval.tpr[1]
+    assert held >= 34
+
+
 def test_what_the_model_returned_loses_is_kept_in_addition():
     rng = np.random.default_rng(0)
     signed = np.where(np.arange(4_000) % 4 == 0, 1.0, -1.0)
@@ -552,7 +584,7 @@ def test_intervals_are_made_of_clopper_and_pearsons_and_of_what_is_known_of_the_
     shift = shift._replace(rates=(0.1 * shift.rates[0], 0.1 * shift.rates[1]))
     rates = Rates(*rates, 0.3)
     found = rates_interval(rates, GMean(), points, fitted, shift if shifted else None)
-    grids, places = [], (np.arange(64) + 0.5) / 64
+    grids, places, stated = [], (np.arange(64) + 0.5) / 64, 1.0
     for k, number in enumerate(points):
         number = max(number, 1.0)
         rate, variance, least, most = rates[k], 0.0, -2.0 * fitted / number, -0.5 * fitted / number
@@ -564,10 +596,11 @@ def test_intervals_are_made_of_clopper_and_pearsons_and_of_what_is_known_of_the_
         low = beta.ppf(0.025, hits, number - hits + 1) if hits > 1e-9 else 0.0
         high = beta.ppf(0.975, hits + 1, number - hits) if number - hits > 1e-9 else 1.0
         more = norm.ppf(0.975) * math.sqrt(variance / number)
-        expected = (
-            rate + least - math.sqrt((rate - low) ** 2 + more**2),
-            rate + most + math.sqrt((high - rate) ** 2 + more**2),
+        expected = (  # the rate that a fit states lies within
+            min(rate, rate + least - math.sqrt((rate - low) ** 2 + more**2)),
+            max(rate, rate + most + math.sqrt((high - rate) ** 2 + more**2)),
         )
+        stated *= rate
         assert found[k] == pytest.approx(np.clip(expected, 0, 1), abs=1e-7)
         # The variance of a rate, of the model and of a step anywhere between the least and the most.
         rate = float(np.clip(rate + (least + most) / 2, 0, 1))
@@ -576,9 +609,7 @@ def test_intervals_are_made_of_clopper_and_pearsons_and_of_what_is_known_of_the_
         grids.append(quantiles_by_hand(rate, noise / variance_of_all, places))
     values = [math.sqrt(tpr * tnr) for tpr in grids[0] for tnr in grids[1]]
     low, high = np.quantile(values, [0.025, 0.975])
-    if shifted:  # the rates that a fit states lie within
-        stated = math.sqrt(math.prod(np.clip(np.add(rates[:2], shift.rates), 0, 1)))
-        low, high = min(low, stated), max(high, stated)
+    low, high = min(low, math.sqrt(stated)), max(high, math.sqrt(stated))
     assert found.value == pytest.approx((low, high), abs=1e-7)
 
 

@@ -15,9 +15,10 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
 
-from ratewise import MeasureClassifier, MeasureMaximizer, UnknownRateWarning
+from ratewise import MeasureClassifier, MeasureMaximizer, UnknownRateWarning, open_stream
 from ratewise.measures import FBeta, PseudoLinear
 from ratewise.solvers import Amp, Spade, Stamp
+from ratewise.training import config
 
 VANISHING = PseudoLinear(a=(0, 1, 0), b=(1, 0, -1))  # 1 - N is 0 at N = 1
 FALLING = PseudoLinear(a=(0, 1, -1), b=(2, 0, 0))
@@ -440,6 +441,12 @@ def test_tables_and_labels_that_are_not_whole_are_refused_in_a_sentence(estimato
         estimator.predict(table.set_axis(list("aab"), axis=1))
     with pytest.raises(ValueError, match="every row needs a label"):
         estimator.score(table, np.where(gap, None, y.astype(object)))
+    with pytest.raises(ValueError, match="every row needs a label"):
+        estimator.fit(table, pd.to_datetime(np.where(y, "2024-01-01", "2025-01-01")).where(~gap))
+    masked = np.ma.masked_array(table.to_numpy(), table.to_numpy() > 1)
+    for ask in (estimator.predict, lambda X: clone(estimator).fit(X, y)):
+        with pytest.raises(ValueError, match=r"X is a masked array with \d+ masked values"):
+            ask(masked)
     polars = pytest.importorskip("polars")
     with pytest.raises(TypeError, match=r"give X.collect\(\)"):
         estimator.predict(polars.from_pandas(table).lazy())
@@ -489,6 +496,28 @@ def test_a_column_too_small_to_be_scaled_is_refused_by_its_number_and_name(size,
     for fit in (MeasureClassifier().fit, MeasureClassifier().partial_fit):
         with pytest.raises(ValueError, match=words):
             fit(as_rows(X.astype(dtype)), y)
+
+
+@pytest.mark.parametrize("in_windows", [False, True])
+def test_a_column_of_a_file_that_is_too_small_to_be_scaled_is_refused_by_its_name(
+    in_windows, tmp_path, monkeypatch
+):
+    if in_windows:
+        monkeypatch.setattr(config, "IN_MEMORY_BYTES", 0)
+    X, y = rows()
+    X[:, 1] *= 1e-170
+    pd.DataFrame(X[:, :3], columns=list("abc")).assign(label=y).to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(ValueError, match=r"nothing beyond \S+ in column 1.*differ too little for float64"):
+        MeasureClassifier(random_state=0).fit_stream(open_stream(tmp_path / "rows.csv", target="label"))
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+def test_rows_of_float64_may_be_of_any_size_that_can_be_squared(size):
+    X, y = rows()
+    for form in (np.asarray, sparse.csr_matrix):
+        scaled = MeasureClassifier(random_state=0).fit(form(X * size), y)
+        plain = MeasureClassifier(random_state=0).fit(form(X), y)
+        np.testing.assert_allclose(scaled.coef_ * size, plain.coef_, rtol=1e-3)
 
 
 @pytest.mark.parametrize("size", [1e-25, 1e25])

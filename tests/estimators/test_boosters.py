@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ratewise import ConstraintWarning, MeasureMaximizer
+from ratewise import ConstraintWarning, MeasureMaximizer, load_model, save_model
 from ratewise.estimators._boosters import MANY_ROWS, booster_of, prepared, staged_scores, tree_count
 from ratewise.estimators._crossfit import CostWeights, CrossFit, CrossFitRows, CrossFitter
 from ratewise.estimators._ensemble import Stage, VoteTransform
@@ -368,3 +369,30 @@ def test_early_stopping_without_rows_to_stop_by_is_refused(make, small):
     ):
         with pytest.raises(ValueError, match=r"early_stopping_rounds=5 .*eval_set=\[\(X_stop, y_stop\)\]"):
             MeasureMaximizer(estimator).fit(*small)
+
+
+@every_library
+def test_columns_in_another_order_or_of_other_names_are_refused(make, small):
+    pandas = pytest.importorskip("pandas")
+    X, y = small
+    names = [f"c{k}" for k in range(X.shape[1])]
+    table = pandas.DataFrame(X, columns=names)
+    fitted = MeasureMaximizer(make(), "f1", cv=2).fit(table, y)
+    assert fitted.feature_names_in_.tolist() == names
+    for other in (table[names[::-1]], table.set_axis([*names[1:], "new"], axis=1), table.assign(more=1.0)):
+        with pytest.raises(ValueError, match="The feature names should match those that were passed during fit"):
+            fitted.predict(other)
+    fitted.fit(X, y)
+    assert not hasattr(fitted, "feature_names_in_")
+
+
+@every_library
+def test_a_saved_model_loads_with_the_trust_that_the_refusal_names(make, small, tmp_path):
+    X, y = small
+    fitted = MeasureMaximizer(make(), "f1", cv=2).fit(X, y)
+    save_model(fitted, tmp_path / "model.skops")
+    with pytest.raises(ValueError, match=r"pass trusted=\[") as refused:
+        load_model(tmp_path / "model.skops")
+    trusted = re.findall(r"'([\w.]+)'", str(refused.value).partition("pass trusted=")[2])
+    loaded = load_model(tmp_path / "model.skops", trusted=trusted)
+    np.testing.assert_array_equal(loaded.decision_function(X), fitted.decision_function(X))

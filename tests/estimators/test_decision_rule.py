@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import recall_score
 
-from ratewise import ConstraintWarning, DecisionRule, certify, load_model, save_model
+from ratewise import ConstraintWarning, DecisionRule, UnknownRateWarning, certify, load_model, save_model
 from ratewise.measures import ClassCosts, RecallAtPrecision, get_measure
 
 NAMES = np.array(["cat", "cow", "dog", "eel"])
@@ -206,3 +206,25 @@ def test_bad_input_to_predict_is_refused_in_a_sentence():
     ):
         with pytest.raises(ValueError, match=message):
             DecisionRule("cost").fit(two, y, costs=costs)
+
+
+def test_an_interval_counts_groups_and_holds_the_rate_stated():
+    rng = np.random.default_rng(0)
+    y = np.repeat(rng.random(200) < 0.3, 5)
+    second = np.clip(0.5 + 0.3 * (2.0 * y - 1.0) + 0.3 * np.repeat(rng.standard_normal(200), 5), 0.01, 0.99)
+    proba, groups = np.column_stack([1.0 - second, second]), np.repeat(np.arange(200), 5)
+    alone, grouped = (DecisionRule("f1").fit(proba, y, groups=one).rates_interval_ for one in (None, groups))
+    for mine, wider in zip(alone[:2], grouped[:2], strict=True):
+        assert wider[1] - wider[0] > 1.5 * (mine[1] - mine[0])
+    perfect = DecisionRule("f1").fit(np.column_stack([~y, y]).astype(float), y)
+    assert perfect.rates_.tpr == perfect.rates_interval_.tpr[1] == 1.0
+
+
+@pytest.mark.parametrize("names", [("no", "yes"), ("a", "b", "c")])
+def test_a_class_of_one_row_has_a_rate_that_is_not_known(names):
+    y = np.array([names[0]] * 60 + [names[-1]] + list(names[1:-1]) * 30)
+    proba = np.random.default_rng(0).dirichlet(np.ones(len(names)), y.size)
+    with pytest.warns(UnknownRateWarning, match="The TPR on new rows is not known, and its interval is 0 to 1"):
+        rule = DecisionRule("f1" if len(names) == 2 else "macro-f1").fit(proba, y)
+    last = rule.rates_interval_ if len(names) == 2 else rule.rates_interval_[-1]
+    assert last.tpr == (0.0, 1.0)

@@ -104,3 +104,21 @@ def test_time_series_split_is_quiet_and_its_rates_are_of_later_rows():
     later = y[3_000 // 5 :]
     assert model.rates_.prevalence == pytest.approx(later.mean(), abs=1e-9)
     assert model.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e-200, 1e200])
+def test_columns_of_any_size_are_not_taken_to_drift_unless_they_do(size):
+    X, y = steady(2_000)
+    boosting = HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MeasureMaximizer(boosting, "f1", stack=False, cv=2).fit(X * size, y)
+
+
+def test_a_column_with_gaps_that_drifts_is_named():
+    X, y = steady(2_000)
+    X[:, 1] += 0.01 * np.arange(y.size)
+    X[::7, 1] = np.nan
+    boosting = HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    with pytest.warns(UserWarning, match="the values of column 1 drift"):
+        MeasureMaximizer(boosting, "f1", stack=False, cv=2).fit(X, y)

@@ -1,6 +1,9 @@
 """The stack of MeasureMaximizer: boosting joined with an additive model by out-of-fold scores."""
 
 import numpy as np
+import pandas as pd
+import polars
+import pyarrow
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -185,3 +188,23 @@ def test_boosting_grows_more_trees_where_the_last_still_pay():
         assert {model.n_iter_ for model in found.estimators_} == {trees}
     single = MeasureMaximizer(measure="f1", ensemble=False).fit(X, X[:, 0] * X[:, 1] > 0.0)
     assert single.estimator_.n_iter_ == 80
+
+
+def test_a_stack_takes_the_same_numbers_from_every_kind_of_table():
+    X, y = rows(600)
+    X[::5, 7] = np.nan
+    table = pd.DataFrame(X, columns=list("abcdefgh"))
+    forms = {"pandas": table, "polars": polars.from_pandas(table, nan_to_null=True)}
+    forms["Arrow"] = pyarrow.Table.from_pandas(table, preserve_index=False)
+    for form in forms.values():
+        fitted = MeasureMaximizer(booster(), "f1", stack=True, cv=2).fit(form, y)
+        expected = fitted.decision_function(form)
+        for other in forms.values():  # each has the names of the fit
+            np.testing.assert_array_equal(fitted.decision_function(other), expected)
+        with pytest.raises(ValueError, match="The feature names should match"):
+            fitted.predict(table[list("hgfedcba")])
+    fitted = MeasureMaximizer(booster(), "f1", stack=True, cv=2).fit(X, y)
+    with pytest.raises(ValueError, match="7 features, but MeasureMaximizer is expecting 8"):
+        fitted.predict(X[:, :7])
+    with pytest.raises(TypeError, match="column 0 holds 'x'"):
+        fitted.predict(np.full((3, 8), "x", dtype=object))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,12 +17,12 @@ from scipy.special import betainc, expit, logit
 
 from ..counts import Counts
 from ..counts import effective_points as equal_rows
-from ..measures import Constraint, Measure, Rates, RatesInterval, UnknownRateWarning, get_measure
+from ..measures import Constraint, Measure, Rates, RatesInterval, get_measure
 from ..measures._rates import ALERTS
 from .calibrate import Calibration, calibrated
 from .cuts import Cuts, Points, best_threshold, constraint_slack, effective_points, rates_at
 from .group_cuts import GroupDecision, decide_groups, groups_at, has_group_cuts
-from .intervals import LEAST_POINTS, ModelShift, choice_shift, lower_bound, moved, rates_interval
+from .intervals import ModelShift, choice_shift, lower_bound, moved, rates_interval, warn_of_unknown_rates
 from .labelled import labelled_scores
 from .scores import Scores
 from .sensitive import checked_sensitive, require_rates, require_sensitive
@@ -72,6 +71,7 @@ def decide(
     is the share of a bound's error that tests may use; 1 if the scores are the model's own. ``shift_at`` returns,
     at a threshold, how the returned model differs from the models that made these scores; the rates are corrected
     by it. ``choose`` is how the threshold was chosen by these scores: the interval allows for that.
+    (A certified one is an order statistic, for which the test allows.)
     """
     if measure.group_bounds and scores.sensitive is not None:
         return _decided_with_groups(scores, measure, threshold, points, error_share)
@@ -88,10 +88,11 @@ def decide(
     rates = rates_at(scores.values, scores.signed_weights, threshold)
     shift = None if shift_at is None else shift_at(threshold)
     expected = rates if shift is None else moved(rates, shift)
+    of_choice = choice_shift(scores, rates, choose if found is None else None, points)
     return Decision(
         threshold,
         expected,
-        rates_interval(rates, measure, points, fitted, shift, choice_shift(scores, rates, choose, points)),
+        rates_interval(rates, measure, points, fitted, shift, of_choice),
         None if found is not None else bound_message(measure, rates, points, searched=tune, expected=expected),
         calibrated(scores.values, scores.signed_weights, sum(points), threshold),
         None if scores.sensitive is None else groups_at(scores, threshold, points),
@@ -215,6 +216,7 @@ def certified_decision(
         require_rates(measure, sensitive, signed)
     values, signed = values[counted], signed[counted]
     points = effective_points(signed) if numbers is None else points_of_groups(signed, numbers[counted])
+    warn_of_unknown_rates(points)
     threshold = best_threshold(values, signed, measure, points=points).threshold
     return decide(Scores(values, signed, sensitive=sensitive), measure, threshold, points, error_share=1.0)
 
@@ -469,18 +471,6 @@ def least_successes(trials: float, share: float, error: float) -> float:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if binomial_tail(middle, trials, share) <= error else (middle, high)
     return high
-
-
-def warn_of_unknown_rates(points: Points, of: str = "") -> None:
-    """Warn where a class has too few points for its rate on new rows to be known."""
-    for name, rate, number in zip(("positive", "negative"), ("TPR", "TNR"), points, strict=True):
-        if 0 < number < LEAST_POINTS:
-            warnings.warn(
-                f"{of}The {rate} on new rows is not known, and its interval is 0 to 1: there is only one {name} "
-                "row, or one group of them, or one that outweighs the others. Give more rows of the class.",
-                UnknownRateWarning,
-                stacklevel=2,
-            )
 
 
 def points_of_groups(signed_weights: NDArray[Any], groups: NDArray[np.intp]) -> Points:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
-from ..measures import Measure, Rates, RatesInterval
+from ..measures import Measure, Rates, RatesInterval, UnknownRateWarning
 from .cuts import Points, rates_at
 from .scores import Scores
 
@@ -163,7 +164,7 @@ def rates_interval(
         above = 1.0 - float(lower_bound(number - right, number, error)) - rate
         wider = float(ndtri(1.0 - error)) * math.sqrt(more / number)
         low, high = rate + least - math.hypot(below, wider), rate + most + math.hypot(above, wider)
-        ends.append((min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)))
+        ends.append((max(min(low, rate), 0.0), min(max(high, rate), 1.0)))
         # As many points as would leave a rate so uncertain by themselves.
         rate = min(max(rate + 0.5 * (least + most), 0.0), 1.0)
         noise = max(rate * (1.0 - rate), 1.0 / number)
@@ -173,10 +174,21 @@ def rates_interval(
     finite = values[np.isfinite(values)]
     low, high = np.quantile(finite, [outer, 1.0 - outer]) if finite.size else (math.nan, math.nan)
     # The grids surround the possible gains; the stated rates are included anyway.
-    if shift is not None or any(of_choice):
-        stated = float(measure.value(*(rates if shift is None else moved(rates, shift))))
-        low, high = min(low, stated), max(high, stated)
+    stated = float(measure.value(*(rates if shift is None else moved(rates, shift))))
+    low, high = min(low, stated), max(high, stated)
     return RatesInterval(ends[0], ends[1], (float(low), float(high)), confidence)
+
+
+def warn_of_unknown_rates(points: Points, of: str = "") -> None:
+    """Warn where a class has too few points for its rate on new rows to be known."""
+    for name, rate, number in zip(("positive", "negative"), ("TPR", "TNR"), points, strict=True):
+        if 0 < number < LEAST_POINTS:
+            warnings.warn(
+                f"{of}The {rate} on new rows is not known, and its interval is 0 to 1: there is only one {name} "
+                "row, or one group of them, or one that outweighs the others. Give more rows of the class.",
+                UnknownRateWarning,
+                stacklevel=2,
+            )
 
 
 def lower_bound(successes: Any, trials: Any, error: float) -> Any:

@@ -25,9 +25,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, has_fit_parameter
 
-from ..decisions.certify import Decision, decide, points_of_groups, warn_of_unknown_rates
+from ..decisions.certify import Decision, decide, points_of_groups
 from ..decisions.choose import near_best
 from ..decisions.cuts import Points, effective_points
+from ..decisions.intervals import warn_of_unknown_rates
 from ..decisions.scores import Sensitive
 from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure, Rates
 from ..measures.base import gains_of_slopes
@@ -273,7 +274,7 @@ class CrossFitter:
             choose(scores),
             self.points,
             shift_at=shift_at,
-            choose=None if measure.bounds else choose,
+            choose=choose,
         )
 
     def members_of_folds(self, candidates: list[CrossFit], kept: list[int]) -> list[EnsembleMember]:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..counts import against_the_rest
 from ..decisions.calibrate import class_calibrations
-from ..decisions.certify import bound_message, warn_of_unknown_rates
-from ..decisions.intervals import rates_interval
+from ..decisions.certify import bound_message
+from ..decisions.intervals import rates_interval, warn_of_unknown_rates
 from ..measures import ConstrainedClasses, confusion_measure, one_vs_rest_measure
 from ..solvers.base import History
 from ..solvers.state import LinearModels

@@ -80,11 +80,17 @@ class AdditiveModel(NamedTuple):
 
     def log_odds(self, X: Any) -> Floats:
         """Return the log odds of the positive class by each regression, cut off where they are certain."""
-        return self.of_numbers(_as_numbers(X, self.encoder))
+        return self.of_numbers(self._numbers(X))
 
     def coded(self, X: Any) -> Any:
         """Return the columns that the regressions are of."""
-        return _coded(_as_numbers(X, self.encoder), self.basis)
+        return _coded(self._numbers(X), self.basis)
+
+    def _numbers(self, X: Any) -> Any:
+        found = _as_numbers(X, self.encoder)
+        if found is None:
+            raise ValueError("X is not a table of numbers, as the rows of the fit were.")
+        return found
 
     def of_numbers(self, X: Any) -> Floats:
         """Return the log odds of rows that are numbers already."""
@@ -122,8 +128,8 @@ class AdditiveRows:
         signed = np.where(positive, weights, -weights)
         encoder = _encoder_of(X)
         X = _as_numbers(X, encoder)
-        if X.shape[0] != positive.size or X.ndim != 2 or X.shape[1] == 0:
-            raise ValueError("is no table of numbers")
+        if X is None or X.shape[0] != positive.size or X.ndim != 2 or X.shape[1] == 0:
+            raise ValueError("is not a table of numbers")
         dense = not sparse.issparse(X)
         if dense and X.shape[1] > _MOST_COLUMNS:
             raise ValueError(f"has {X.shape[1]:,} columns, where curves pay up to {_MOST_COLUMNS:,}")
@@ -212,7 +218,7 @@ def _encoder_of(X: Any) -> Encoder | None:
 
 
 def _as_numbers(X: Any, encoder: Encoder | None) -> Any:
-    """Return rows as an array of floats, C-contiguous, or as a CSR matrix."""
+    """Return rows as an array of floats, C-contiguous, or as a CSR matrix; None if they are not numbers."""
     if encoder is not None:
         found = encoder.transform(X, "X")
         return found if sparse.issparse(found) else np.ascontiguousarray(found)
@@ -220,7 +226,7 @@ def _as_numbers(X: Any, encoder: Encoder | None) -> Any:
         return sparse.csr_array(X, dtype=np.float64)
     found = _numbers_of_table(X) if is_table(X) else np.asarray(X)
     if found is None or found.dtype.kind not in "fiub":
-        raise ValueError("is no table of numbers")
+        return None
     return np.ascontiguousarray(found, dtype=np.float32 if found.dtype == np.float32 else np.float64)
 
 

@@ -111,6 +111,8 @@ def _as_array(y: Any) -> Any:
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise ValueError("Input y contains masked values; every row needs a label.")
     found = np.asarray(y)
+    if found.dtype.kind in "mM" and np.isnat(found).any():
+        raise ValueError("Input y contains NaT; every row needs a label.")
     return found.astype(object) if found.dtype.kind == "T" else found
 
 

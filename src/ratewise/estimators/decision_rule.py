@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..counts import Counts, Rates, against_the_rest
+from ..counts import Counts, Rates, against_the_rest, effective_points
 from ..decisions.blocks import blocks_of_rows, costs_without_each_block
 from ..decisions.certify import certified_decision, relative_groups
 from ..decisions.class_bounds import bounded_gains
 from ..decisions.costs import Spent, calibrated_probabilities, cost_calibration, expected_costs, row_costs
-from ..decisions.intervals import lower_bound, rates_interval
+from ..decisions.intervals import lower_bound, rates_interval, warn_of_unknown_rates
 from ..decisions.offsets import best_gains
 from ..decisions.sensitive import require_sensitive
 from ..measures import (
@@ -183,7 +183,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         least = self._row_thresholds(sensitive_features, y.size)
         self._reject_below = self._margin_to_reject(proba, costs)
         decided = self._decided(proba, costs, least)
-        self._describe(proba, codes, weights, costs, decided)
+        self._describe(proba, codes, weights, costs, numbers, decided)
         if costs is not None:
             spent = costs[np.arange(codes.size), codes, decided]
             values = costs_without_each_block(spent, weights, blocks_of_rows(codes, numbers))
@@ -330,6 +330,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         codes: NDArray[np.intp],
         weights: NDArray[np.float64],
         costs: NDArray[np.float64] | None,
+        groups: NDArray[np.intp] | None,
         decided: NDArray[np.intp],
     ) -> None:
         """Set what is known of the decisions for the rows of ``fit``."""
@@ -339,16 +340,22 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         self.counts_ = Counts.of_labels(codes[kept], decided[kept], weights[kept], n_classes=n_classes)
         rates = self._rates_of(self.counts_)
         points = self.counts_.effective_points()
+        if groups is not None:
+            points = _points_of_groups(codes[kept], weights[kept], groups[kept], n_classes)
         measure = self.measure_ if isinstance(self.measure_, Measure) else BalancedAccuracy()
         if n_classes == 2:
             positive = self._positive(self.classes_)
             both = (float(points[positive]), float(points[1 - positive]))
+            if costs is not None:  # the search for a threshold has warned otherwise
+                warn_of_unknown_rates(both)
             self.rates_: Rates | list[Rates] = rates[0]
             self.rates_interval_: RatesInterval | list[RatesInterval] = rates_interval(
                 rates[0], measure, both, fitted=1
             )
             return
         self.rates_ = rates
+        for name, mine in zip(self.classes_, against_the_rest(points), strict=True):
+            warn_of_unknown_rates(mine, f"{name}: ")
         self.rates_interval_ = [
             rates_interval(one, measure, mine, fitted=1)
             for one, mine in zip(rates, against_the_rest(points), strict=True)
@@ -364,6 +371,15 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         """Return the rates of the positive class, or of every class against the rest."""
         every = counts.one_vs_rest().each()
         return [every[self._positive(self.classes_)]] if len(every) == 2 else every
+
+
+def _points_of_groups(
+    codes: NDArray[np.intp], weights: NDArray[np.float64], groups: NDArray[np.intp], n_classes: int
+) -> NDArray[np.float64]:
+    """Return the effective points of each class where rows of one group are dependent."""
+    n_groups = int(groups.max(initial=0)) + 1
+    sums = np.bincount(codes * n_groups + groups, weights, n_classes * n_groups).reshape(n_classes, n_groups)
+    return np.asarray(effective_points(sums.sum(axis=1), (sums**2).sum(axis=1)))
 
 
 def checked_probabilities(proba: Any) -> NDArray[Any]:

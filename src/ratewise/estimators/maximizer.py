@@ -12,7 +12,6 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, _check_n_features, _num_samples, check_is_fitted
 
-from .._input_checks import require_table
 from ..decisions.certify import relative_groups
 from ..decisions.scores import Sensitive
 from ..decisions.sensitive import checked_sensitive, require_rates, require_sensitive
@@ -25,7 +24,6 @@ from ._boosters import (
     booster_of,
     default_boosting,
     prepared,
-    require_columns,
     require_usable,
 )
 from ._contributions import explain_votes
@@ -40,6 +38,7 @@ from ._explain import Explanation
 from ._fits import check_prevalence, constraints_met, warn_of_constraints
 from ._folds import draws_own_folds, make_folds
 from ._maximizer_classes import class_cross_fit, mean_probabilities
+from ._maximizer_rows import require_rows_as_learned, require_rows_to_learn
 from ._maximizer_settings import check_maximizer, number_of_rounds
 from ._notebook import NotebookCard
 from ._row_order import warn_of_ordered_rows
@@ -240,7 +239,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         if sensitive_features is not None and target_prevalence is not None:
             raise ValueError("target_prevalence is for all rows: it cannot be given with sensitive_features.")
         measure = reported if target_prevalence is None else at_prevalence(reported, float(target_prevalence))
-        self._require_table(X)
+        require_rows_to_learn(self, X)
         require_usable(self._base(), params)
         (X,) = indexable(X)
         targets = two_class_targets(y, _num_samples(X), sample_weight)
@@ -283,7 +282,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
             raise ValueError("target_prevalence is for two classes and a measure; leave it out.")
         if self.stack is True:
             raise ValueError("stack=True is for two classes, without costs; leave it at 'auto'.")
-        self._require_table(X)
+        require_rows_to_learn(self, X)
         require_usable(self._base(), params)
         (X,) = indexable(X)
         rule = DecisionRule(self.measure, pos_label=self.pos_label)
@@ -306,7 +305,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
 
         With more than two classes, the expected gain of predicting each class.
         """
-        self._require_columns(X)
+        require_rows_as_learned(self, X)
         if self.rule_ is not None:
             return self.rule_.decision_function(mean_probabilities(self._members, X))
         positive = positive_label(self.classes_, self.pos_label)
@@ -321,7 +320,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         ``sensitive_features``, the group of each row, is needed if each group has its own threshold. ``costs`` of
         these rows are needed if ``fit`` had costs.
         """
-        self._require_columns(X)
+        require_rows_as_learned(self, X)
         if self.rule_ is not None:
             found: NDArray[Any] = self.rule_.predict(mean_probabilities(self._members, X), costs=costs)
             return found
@@ -345,7 +344,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     @available_if(_base_estimator_has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return mean class probabilities, corrected for the class weights; ``predict`` does not use them."""
-        self._require_columns(X)
+        require_rows_as_learned(self, X)
         if self.rule_ is not None:
             return mean_probabilities(self._members, X, corrected=True)
         positive = positive_label(self.classes_, self.pos_label)
@@ -374,7 +373,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         >>> bool(np.allclose(found.scores, maximizer.decision_function(X[:5])))
         True
         """
-        self._require_columns(X)
+        require_rows_as_learned(self, X)
         if self.rule_ is not None:
             raise ValueError("explain is for two classes, without costs.")
         X = X if hasattr(X, "shape") else np.asarray(X)
@@ -444,17 +443,6 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
             if self.stack == "auto":
                 return None
             raise ValueError(f"stack=True is not possible: X {error}. Set stack='auto' or False.") from error
-
-    def _require_table(self, X: Any) -> None:
-        require_table(X)
-        require_columns(self._base(), X)
-
-    def _require_columns(self, X: Any) -> None:
-        """Refuse rows without the columns of the fit in their order: not all estimators look at names."""
-        check_is_fitted(self)
-        self._require_table(X)
-        _check_feature_names(self, X, reset=False)
-        _check_n_features(self, X, reset=False)
 
     def _base(self, rows: int = 0) -> Any:
         """Return the base estimator; without one, boosting as it suits so many rows."""

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..decisions.certify import Decision, certifies, decide, warn_of_unknown_rates
+from ..decisions.certify import Decision, certifies, decide
 from ..decisions.cuts import beside_tied_rows, best_threshold, rates_at, smoothed_threshold
+from ..decisions.intervals import warn_of_unknown_rates
 from ..features.splines import Basis, BasisSettings
 from ..measures import Measure
 from ..solvers.base import History, Scores, Solver, Task
@@ -278,7 +279,7 @@ class Trainer:
         else:
             threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, tolerance)
         shift_at = None if len(scored) == 1 or plan.given else partial(rows.model_shift, model, scored)
-        only = None if repeats > 1 or measure.bounds else choose
+        only = None if repeats > 1 else choose
         return decide(scores, measure, threshold, rows.points, fitted=fitted, shift_at=shift_at, choose=only)
 
     def _task(self, source: RowSource, statistics: DataShape, transform: Transform) -> Task:
