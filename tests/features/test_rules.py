@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ratewise import ColumnWarning, MeasureClassifier, open_stream
+from ratewise._errors import Place
 from ratewise.features.columns import most_levels
 from ratewise.features.dates import parse_dates
 from ratewise.features.learn import EncoderFit
@@ -18,6 +19,8 @@ pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
 
 N = 400
+DAYS = [datetime.datetime(2023, 1, 1) + datetime.timedelta(days=i, hours=7 * i, minutes=i) for i in range(N)]
+CHINESE = "的一是不了在人有我他这个们"
 
 
 def encoder_of(table, **options):
@@ -53,6 +56,14 @@ def some(*values):
         (some("New York City Hall", "The Bronx of old"), "category", None),
         ([f"10.0.0.{i % 40}" for i in range(N)], "category", None),
         ([f"v1.{i % 40}.2" for i in range(N)], "category", None),
+        ([f"{i / 10} kg" for i in range(N)], "number", ["a"]),
+        ([f"{i / 10}{('kg', 'g')[i % 2]}" for i in range(N)], "left out", []),
+        ([f"{i % 20} year{'s' * (i % 20 != 1)}" for i in range(N)], "number", ["a"]),
+        ([f"{20200100 + i % 28 + 1}" for i in range(N)], "date", None),
+        ([",".join(f"tag{k}" for k in (i % 7, i % 11, i % 13)) for i in range(N)], "text", None),
+        (["".join(CHINESE[k % 13] for k in (i, i // 3, i * i, i // 7, 5, i // 9)) for i in range(N)], "text", None),
+        ([f"Departement du {i % 150}" for i in range(N)], "text", None),
+        ([f"{i % 24}:{i % 60:02}" if i % 30 else "late" for i in range(N)], "date", None),
     ],
 )
 def test_texts_are_what_their_values_say(values, kind, titles):
@@ -61,7 +72,52 @@ def test_texts_are_what_their_values_say(values, kind, titles):
     assert titles is None or codec.titles() == titles
 
 
-DAYS = [datetime.datetime(2023, 1, 1) + datetime.timedelta(days=i, hours=7 * i, minutes=i) for i in range(N)]
+def test_a_few_words_among_numbers_dates_and_times_are_missing_values_with_a_warning():
+    for value in ("{}.5", "2024-01-{:02}", "{:02}:30"):
+        column = ["unknown" if i % 4 == 0 else value.format(i % 23 + 1) for i in range(N)]
+        with pytest.warns(ColumnWarning, match=r"'a' \(its texts are .*, but for 100, such as 'unknown'\)"):
+            codec = taken_for(column)
+        gap, first = codec.block(pa.array(["unknown", value.format(1)]), None).reshape(2, -1)[:, 0]
+        assert np.isnan(gap) or gap == pytest.approx(codec.fill(centred=False)[0])
+        assert np.isfinite(first)
+    many = [f"word{i % 40}" if i % 4 == 0 else f"{i % 97}.5" for i in range(N)]
+    assert taken_for(many).kind == "category"
+
+
+def test_numbers_with_a_unit_are_numbers():
+    codec = taken_for([f"{i / 10} kg" for i in range(N)])
+    assert codec.block(pa.array(["2.5 kg", "2.5kg", "7", None]), None).tolist()[:3] == [2.5, 2.5, 7.0]
+    with pytest.raises(DataError, match=r"column 'a': '2 lbs' is not a number"):
+        codec.block(pa.array(["2 lbs"]), Place("rows"))
+
+
+def test_numbers_such_as_20260531_are_days():
+    whole = np.array([int(day.strftime("%Y%m%d")) for day in DAYS])
+    expected = encoder_of({"a": np.array(DAYS, dtype="M8[D]")})
+    for column in (whole, whole.astype(float), whole.astype(str).astype(object)):
+        encoder = encoder_of({"a": column})
+        assert encoder.feature_names == expected.feature_names
+        dates = np.array(DAYS, dtype="M8[D]")
+        assert np.array_equal(encoder.transform({"a": column}), expected.transform({"a": dates}))
+        assert np.array_equal(encoder.transform({"a": dates}), expected.transform({"a": dates}))
+    assert taken_for(whole, "number").kind == "number"
+    assert encoder_of({"a": np.arange(N) + 20_000_000}).codec("a").kind == "number"
+    with pytest.raises(DataError, match=r"row 1, column 'a': '20261399' is not a date"):
+        encoder.transform({"a": np.array([20261399])})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("14.03.23", "20230314T000000", "20230314 00:00", "14. März 2023", "14 mars 2023", "14 de marzo de 2023"),
+        *("14 de março de 2023", "14 marzo 2023", "14 maart 2023", "Mar 14, 2023", "14-Mar-23"),
+    ],
+)
+def test_dates_of_several_languages_and_forms(text):
+    seconds = parse_dates(pa.array([text])).seconds["day first"]
+    assert seconds.astype("M8[s]").astype("M8[D]").tolist() == [datetime.date(2023, 3, 14)]
+
+
 FORMS = {
     "%Y-%m-%d": False,
     "%Y/%m/%d": False,
@@ -137,6 +193,13 @@ def test_numbers_with_signs_and_separators_are_asked_for_and_then_read(form, kin
     assert np.isfinite(codec.mean)
 
 
+def test_dates_of_both_orders_are_refused():
+    values = [day.strftime("%d/%m/%Y" if i % 2 else "%m/%d/%Y") for i, day in enumerate(DAYS)]
+    with pytest.raises(DataError, match=r"some rows with the day first and in others with the month first.*'day first'"):
+        taken_for(values)
+    assert taken_for(values, "day first").lenient
+
+
 def test_identifiers_are_left_out_with_a_warning_that_names_them():
     x = np.arange(N, dtype=float)
     for values in ([f"user{i}" for i in range(N)], [f"{i:05}" for i in range(N)], [f"{i}-1" for i in range(N)]):
@@ -190,8 +253,21 @@ def test_a_text_can_be_asked_for_and_a_wrong_wish_is_told():
         taken_for(some("x", "y"), "words")
     with pytest.raises(DataError, match=r"columns names 'b', which is not a column\. There are 'a'"):
         encoder_of({"a": np.arange(4.0)}, columns={"b": "number"})
-    with pytest.raises(DataError, match="it is to be a date, and none of its values is one"):
-        taken_for(some("x", "y"), "date")
+    days = np.array(DAYS, dtype="M8[D]")
+    for values, wanted, message in [
+        (some("x", "y"), "date", "it is to be a date, and none of its values is one"),
+        (np.arange(N), "date", "it is to be a date, and none of its values is one"),
+        (some("x", "y"), "number", "it is to be a number, and none of its values is one"),
+        (some("x", "y"), "decimal comma", "it is to be a number, and none of its values is one"),
+        (some("x", "y"), "boolean", "it is to be boolean, and its values are not two"),
+        (np.arange(N), "boolean", "it is to be boolean, and its values are not two"),
+        *((days, kind, "and it holds dates or times") for kind in ("number", "category", "text", "boolean")),
+    ]:
+        with pytest.raises(DataError, match=message):
+            encoder_of({"a": np.asarray(values)}, columns={"a": wanted})
+    assert taken_for(some("0", "1"), "boolean").kind == "boolean"
+    with pytest.raises(TypeError, match=r"columns must be a dict, such as {'zip': 'category'}; got \['a'\]"):
+        encoder_of({"a": np.arange(4.0)}, columns=["a"])
 
 
 def test_numbers_can_be_categories_by_name():
@@ -212,7 +288,7 @@ def test_the_encoder_prints_a_table():
 
 
 def nasty_tables():
-    """Twelve tables, a kind of trouble each, as texts of CSV."""
+    """Tables with a kind of trouble each, as texts of CSV."""
     rng = np.random.default_rng(1)
     i = np.arange(N)
     gap = rng.random(N) < 0.1
@@ -232,6 +308,27 @@ def nasty_tables():
         "codes": np.array([f"0{k % 7}" for k in i]) + np.where(i % 2, "x", "y"),
         "text": np.array([" ".join(rng.choice(words, 6)) + f" {k}" for k in i]),
         "identifiers": np.array([f"id-{k:04}-{k * 7919 % 1000}" for k in i]),
+        "words among numbers": np.where(gap, "unknown", np.round(rng.normal(size=N), 3).astype(str)),
+        "numbers of a unit": np.array([f"{k / 8} kg" for k in i]),
+        "days as numbers with gaps": np.where(gap, "", [day.strftime("%Y%m%d") for day in DAYS]),
+        "times of day": np.array([day.strftime("%H:%M:%S") for day in DAYS]),
+        "text without spaces": np.array(["".join(rng.choice(list(CHINESE), 7)) for k in i]),
+        "constant with gaps": np.where(gap, "", "x"),
+        "empty": np.full(N, ""),
+    }
+
+
+def refused_tables():
+    """Tables that nobody can read without a word from the user."""
+    i = np.arange(N)
+    return {
+        "decimal commas": np.array([f"{k},5" for k in i]),
+        "currency": np.array([f"${k + 1000:,}.20" for k in i]),
+        "currency in letters": np.array([f"EUR {k}.20" for k in i]),
+        "days and months": np.array([f"{1 + k % 12}/{1 + k % 9}/2023" for k in i]),
+        "dates of both orders": np.array([f"{k % 28 + 1}/2/2023" if k % 2 else f"2/{k % 28 + 1}/2023" for k in i]),
+        "nothing but identifiers": np.array([f"id-{k:04}" for k in i]),
+        "an infinite number": np.where(i == 300, "inf", np.round(i * 0.37, 2).astype(str)),
     }
 
 
@@ -275,9 +372,37 @@ def test_every_way_in_gives_the_same_bits(name, tmp_path, monkeypatch):
         assert found[2] == expected[1][2], (way, expected[0])
 
 
+def refusal(source, target="y"):
+    with pytest.raises(DataError) as refused:
+        stream = open_stream(source, target=target)
+        stream.survey()
+        list(stream.windows())
+    return str(refused.value).partition("column")[2]
+
+
+@pytest.mark.parametrize("name", refused_tables())
+def test_every_way_in_gives_the_same_refusal(name, tmp_path):
+    dask_frame = pytest.importorskip("dask.dataframe")
+    from ratewise.distributed import DaskMeasureClassifier
+
+    frame = pd.DataFrame({"a": refused_tables()[name], "y": np.arange(N) % 2})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ColumnWarning)
+        ways = ways_in(frame, tmp_path)
+        found = {way: refusal(source) for way, source in ways.items()}
+        (read,) = ways["pandas"]
+        with pytest.raises(ValueError) as in_memory:
+            MeasureClassifier(encode="auto").fit(read[["a"]], read["y"])
+        with pytest.raises(ValueError) as on_dask:
+            DaskMeasureClassifier(encode="auto").fit(dask_frame.from_pandas(read, npartitions=3), target="y")
+    for way, error in (("memory", in_memory), ("dask", on_dask)):
+        found[way] = str(error.value).partition("column")[2]
+    assert len(set(found.values())) == 1, found
+
+
 def test_summaries_of_parts_merge_to_the_summary_of_the_whole():
     table = pd.DataFrame(nasty_tables()).assign(x=np.arange(N) * 0.5)
-    columns = {"identifiers": "ignore", "numbers with a strange word": "number"}
+    columns = {"identifiers": "ignore", "numbers with a strange word": "number", "words among numbers": "number"}
     whole = encoder_of(table, columns=columns)
     parts = []
     for start in range(0, N, 64):
@@ -354,6 +479,13 @@ SAID = {
     "codes": "category",
     "text": "ignore",
     "identifiers": "category",
+    "words among numbers": "number",
+    "numbers of a unit": "text",
+    "days as numbers with gaps": "elapsed",
+    "times of day": "elapsed",
+    "text without spaces": "text",
+    "constant with gaps": "boolean",
+    "empty": "category",
 }
 
 

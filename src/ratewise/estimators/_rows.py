@@ -85,6 +85,8 @@ class Columns(NamedTuple):
             named = all(isinstance(name, str) for name in _column_names(X))
             names = np.array(encoder.columns, dtype=object) if named else None
             return encoder.matrix(parts), cls(encoder.n_columns, names, encoder)
+        if getattr(estimator, "columns", None) is not None:
+            raise ValueError("columns= is for tables, whose columns have names. X is a matrix.")
         probe = copy.copy(estimator)
         matrix = _as_rows(probe, _with_nan(X), reset=True)
         if sparse.issparse(matrix):

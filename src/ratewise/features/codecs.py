@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._errors import Place, shortened
-from .dates import DAY, PERIODS, parse_dates, seconds_of
+from .dates import DAY, PERIODS, WHOLE_DAYS, parse_dates, seconds_of, whole_days
 from .kinds import BOOLEAN, DATE, NUMBER, PLURAL, kind_of
 from .summaries import check_not_infinite
 from .text import BUCKETS, tf_idf
@@ -192,11 +192,13 @@ class Date(Codec):
         found = column_kind(column)
         if found == DATE:
             return seconds_of(column)
-        if found in (NUMBER, BOOLEAN) and str(getattr(column, "type", "")) != "null":
+        if found in (NUMBER, BOOLEAN) and str(getattr(column, "type", "")) != "null" and self.order != WHOLE_DAYS:
             raise expected(self, found, place)
         codes = coded(column, self.name, place)
-        parsed = parse_dates(codes.values)
-        if parsed is None:
+        parsed = None if self.order == WHOLE_DAYS else parse_dates(codes.values)
+        if self.order == WHOLE_DAYS:
+            values = whole_days(parsed_numbers(codes.values))
+        elif parsed is None:
             values = np.full(len(codes.values), np.nan)
         else:
             values = parsed.clocks if self.order == "time" else parsed.seconds.get(self.order, parsed.clocks)

@@ -14,31 +14,45 @@ DAY = 86_400.0
 PERIODS = {"hour": (DAY, 0.0), "weekday": (7.0 * DAY, -3.0 * DAY), "month": (365.2425 * DAY, 0.0)}
 """The length of each part's period in seconds, and when one began: 1970 began on a Thursday."""
 DAY_FIRST, MONTH_FIRST = "day first", "month first"
+WHOLE_DAYS = "whole days"
+"""How numbers such as 20260531 are dates."""
 
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _PLAIN_LENGTHS = (len("2026-05-31"), len("2026-05-31 10:30:00"))
 _YEAR_100 = -59_011_459_200.0
+_FIRST_DAY, _LAST_DAY = 18_000_101.0, 22_001_231.0
 _LEAST_WEEKS, _LEAST_MONTHS = 7.0 * DAY, 365.0 * DAY
 _CLOCK = r"(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2}(?:[.,]\d+)?))?"
 _ZONE = r"\s?(?P<half>[AaPp][Mm])?\s?(?P<zone>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?"
 _TIME = rf"(?:(?:T|,? +){_CLOCK}{_ZONE})?\s*$"
 _WEEKDAY = r"^\s*(?:[A-Za-z]{3,9},? +)?"
-_MONTH = r"(?P<name>[A-Za-z]{3,9})\.?"
+_MONTH = r"(?P<name>\p{L}{3,10})\.?"
 _ISO = r"^\s*(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})" + _TIME
 _NAMED = (
-    rf"{_WEEKDAY}(?P<d>\d{{1,2}})[ -]{_MONTH}[ ,-]+(?P<y>\d{{4}}|\d{{2}})" + _TIME,
+    rf"{_WEEKDAY}(?P<d>\d{{1,2}})(?:[ -]|\. ?| de ){_MONTH}(?:[ ,-]+| de )(?P<y>\d{{4}}|\d{{2}})" + _TIME,
     rf"{_WEEKDAY}{_MONTH} +(?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? +(?P<y>\d{{4}})" + _TIME,
 )
-_DOTTED = r"^\s*(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})" + _TIME
+_DOTTED = (
+    r"^\s*(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})" + _TIME,
+    r"^\s*(?P<d>\d{2})\.(?P<m>\d{2})\.(?P<y>\d{2})" + _TIME,
+)
+_COMPACT = r"^\s*(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})[T ](?P<H>\d{2}):?(?P<M>\d{2}):?(?P<S>\d{2}(?:\.\d+)?)?"
+_COMPACT += _ZONE + r"\s*$"
 _SLASHED = r"^\s*(?P<a>\d{1,2})[-/](?P<b>\d{1,2})[-/](?P<y>\d{4}|\d{2})" + _TIME
 _ONLY_CLOCK = rf"^\s*{_CLOCK}\s?(?P<half>[AaPp][Mm])?\s*$"
-_MAYBE = r"^\s*(?:[A-Za-z]{3,9}\.?,? +)*\d{1,4}(?:st|nd|rd|th)?[-/. :,]"
+_MAYBE = r"^\s*(?:(?:\p{L}{3,10}\.?,? +)*\d{1,4}(?:st|nd|rd|th)?[-/. :,]|\d{8}[T ]\d{2})"
 _MONTHS = {
     month: number
-    for number, month in enumerate(
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], start=1
+    for number, months in enumerate(
+        [
+            *("jan ene gen", "feb fév fev", "mar mär mrz mrt maa", "apr avr abr", "may mai mei mag", "jun juin giu"),
+            *("jul juil lug", "aug aoû aou ago", "sep set", "oct okt ott out", "nov", "dec dez déc dic"),
+        ],
+        start=1,
     )
+    for month in months.split()
 }
+"""The first letters of the months, in English, German, French, Spanish, Italian, Portuguese and Dutch."""
 
 
 def seconds_of(column: Any) -> NDArray[np.float64]:
@@ -66,6 +80,22 @@ def is_instant(dtype: Any) -> bool:
 
     dtype = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
     return bool(pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
+
+
+def is_duration(dtype: Any) -> bool:
+    """Return whether a type for dates or times is that of durations, which have no place in the day."""
+    return dtype.kind == "m" if isinstance(dtype, np.dtype) else str(dtype).startswith("duration")
+
+
+def whole_days(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers such as 20260531 as seconds since 1970; NaN for what is no such day."""
+    found = np.full(values.size, np.nan)
+    maybe = np.flatnonzero((values >= _FIRST_DAY) & (values <= _LAST_DAY))
+    if maybe.size:
+        days = values[maybe]
+        days = np.where(days % 1.0 == 0.0, days, np.nan)
+        found[maybe] = _seconds_at(days // 10_000, days // 100 % 100, days % 100)
+    return found
 
 
 @dataclass
@@ -99,7 +129,7 @@ def parse_dates(texts: Any) -> ParsedDates | None:
         return None
     texts = texts.take(maybe) if maybe.size < n else texts
     both = np.full(len(texts), np.nan)
-    for pattern in (_ISO, _DOTTED, *_NAMED):
+    for pattern in (_ISO, *_DOTTED, *_NAMED, _COMPACT):
         left = np.flatnonzero(np.isnan(both))
         if left.size:
             both[left] = _matched(texts.take(left), pattern)
@@ -191,8 +221,12 @@ class _Fields:
         names = self._text("name")
         if names is None:
             return self.number("m")
-        short = pc.utf8_slice_codeunits(pc.utf8_lower(names), 0, 3).to_pylist()
-        return np.array([_MONTHS.get(one, np.nan) for one in short], dtype=np.float64)
+        texts = pc.utf8_lower(names).dictionary_encode()
+        known = [_MONTHS.get(one[:4], _MONTHS.get(one[:3], np.nan)) for one in texts.dictionary.to_pylist()]
+        found: NDArray[np.float64] = np.array([*known, np.nan])[
+            texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        ]
+        return found
 
     def clock(self) -> NDArray[np.float64]:
         """Return the seconds since midnight; NaN for an impossible time."""
@@ -211,12 +245,7 @@ class _Fields:
     ) -> NDArray[np.float64]:
         """Return the seconds since 1970; NaN for an impossible day."""
         year = np.where(year < 69, year + 2000, np.where(year < 100, year + 1900, year))
-        whole = np.isfinite(year) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
-        y, m, d = (np.where(whole, part, 1.0) for part in (year, month, day))
-        first = (y - 1970).astype("M8[Y]").astype("M8[M]") + (m - 1).astype("m8[M]")
-        days = first.astype("M8[D]") + (d - 1).astype("m8[D]")
-        whole &= days.astype("M8[M]") == first
-        found = np.where(whole, days.astype(np.int64) * DAY, np.nan)
+        found = _seconds_at(year, month, day)
         clock = self.clock()
         given = np.isfinite(self.number("H"))
         return found + np.where(given, clock, 0.0) - self._offset()
@@ -229,6 +258,18 @@ class _Fields:
         offsets = np.array([*(_offset_of(one or "") for one in texts.dictionary.to_pylist()), 0.0])
         found: NDArray[np.float64] = offsets[texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
         return found
+
+
+def _seconds_at(
+    year: NDArray[np.float64], month: NDArray[np.float64], day: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the seconds since 1970 at which days begin; NaN for a day that is none."""
+    whole = np.isfinite(year) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    y, m, d = (np.where(whole, part, 1.0) for part in (year, month, day))
+    first = (y - 1970).astype("M8[Y]").astype("M8[M]") + (m - 1).astype("m8[M]")
+    days = first.astype("M8[D]") + (d - 1).astype("m8[D]")
+    whole &= days.astype("M8[M]") == first
+    return np.where(whole, days.astype(np.int64) * DAY, np.nan)
 
 
 def _offset_of(zone: str) -> float:

@@ -20,7 +20,7 @@ _NUMPY_KINDS |= {"b": BOOLEAN, "M": DATE, "m": DATE}
 _ADVICE = {
     "interval": "Give its ends as two columns of numbers",
     "period": "Make it dates, for instance with .dt.to_timestamp()",
-    "uuid": "A UUID tells nothing about other rows",
+    "uuid": "Make it text if it recurs",
     "list": "Make a column of numbers for each entry",
     "struct": "Make a column for each field",
     "map": "Make a column for each key",

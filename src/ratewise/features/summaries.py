@@ -10,12 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._errors import Place
-from .dates import DAY_FIRST, MONTH_FIRST, DateStats, is_instant, parse_dates, plain_dates, seconds_of
+from .dates import (
+    DAY_FIRST,
+    MONTH_FIRST,
+    DateStats,
+    is_duration,
+    is_instant,
+    parse_dates,
+    plain_dates,
+    seconds_of,
+    whole_days,
+)
 from .kinds import BOOLEAN, DATE, NUMBER, kind_of
 from .levels import Counted, Levels
 from .text import WordCounts, words_in
-from .values import PLAIN, WRITTEN_NUMBER, coded, numbers, parsed_numbers, short_levels
+from .values import PLAIN, WRITTEN_NUMBER, coded, numbers, parsed_numbers, short_levels, units_in
 
+FEW_OTHERS = 16
 _EXACT_BITS = 34
 _ROUNDING_NOTICED = 1e-3  # of the deviation
 _LARGEST = float(np.finfo(np.float32).max)
@@ -33,6 +44,8 @@ class NumberStats:
     """Of the distances from the mean."""
     moved: float = 0.0
     """By how much float32 moves a number, at most."""
+    days: DateStats = field(default_factory=DateStats)
+    """Of numbers such as 20260531."""
 
     def add(self, values: NDArray[Any], name: str, place: Place) -> int:
         """Take in numbers; return how many are missing. An infinite one is refused."""
@@ -61,6 +74,7 @@ class NumberStats:
         apart = wide - total / rows
         squares = float(apart @ (apart if counts is None else apart * counts))
         self.merge(NumberStats(rows, total, float(wide.min()), float(wide.max()), squares))
+        self.days.add(whole_days(wide), counts)
 
     def merge(self, other: NumberStats) -> None:
         rows = self.rows + other.rows
@@ -70,6 +84,7 @@ class NumberStats:
         self.rows, self.total, self.squares = rows, self.total + other.total, self.squares + other.squares
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.moved = max(self.moved, other.moved)
+        self.days.merge(other.days)
 
     @property
     def mean(self) -> float:
@@ -114,6 +129,14 @@ class TextStats:
     days_over_12: dict[str, int] = field(default_factory=lambda: {DAY_FIRST: 0, MONTH_FIRST: 0})
     slashed: int = 0
     slashed_example: str = ""
+    units: set[str] = field(default_factory=set)
+    """Behind numbers, as in 5.2 kg; a few of them."""
+    measured: NumberStats = field(default_factory=NumberStats)
+    """The numbers before the unit, if there is one only."""
+    n_others: int = 0
+    """Rows with neither numbers nor dates or times."""
+    others: set[str] = field(default_factory=set)
+    """A few of their values."""
     n_words: int = 0
     words: WordCounts = field(default_factory=WordCounts)
 
@@ -137,9 +160,27 @@ class TextStats:
         written = pc.match_substring_regex(pc.utf8_trim_whitespace(values), WRITTEN_NUMBER)
         self._add_written(values, written.to_numpy(zero_copy_only=False) & ~is_number, counts)
         is_date = self._add_dates(values, counts)
+        self._add_others(values, is_number | is_date, counts, name, place)
         words = words_in(values)
         self.n_words += int(words @ counts)
         self.words.add(values, np.where(is_date, 0, words), counts)
+
+    def _add_others(
+        self, values: Any, known: NDArray[np.bool_], counts: NDArray[np.int64], name: str, place: Place
+    ) -> None:
+        """Take in what is neither a number nor a date."""
+        others = np.flatnonzero(~known & (counts > 0))
+        self.n_others += int(counts[others].sum())
+        values = values.take(others)
+        if len(self.others) <= FEW_OTHERS:
+            self.others |= set(values[: FEW_OTHERS + 1].to_pylist())
+        if len(self.units) > 1:
+            return
+        self.units |= units_in(values)
+        if len(self.units) == 1:
+            found = parsed_numbers(values, *self.units)
+            here = np.abs(found) < _LARGEST
+            self.measured.add_counted(found[here], counts[others][here], name, place)
 
     def _add_plain_dates(self, values: Any, seconds: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
         """Take in texts that are all dates, whose digits are not words."""
@@ -170,7 +211,8 @@ class TextStats:
             self.days_over_12[MONTH_FIRST] += int(counts[parsed.second > 12].sum())
             example = min(values.take(np.flatnonzero(parsed.slashed)).to_pylist())
             self.slashed_example = min(filter(None, (self.slashed_example, example)))
-        return np.isfinite(parsed.seconds[DAY_FIRST]) | np.isfinite(parsed.seconds[MONTH_FIRST])
+        found = (*parsed.seconds.values(), parsed.clocks)
+        return np.logical_or.reduce([np.isfinite(seconds) for seconds in found])
 
     def merge(self, other: TextStats) -> None:
         self.levels.merge(other.levels)
@@ -179,6 +221,9 @@ class TextStats:
         self.clocks.merge(other.clocks)
         self.codes, self.written = self.codes + other.codes, self.written + other.written
         self.slashed, self.n_words = self.slashed + other.slashed, self.n_words + other.n_words
+        self.n_others += other.n_others
+        self.others, self.units = self.others | other.others, self.units | other.units
+        self.measured.merge(other.measured)
         for order in self.dates:
             self.dates[order].merge(other.dates[order])
             self.days_over_12[order] += other.days_over_12[order]
@@ -201,6 +246,7 @@ class ColumnSummary:
     dates: DateStats = field(default_factory=DateStats)
     instant: bool = False
     """Its type tells days, not times of day or durations."""
+    duration: bool = False
     _texts: TextStats = field(default_factory=TextStats)
     _waiting: Counted = field(default_factory=Counted)
 
@@ -230,7 +276,7 @@ class ColumnSummary:
             seconds = seconds_of(column)
             self.missing += int(np.isnan(seconds).sum())
             self.dates.add(seconds)
-            self.instant = self.instant or is_instant(dtype)
+            self.instant, self.duration = is_instant(dtype), is_duration(dtype)
         elif self.kind in (NUMBER, BOOLEAN, DATE) and found in (NUMBER, BOOLEAN):
             self.missing += self.numbers.add(numbers(column, self.name, place), self.name, place)
         else:
@@ -259,7 +305,7 @@ class ColumnSummary:
 
     def merge(self, other: ColumnSummary) -> None:
         self.rows, self.missing = self.rows + other.rows, self.missing + other.missing
-        self.instant = self.instant or other.instant
+        self.instant, self.duration = self.instant or other.instant, self.duration or other.duration
         self.numbers.merge(other.numbers)
         self.dates.merge(other.dates)
         self.texts.merge(other.texts)

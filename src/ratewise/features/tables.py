@@ -63,6 +63,9 @@ def parts_of(table: Any, name: str) -> Iterator[tuple[dict[str, Any], int, Place
 def _as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
     if isinstance(table, Mapping):
         arrays = {str(key): as_array(values) for key, values in table.items()}
+        lengths = {key: len(array) for key, array in arrays.items()}
+        if len(set(lengths.values())) > 1:
+            raise DataError(f"{name}: its columns must be of one length, and are of {lengths}.")
         yield {key: as_column(array, key, Place(name)) for key, array in arrays.items()}
         return
     library = library_of(table)
@@ -94,7 +97,7 @@ def arrow_of_pandas(table: Any, name: str) -> Any:
         shown = f", column {shortened(str(column))!r}" if column is not None else ""
         raise DataError(
             f"{name}{shown}: it holds values of different types, or of one that is neither number, text nor time. "
-            f"Make them all numbers or all text, for instance with .astype(str). ({error.args[-1]})"
+            f"Make them all numbers or all text, for instance with .astype(str), or drop it. ({error.args[-1]})"
         ) from error
 
 

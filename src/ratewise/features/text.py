@@ -14,6 +14,9 @@ from .levels import Levels
 
 BUCKETS = 4096
 _NOT_IN_WORDS = r"[^\p{L}\p{N}]+"
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+"""Letters of languages without spaces between words: two that stand together are a word."""
+_WORD = rf"[^\s,;|{_UNSPACED}]+|[{_UNSPACED}]{{1,2}}"
 _LEAST_WORDS = 2
 _NAMES_PER_BUCKET = 2
 
@@ -22,7 +25,7 @@ def words_in(texts: Any) -> NDArray[np.int64]:
     """Return how many words each text has."""
     import pyarrow.compute as pc
 
-    found: NDArray[np.int64] = pc.count_substring_regex(texts, r"\S+").fill_null(0).to_numpy(zero_copy_only=False)
+    found: NDArray[np.int64] = pc.count_substring_regex(texts, _WORD).fill_null(0).to_numpy(zero_copy_only=False)
     return found.astype(np.int64)
 
 
@@ -39,11 +42,23 @@ class _Tokens(NamedTuple):
         return np.array(crc, dtype=np.int64) % BUCKETS
 
 
+def _in_pairs(texts: Any) -> Any:
+    """Return texts whose letters of languages without spaces are apart in pairs, each but the last in two of them."""
+    import pyarrow.compute as pc
+
+    if not pc.any(pc.match_substring_regex(texts, f"[{_UNSPACED}]")).as_py():
+        return texts
+    shifted = pc.replace_substring_regex(texts, f"(^|[^{_UNSPACED}])[{_UNSPACED}]", r"\1")
+    shifted = pc.replace_substring_regex(shifted, f"[^{_UNSPACED}]+", " ")
+    both = pc.binary_join_element_wise(texts, shifted, " ")
+    return pc.replace_substring_regex(both, f"([{_UNSPACED}]{{2}})", r" \1 ")
+
+
 def _tokens(texts: Any) -> _Tokens:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    plain = pc.replace_substring_regex(pc.utf8_lower(texts), _NOT_IN_WORDS, " ")
+    plain = _in_pairs(pc.replace_substring_regex(pc.utf8_lower(texts), _NOT_IN_WORDS, " "))
     lists = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(plain))
     lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
     text = np.repeat(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,15 +14,18 @@ from .kinds import BOOLEAN, GAPS, NUMBER, PLURAL, TEXT, kind_of
 LONGEST_LEVEL = 100
 """So many characters tell values of a category from one another."""
 PLAIN, POINT, COMMA = "", "decimal point", "decimal comma"
-"""How numbers are written in texts: 1234.5; as in $1,234.50 and 12%; as in 1.234,50."""
+"""How numbers are written in texts: 1234.5; as in $1,234.50 and 12%; as in 1.234,50. Any other style is a unit."""
 
 _LARGE_DICTIONARY = 1024
 _NUMBER = r"^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$|^[-+]?(?i:inf|infinity)$"
-_DIGITS = r"(?:\d{1,3}(?:[ ,.'\x{00a0}\x{202f}]\d{3})+|\d+)(?:[.,]\d+)?"
-_CURRENCY = r"[$\x{20ac}\x{00a3}\x{00a5}]"
-WRITTEN_NUMBER = rf"^\(?[-+]?\s*(?:{_CURRENCY}\s?)?[-+]?{_DIGITS}\s?(?:%|{_CURRENCY})?\)?$"
-_DECORATION = {POINT: r"[\s$%(),'\x{20ac}\x{00a3}\x{00a5}\x{00a0}\x{202f}]"}
-_DECORATION[COMMA] = _DECORATION[POINT].replace(",", ".")
+_DIGITS = r"(?:\d{1,3}(?:[ ,.'\x{00a0}\x{202f}]\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d+)(?:[.,]\d+)?"
+_MINUS = r"[-+\x{2212}]"
+_CODES = "EUR|USD|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|BRL|MXN|ZAR|SEK|NOK|DKK|PLN|CZK|HUF|TRY|RUB|KRW|SGD|HKD"
+_CURRENCY = rf"(?:\p{{Sc}}|R\$|Rs\.?|kr\.?|z\x{{0142}}|{_CODES})"
+WRITTEN_NUMBER = rf"^\(?{_MINUS}?\s*(?:{_CURRENCY}\s?)?{_MINUS}?{_DIGITS}\s?(?:%|{_CURRENCY})?\)?$"
+_SIGNS = r"\s%()'\x{00a0}\x{202f}"
+_DECORATION = {POINT: rf"{_CURRENCY}|[{_SIGNS},]", COMMA: rf"{_CURRENCY}|[{_SIGNS}.]"}
+_WITH_UNIT = r"^\s*(?P<number>[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+))\s?(?P<unit>[\p{L}\x{00b0}\x{00b5}\x{00b2}\x{00b3}'\"/]{1,12})\s*$"
 
 
 def as_column(values: Any, name: str, place: Place) -> Any:
@@ -132,15 +136,26 @@ def parsed_numbers(texts: Any, style: str = PLAIN) -> NDArray[np.float64]:
     import pyarrow.compute as pc
 
     texts = pc.utf8_trim_whitespace(texts)
-    if style != PLAIN:
+    if style not in (PLAIN, POINT, COMMA):
+        texts = pc.replace_substring_regex(texts, rf"\s?{re.escape(style)}s?$", "")
+    elif style != PLAIN:
         negative = pc.match_substring_regex(texts, r"^\(.*\)$")
         texts = pc.replace_substring_regex(texts, _DECORATION[style], "")
+        texts = pc.replace_substring(texts, "\u2212", "-")
         texts = pc.replace_substring(texts, ",", ".") if style == COMMA else texts
         texts = pc.if_else(negative, pc.binary_join_element_wise("-", texts, ""), texts)
     texts = pc.if_else(pc.match_substring_regex(texts, _NUMBER), texts, None)
     texts = pc.replace_substring_regex(texts, r"^\+", "")
     found: NDArray[np.float64] = texts.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return found
+
+
+def units_in(texts: Any) -> set[str]:
+    """Return the units behind numbers, such as kg in 5.2 kg, without the s of a plural."""
+    import pyarrow.compute as pc
+
+    units = pc.struct_field(pc.extract_regex(texts, _WITH_UNIT), "unit").drop_null().unique().to_pylist()
+    return {unit[:-1] if unit.endswith("s") and len(unit) > 2 else unit for unit in units}
 
 
 def short_levels(values: Any) -> Any:
