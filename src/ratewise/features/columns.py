@@ -30,11 +30,16 @@ _LEAVE_OUT = "A date can be 'date', 'elapsed' or 'ignore'."
 _BOOLEANS = ({"no": 0, "yes": 1}, {"false": 0, "true": 1}, {"n": 0, "y": 1}, {"f": 0, "t": 1}, {"off": 0, "on": 1})
 
 
-def check_wanted(wanted: Mapping[str, str] | None, names: list[str], place: Place) -> dict[str, str]:
-    """Return what a user says of columns, or refuse what is impossible."""
+def wishes(wanted: Mapping[str, str] | None) -> dict[str, str]:
+    """Return what a user says of columns as a dict, or refuse what is none."""
     if not isinstance(wanted, Mapping | None):
         raise TypeError(f"columns must be a dict, such as {{'zip': 'category'}}; got {wanted!r}.")
-    found = dict(wanted or {})
+    return dict(wanted or {})
+
+
+def check_wanted(wanted: Mapping[str, str] | None, names: list[str], place: Place) -> dict[str, str]:
+    """Return what a user says of columns, or refuse what is impossible."""
+    found = wishes(wanted)
     for name, kind in found.items():
         if kind not in KINDS:
             raise ValueError(f"columns: {name!r} cannot be {kind!r}. A column can be {', '.join(KINDS)}.")
@@ -239,7 +244,7 @@ def _as_wanted(summary: ColumnSummary, wanted: str, place: Place) -> Codec:
     if summary.present and not stats.rows:
         hint = "Dates are texts such as 2026-05-31, or numbers such as 20260531."
         raise place.error(f"it is to be a date, and none of its values is one. {hint}", column=name)
-    is_instant = summary.instant or not summary.dates.rows
+    is_instant = summary.instant if summary.dates.rows else order != "time"
     lenient = stats.rows < summary.present
     parts = wanted != "elapsed"
     return _dates(summary, stats, why, order=order, is_instant=is_instant, lenient=lenient, parts=parts)
@@ -252,7 +257,7 @@ def _dates_as_wanted(summary: ColumnSummary, wanted: str, typed: NumberStats) ->
     order = order or max(texts.dates, key=lambda key: texts.dates[key].rows)
     if summary.dates.rows:
         return order, summary.dates
-    by_order = {order: texts.dates[order], WHOLE_DAYS: typed.days}
+    by_order = {order: texts.dates[order], WHOLE_DAYS: typed.days, "time": texts.clocks}
     return max(by_order.items(), key=lambda one: one[1].rows)
 
 

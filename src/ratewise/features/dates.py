@@ -26,7 +26,8 @@ _CLOCK = r"(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2}(?:[.,]\d+)?))?"
 _ZONE = r"\s?(?P<half>[AaPp][Mm])?\s?(?P<zone>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?"
 _TIME = rf"(?:(?:T|,? +){_CLOCK}{_ZONE})?\s*$"
 _WEEKDAY = r"^\s*(?:[A-Za-z]{3,9},? +)?"
-_MONTH = r"(?P<name>\p{L}{3,10})\.?"
+_LETTERS = r"[^\s\d.,:/-]+"  # \p{L} takes milliseconds to compile
+_MONTH = rf"(?P<name>{_LETTERS})\.?"
 _ISO = r"^\s*(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})" + _TIME
 _NAMED = (
     rf"{_WEEKDAY}(?P<d>\d{{1,2}})(?:[ -]|\. ?| de ){_MONTH}(?:[ ,-]+| de )(?P<y>\d{{4}}|\d{{2}})" + _TIME,
@@ -40,12 +41,19 @@ _COMPACT = r"^\s*(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})[T ](?P<H>\d{2}):?(?P<M>\d{
 _COMPACT += _ZONE + r"\s*$"
 _SLASHED = r"^\s*(?P<a>\d{1,2})[-/](?P<b>\d{1,2})[-/](?P<y>\d{4}|\d{2})" + _TIME
 _ONLY_CLOCK = rf"^\s*{_CLOCK}\s?(?P<half>[AaPp][Mm])?\s*$"
-_MAYBE = r"^\s*(?:(?:\p{L}{3,10}\.?,? +)*\d{1,4}(?:st|nd|rd|th)?[-/. :,]|\d{8}[T ]\d{2})"
+_MAYBE = rf"^\s*(?:(?:{_LETTERS}\.?,? +){{0,2}}\d{{1,4}}(?:st|nd|rd|th)?[-/. :,]|\d{{8}}[T ]\d{{2}})"
 _MONTHS = {
     month: number
     for number, months in enumerate(
         [
-            *("jan ene gen", "feb fév fev", "mar mär mrz mrt maa", "apr avr abr", "may mai mei mag", "jun juin giu"),
+            *(
+                "jan ene gen",
+                "feb fév fev",
+                "mar mär mrz mrt maa",
+                "apr avr abr",
+                "may mai mei mag",
+                "jun juin giu",
+            ),
             *("jul juil lug", "aug aoû aou ago", "sep set", "oct okt ott out", "nov", "dec dez déc dic"),
         ],
         start=1,

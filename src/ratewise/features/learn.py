@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._errors import DataError, Place
 from .codecs import Boolean, Ignored, Number
-from .columns import decide, summary_for
+from .columns import decide, summary_for, wishes
 from .encode import Encoder
 from .kinds import cannot_be_a_feature, kind_of, say
 from .summaries import ColumnSummary, NumberStats, check_not_infinite
@@ -209,7 +209,7 @@ def learn_encoder(parts: list[Part], wanted: Mapping[str, str] | None) -> Encode
     """Return the encoder of a table in memory, given as parts that hold its columns."""
     columns, _, place = parts[0]
     types = {name: getattr(column, "type", None) or column.dtype for name, column in columns.items()}
-    said = wanted or {}
+    said = wishes(wanted)
     kinds = {name: feature_kind(dtype, name, Place(place.file), said.get(name)) for name, dtype in types.items()}
     learner = EncoderFit(Encoder(list(kinds), kinds, wanted=wanted))
     for part in parts:

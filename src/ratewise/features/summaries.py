@@ -211,8 +211,8 @@ class TextStats:
             self.days_over_12[MONTH_FIRST] += int(counts[parsed.second > 12].sum())
             example = min(values.take(np.flatnonzero(parsed.slashed)).to_pylist())
             self.slashed_example = min(filter(None, (self.slashed_example, example)))
-        found = (*parsed.seconds.values(), parsed.clocks)
-        return np.logical_or.reduce([np.isfinite(seconds) for seconds in found])
+        day_first, month_first = (np.isfinite(seconds) for seconds in parsed.seconds.values())
+        return day_first | month_first | np.isfinite(parsed.clocks)
 
     def merge(self, other: TextStats) -> None:
         self.levels.merge(other.levels)

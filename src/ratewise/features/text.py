@@ -43,14 +43,15 @@ class _Tokens(NamedTuple):
 
 
 def _in_pairs(texts: Any) -> Any:
-    """Return texts whose letters of languages without spaces are apart in pairs, each but the last in two of them."""
+    """Return texts with each pair of neighbouring letters of languages without spaces as a word."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     if not pc.any(pc.match_substring_regex(texts, f"[{_UNSPACED}]")).as_py():
         return texts
     shifted = pc.replace_substring_regex(texts, f"(^|[^{_UNSPACED}])[{_UNSPACED}]", r"\1")
     shifted = pc.replace_substring_regex(shifted, f"[^{_UNSPACED}]+", " ")
-    both = pc.binary_join_element_wise(texts, shifted, " ")
+    both = pc.binary_join_element_wise(texts, shifted, pa.scalar(" ", texts.type))
     return pc.replace_substring_regex(both, f"([{_UNSPACED}]{{2}})", r" \1 ")
 
 

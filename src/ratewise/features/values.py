@@ -25,7 +25,8 @@ _CURRENCY = rf"(?:\p{{Sc}}|R\$|Rs\.?|kr\.?|z\x{{0142}}|{_CODES})"
 WRITTEN_NUMBER = rf"^\(?{_MINUS}?\s*(?:{_CURRENCY}\s?)?{_MINUS}?{_DIGITS}\s?(?:%|{_CURRENCY})?\)?$"
 _SIGNS = r"\s%()'\x{00a0}\x{202f}"
 _DECORATION = {POINT: rf"{_CURRENCY}|[{_SIGNS},]", COMMA: rf"{_CURRENCY}|[{_SIGNS}.]"}
-_WITH_UNIT = r"^\s*(?P<number>[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+))\s?(?P<unit>[\p{L}\x{00b0}\x{00b5}\x{00b2}\x{00b3}'\"/]{1,12})\s*$"
+_PLAIN_NUMBER = r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)"
+_WITH_UNIT = rf"^\s*(?P<number>{_PLAIN_NUMBER})\s?(?P<unit>[^\s\d.,:;|()+-]+)\s*$"
 
 
 def as_column(values: Any, name: str, place: Place) -> Any:

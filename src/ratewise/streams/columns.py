@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._errors import ARROW_ERRORS, DataError, Place, not_whole
 from .._input_checks import is_text
+from ..features.columns import wishes
 from ..features.encode import Encoder, missing_column
 from ..features.kinds import BOOLEAN, CATEGORY, DATE, NUMBER, PLURAL, TEXT, is_null_type, kind_of
 from ..features.learn import feature_kind
@@ -200,7 +201,7 @@ def make_plan(schema: Schema, file: str, request: Request) -> TablePlan:
                 raise ValueError(f"Column {name!r} is the target; it cannot be a feature too.")
         if not len(names):
             raise DataError(f"{file}: there are no columns besides the target and the weight to learn from.")
-        wanted = request.columns or {}
+        wanted = wishes(request.columns)
         kinds = {name: feature_kind(schema[name], name, Place(file), wanted.get(name)) for name in names}
     named = encoder is not None or request.features is not None
     target_type = None if target is None else schema[target]
