@@ -12,6 +12,7 @@ from ..counts import Counts, Rates, sums_by_class
 from ..decisions.choose import half_standard_error, near_best
 from ..decisions.class_bounds import bounded_offsets
 from ..decisions.class_offsets import ClassScores, best_offsets
+from ..decisions.offsets import offsets_of_scores
 from ..measures import ConfusionMeasure, ConstrainedClasses, confusion_measure
 from ..measures.recalls import MeasureOfRecalls
 from ..solvers.base import History, Solver, Task
@@ -161,20 +162,22 @@ def _learn_jointly(
     mean = np.mean([scores[stage].scores / spreads[stage] for stage in chosen], axis=0)
     validation = next(iter(scores.values()))._replace(scores=mean)
     rule, message = ClassRule.of(validation, measure), None
+    table = rule.table
     if bounded is not None:
         starts = [rule.offsets, np.zeros_like(rule.offsets)]
         offsets, _, message = bounded_offsets(validation, bounded, starts=starts)
         rule, last = rule._replace(offsets=offsets), found
-    elif not together:
+        table = validation.plus(offsets).table()
+    elif rule.offsets.any():
+        table, plain = ClassRule.table_of_others(validation, measure), validation.table()
+        if measure.value(table) <= measure.value(plain):
+            rule, table = rule._replace(offsets=np.zeros_like(rule.offsets)), plain
+    if bounded is None and not together:
         last = rows.follow([path(ALL_ROWS, chosen)], rng, 1)
     models = [_divided(one.model, spreads[one.stage]) for fits in last for one in fits if one.stage in chosen]
     model = _mean(models).plus(rule.offsets)
     solver = settings.start or MultinomialLogistic(settings.l2 or 1.0 / (plan.strengths[-1] * shape.points))
     kept = validation.first(_CALIBRATED_ROWS).plus(rule.offsets)
-    if bounded is not None or not rule.offsets.any():
-        table = validation.plus(rule.offsets).table()
-    else:
-        table = ClassRule.table_of_others(validation, measure)
     return SelectedMany(model, table, tuple(chosen), solver, kept, message)
 
 
@@ -242,14 +245,14 @@ class ClassRule(NamedTuple):
     def of(cls, rows: ClassScores, measure: ConfusionMeasure) -> ClassRule:
         """Return the best offsets; none if these rows do not show that they are better than none."""
         plain = cls._at(np.zeros(rows.scores.shape[1]), rows, measure)
-        tuned = cls._at(best_offsets(rows, measure), rows, measure)
+        tuned = cls._at(offsets_of_scores(rows, measure), rows, measure)
         return tuned if tuned.value > plain.value + tuned.half_standard_error else plain
 
     @classmethod
     def table_of_others(cls, rows: ClassScores, measure: ConfusionMeasure) -> NDArray[np.float64]:
         """Return C[true, predicted] by offsets that other rows have chosen: a fifth of each class by the rest.
 
-        On the rows that have chosen the offsets the table is too good, most of all for rare classes.
+        Of the rows that have chosen them, the table is too good, most of all for rare classes.
         """
         part_of_row = np.empty(rows.codes.size, dtype=np.intp)
         part_of_row[np.argsort(rows.codes, kind="stable")] = np.arange(part_of_row.size) % _PARTS
@@ -257,7 +260,7 @@ class ClassRule(NamedTuple):
         for one in range(_PARTS):
             held = part_of_row == one
             mine, others = (ClassScores(*(column[which] for column in rows)) for which in (held, ~held))
-            found += mine.plus(cls.of(others, measure).offsets).table()
+            found += mine.plus(offsets_of_scores(others, measure)).table()
         return found
 
     @classmethod
