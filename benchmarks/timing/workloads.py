@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ratewise.kernels import (
-    Steps,
+    StepSizes,
     add_column_moments,
     bin_scores,
     count_predicted,
@@ -59,7 +59,7 @@ def learning(label: str, rows: ArrayRows, reward: Reward, measure_name: str | No
 def fixed_settings(rows: ArrayRows, *, smooth: bool) -> LearnSettings:
     """About what the solvers would set, but fixed here: other step sizes are not another loop."""
     p, values_a_row = SHARE_OF_POSITIVES, rows.n_values / rows.n_points
-    steps = Steps(
+    steps = StepSizes(
         step=64.0 / values_a_row if smooth else 0.4 / math.sqrt(values_a_row),
         dual_step=0.0 if smooth else 0.2,
         conjugate_sign=1.0,

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ratewise.kernels import STATE, Steps, learn, model_places
+from ratewise.kernels import STATE, StepSizes, learn, model_places
 from ratewise.kernels.update import NEGLIGIBLE_SLOPE
 from ratewise.measures import ConcaveMeasure, GMean, HMean, MinRate, QMean
 from ratewise.rewards import Hinge, Logistic, Sigmoid
 
-_STEPS = Steps(
+_STEPS = StepSizes(
     step=0.05,
     dual_step=0.1,
     conjugate_sign=1.0,

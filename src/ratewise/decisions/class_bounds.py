@@ -101,7 +101,7 @@ def bounded_offsets(
     If none do, those that keep them by their margins, or come nearest, and a sentence. Rows of one of ``groups``
     count as one. ``balanced`` adds a start where each class weighs as much, for logarithms of probabilities.
     """
-    problem = _Problem(rows, measure, groups)
+    problem = _ClassProblem(rows, measure, groups)
     starts = list(starts or [np.zeros(rows.scores.shape[1])])
     if balanced:
         starts.append(-np.log(np.maximum(problem.totals, _LEAST)))
@@ -119,7 +119,7 @@ def bounded_offsets(
 class _Ranked:
     """Ranks tables by the measure if the bounds are kept, otherwise by how nearly they are."""
 
-    problem: _Problem
+    problem: _ClassProblem
     promised: bool
 
     by_class: ClassVar[bool] = False
@@ -130,7 +130,7 @@ class _Ranked:
         return np.where(slack >= 0, values, _UNKEPT * (slack - 1.0))
 
 
-class _Problem:
+class _ClassProblem:
     """Rows of many classes, and the bounds that their decisions are to keep."""
 
     def __init__(self, rows: ClassScores, measure: ConstrainedClasses, groups: NDArray[np.intp] | None):

@@ -56,7 +56,7 @@ def decide_groups(scores: Scores, measure: Measure, points: Points, error_share:
     together = not has_group_cuts(measure)
     common = _thresholds(scores.values, scores.signed_weights) if together else None
     curves = _curves(scores, points, common)
-    problem = _Problem(curves, measure, error_share, together=together)
+    problem = _GroupProblem(curves, measure, error_share, together=together)
     chosen, certified = problem.best_choice()
     found = _decision_at(curves, chosen, names)
     return found if certified else found._replace(message=problem.message(chosen, names))
@@ -133,7 +133,7 @@ def _tables(
     return tables, squares
 
 
-class _Problem:
+class _GroupProblem:
     """Bounds on the tables of all groups, and the measure of their sum."""
 
     def __init__(self, curves: list[_Curve], measure: Measure, error_share: float, *, together: bool):

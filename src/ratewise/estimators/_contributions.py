@@ -59,7 +59,7 @@ def _scaled(values: Any, factors: Floats) -> Any:
     return sparse.diags_array(factors) @ values if sparse.issparse(values) else values * factors[:, np.newaxis]
 
 
-class Columns(NamedTuple):
+class TermColumns(NamedTuple):
     """The terms of an explanation: the user's columns, and terms that belong to all of them together."""
 
     names: list[str]
@@ -85,7 +85,7 @@ def explain_votes(members: list[EnsembleMember], X: Any, positive: Any, threshol
             "explain is for boosting and the stack, and the models are of "
             f"{type(members[0].model).__name__}: explain these themselves, for instance with shap."
         )
-    columns = Columns.of(X, members[0].model)
+    columns = TermColumns.of(X, members[0].model)
     total = sum(member.weight for member in members)
     found: Contributions | None = None
     for member in members:
@@ -103,7 +103,7 @@ def explain_votes(members: list[EnsembleMember], X: Any, positive: Any, threshol
 
 
 def _of_stage(
-    member: EnsembleMember, stage: Stage, added: list[Contributions], X: Any, positive: Any, columns: Columns
+    member: EnsembleMember, stage: Stage, added: list[Contributions], X: Any, positive: Any, columns: TermColumns
 ) -> Contributions:
     """Return the contributions to the log odds of a stage."""
     model, trees = member.model, stage.trees or 0
@@ -117,7 +117,7 @@ def _of_stage(
     return found._replace(base=found.base + stage.join.constant)
 
 
-def _of_boosting(model: Any, X: Any, trees: int, columns: Columns) -> Contributions:
+def _of_boosting(model: Any, X: Any, trees: int, columns: TermColumns) -> Contributions:
     """Return the library's own contributions, if they sum to its scores; else the score as the remainder."""
     booster, last = booster_of(model), model.steps[-1][1] if isinstance(model, Pipeline) else model
     assert booster is not None
@@ -145,7 +145,7 @@ def _without_last(found: Any) -> Any:
     return values
 
 
-def _keeps_columns(pipeline: Pipeline, columns: Columns) -> bool:
+def _keeps_columns(pipeline: Pipeline, columns: TermColumns) -> bool:
     """Return whether the steps before boosting give each of the user's columns as one column of that name."""
     try:
         return list(map(str, pipeline[:-1].get_feature_names_out(columns.names))) == columns.names
@@ -153,7 +153,7 @@ def _keeps_columns(pipeline: Pipeline, columns: Columns) -> bool:
         return False
 
 
-def _of_additive(model: AdditiveModel, X: Any, columns: Columns) -> list[Contributions]:
+def _of_additive(model: AdditiveModel, X: Any, columns: TermColumns) -> list[Contributions]:
     """Return the contributions to the log odds by each regression."""
     of_column = np.arange(len(columns.names))
     if model.encoder is not None:

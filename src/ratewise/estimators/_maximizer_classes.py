@@ -51,7 +51,7 @@ def _normalized(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares
 
 
-class ClassCandidate(NamedTuple):
+class ClassModels(NamedTuple):
     """The models of all folds, fitted with some class weights, and the rule for their probabilities."""
 
     name: str
@@ -95,7 +95,7 @@ class ClassCrossFit:
             candidates.append(self._candidate("balanced", totals.sum() / (totals.size * totals)))
             plain, even = candidates
             mean = 0.5 * (plain.probabilities + even.probabilities)
-            candidates.append(ClassCandidate("both", plain.members + even.members, mean, *self._rule_of(mean)))
+            candidates.append(ClassModels("both", plain.members + even.members, mean, *self._rule_of(mean)))
         names, values = [one.name for one in candidates], [one.rule.value_ for one in candidates]
         promised = [one for one in candidates if one.message is None]
         candidates = promised or candidates  # bounds first
@@ -104,7 +104,7 @@ class ClassCrossFit:
         found = {name: np.array(column) for name, column in history.items()}
         return FittedClasses(self._members(best, ensemble), best.rule, found, best.message)
 
-    def _members(self, best: ClassCandidate, ensemble: bool) -> list[ClassMember]:
+    def _members(self, best: ClassModels, ensemble: bool) -> list[ClassMember]:
         """Return the models of the folds; with few rows, also models of all rows, which weigh as much."""
         few_rows = self.y.size < MANY_ROWS and booster_of(self.estimator) is None
         members = list(best.members) if ensemble else []
@@ -115,12 +115,12 @@ class ClassCrossFit:
             members += [self._fit_rows(every, one.class_weights)._replace(weight=weight) for one in kinds]
         return members
 
-    def _candidate(self, name: str, class_weights: NDArray[np.float64]) -> ClassCandidate:
+    def _candidate(self, name: str, class_weights: NDArray[np.float64]) -> ClassModels:
         fits = (delayed(self._fit_rows)(train, class_weights) for train, _ in self.folds)
         members = list(Parallel(n_jobs=self.n_jobs)(fits))
         held = [_safe_indexing(self.X, rows) for _, rows in self.folds]
         found = np.concatenate([one.probabilities(rows) for one, rows in zip(members, held, strict=True)])
-        return ClassCandidate(name, members, found, *self._rule_of(found))
+        return ClassModels(name, members, found, *self._rule_of(found))
 
     def _rule_of(self, probabilities: NDArray[np.float64]) -> tuple[DecisionRule, str | None]:
         """Return the rule for these probabilities, and its warning of bounds."""

@@ -98,7 +98,7 @@ class Asked(NamedTuple):
         return cls(dict(zip(_PARAMETERS, values, strict=True)), fit_config(classifier, online=True))
 
 
-class Batch(NamedTuple):
+class OnlineBatch(NamedTuple):
     """Checked rows of a stream, the place of each row's class (1 of two for the positive one), and its weight."""
 
     X: Any
@@ -106,7 +106,9 @@ class Batch(NamedTuple):
     weights: NDArray[np.float64]
 
     @classmethod
-    def of(cls, checked: CheckedRows, y: Any, sample_weight: Any, classes: NDArray[Any], pos_label: Any) -> Batch:
+    def of(
+        cls, checked: CheckedRows, y: Any, sample_weight: Any, classes: NDArray[Any], pos_label: Any
+    ) -> OnlineBatch:
         """Check the labels and weights of rows; those of weight 0 are left out."""
         if sample_weight is None and (codes := _plain_codes(y, checked.number, classes, pos_label)) is not None:
             return cls(checked.X, codes, np.ones(codes.size))
@@ -126,8 +128,8 @@ class Batch(NamedTuple):
     def size(self) -> int:
         return len(self.codes)
 
-    def of_rows(self, rows: slice) -> Batch:
-        return Batch(self.X[rows], self.codes[rows], self.weights[rows])
+    def of_rows(self, rows: slice) -> OnlineBatch:
+        return OnlineBatch(self.X[rows], self.codes[rows], self.weights[rows])
 
     def against_the_rest(self, code: int) -> NDArray[np.float64]:
         """Return the weights, negative for all classes but one."""
@@ -148,14 +150,14 @@ class Waiting:
     """Rows that wait for more, so that what is learned does not depend on the batches they came in."""
 
     def __init__(self) -> None:
-        self._parts: list[Batch] = []
+        self._parts: list[OnlineBatch] = []
         self.size = 0
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: OnlineBatch) -> None:
         self._parts.append(batch)
         self.size += batch.size
 
-    def first(self, number: int) -> Batch:
+    def first(self, number: int) -> OnlineBatch:
         """Return the first rows; they stay."""
         taken, size = [], 0
         for part in self._parts:
@@ -170,7 +172,7 @@ class Waiting:
             X = sparse.vstack([sparse.csr_matrix(one) for one in of_rows], format="csr")
         else:
             X = np.concatenate(of_rows)
-        return Batch(X, *(np.concatenate(column) for column in ([one[k] for one in taken] for k in (1, 2))))
+        return OnlineBatch(X, *(np.concatenate(column) for column in ([one[k] for one in taken] for k in (1, 2))))
 
     def drop(self, number: int) -> None:
         """Forget the first rows."""
@@ -196,7 +198,7 @@ class Waiting:
         """Copy the waiting rows of the last batch, because its array belongs to the user."""
         if self._parts:
             last = self._parts[-1]
-            self._parts[-1] = Batch(last.X.copy(), last.codes, last.weights)
+            self._parts[-1] = OnlineBatch(last.X.copy(), last.codes, last.weights)
 
 
 class OnlineClassifier:
@@ -260,7 +262,7 @@ class OnlineClassifier:
     def settings(self) -> FitConfig:
         return self.asked.settings
 
-    def check(self, batch: Batch, asked: Asked) -> None:
+    def check(self, batch: OnlineBatch, asked: Asked) -> None:
         """Refuse what the fit cannot continue with, before anything is changed."""
         given = self._waiting.size + batch.size
         anew = asked is not self.asked or not self._learned + self._waiting.size
@@ -278,7 +280,7 @@ class OnlineClassifier:
                     "anew with a clone of the classifier."
                 )
 
-    def learn(self, batch: Batch, n_jobs: int | None) -> None:
+    def learn(self, batch: OnlineBatch, n_jobs: int | None) -> None:
         if not batch.size:
             return
         self._totals += np.bincount(batch.codes, batch.weights, minlength=self._totals.size)
@@ -292,7 +294,7 @@ class OnlineClassifier:
         most = config.ONLINE_BLOCK if self.settings.half_life is None else config.LIVE_BLOCK
         return config.online_block(self._learned, most)
 
-    def _learn(self, block: Batch, threads: int, *, last: bool = False) -> None:
+    def _learn(self, block: OnlineBatch, threads: int, *, last: bool = False) -> None:
         if len(self._runs) > 1 and self.settings.half_life is not None:
             self._predicted.add(block, self._models() if self._learned else None)
         jobs = list(zip(self._runs, self._positive, strict=True))
@@ -376,7 +378,7 @@ class OnlineClassifier:
 
 
 def _known(settings: FitConfig) -> Known:
-    return Known(settings, (OnlineClassifier, Asked, Batch, Waiting, RecentConfusion))
+    return Known(settings, (OnlineClassifier, Asked, OnlineBatch, Waiting, RecentConfusion))
 
 
 class RecentConfusion:
@@ -385,7 +387,7 @@ class RecentConfusion:
     def __init__(self, n_classes: int):
         self._counts = Counts(np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes)))
 
-    def add(self, block: Batch, models: LinearModels | None) -> None:
+    def add(self, block: OnlineBatch, models: LinearModels | None) -> None:
         """Count the rows of a block; without a model nothing was predicted for them."""
         if models is None:
             return

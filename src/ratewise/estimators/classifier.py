@@ -29,7 +29,7 @@ from ..training import FitConfig
 from ._fits import FitOptions, Fitted, fit_task, store_fit, warn_of_constraints
 from ._folds import given_splits
 from ._notebook import NotebookCard
-from ._online import Asked, Batch, FromStream, OnlineClassifier, first_basis
+from ._online import Asked, FromStream, OnlineBatch, OnlineClassifier, first_basis
 from ._prediction import LinearPrediction
 from ._rows import CheckedRows, Columns, validate_rows
 from ._settings import fit_config, one_blas_thread, require_basis_columns, threads_of
@@ -338,7 +338,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         basis = first_basis(asked.settings.basis, checked) if first else getattr(self, "basis_", None)
         if basis is not None:
             checked = CheckedRows(basis.code(checked.X), None)
-        batch = Batch.of(checked, y, sample_weight, known, self.pos_label)
+        batch = OnlineBatch.of(checked, y, sample_weight, known, self.pos_label)
         if first and not batch.size:
             raise ValueError("sample_weight is 0 everywhere: there is nothing to learn from.")
         if online is None:

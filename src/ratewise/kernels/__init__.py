@@ -11,7 +11,7 @@ from typing import Any
 
 from .numpy_fallbacks import (
     STATE,
-    Steps,
+    StepSizes,
     add_column_moments,
     bin_scores,
     code_rows,
@@ -67,7 +67,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "STATE",
-    "Steps",
+    "StepSizes",
     "add_column_moments",
     "bin_scores",
     "code_rows",

@@ -39,7 +39,7 @@ STATE = np.dtype(
 )
 
 
-class Steps(NamedTuple):
+class StepSizes(NamedTuple):
     """How far a point moves the model and the dual pair, in one call of :func:`learn`."""
 
     step: float

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..decisions.scores import Scores as Scores
-from ..kernels import Steps
+from ..kernels import StepSizes
 from ..measures import ConcaveMeasure, Measure, PseudoLinearMeasure
 from ..rewards import Reward, get_reward
 from . import driver
@@ -172,7 +172,7 @@ def primal_settings(
     p = seen.prevalence
     spread = class_weights[0] ** 2 / p + class_weights[1] ** 2 / (1.0 - p)
     gradient = math.sqrt(seen.leverage * max(spread, 1e-300))
-    steps = Steps(
+    steps = StepSizes(
         step=step / gradient,
         dual_step=dual_step / math.sqrt(1.0 / p + 1.0 / (1.0 - p)),
         conjugate_sign=conjugate_sign,
@@ -193,7 +193,7 @@ def leverage_settings(
     The loop divides by sqrt(t); its count of points is to begin at those of one pass, so that the steps fall as
     1 / sqrt(1 + passes).
     """
-    steps = Steps(
+    steps = StepSizes(
         step=step / leverage * math.sqrt(seen.points),
         dual_step=0.0,
         conjugate_sign=1.0,

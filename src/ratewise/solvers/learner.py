@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .. import kernels
 from ..counts import Rates
-from ..kernels import STATE, Steps
+from ..kernels import STATE, StepSizes
 from ..measures import ConcaveMeasure
 from ..rewards import Reward
 from .state import Chunk, CSRRows, DenseRows, LinearModel
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class LearnSettings(NamedTuple):
     """What stays fixed while a learner learns from a chunk."""
 
-    steps: Steps
+    steps: StepSizes
     radius: float | None = None
     """The longest the weights may be; None for no bound."""
 

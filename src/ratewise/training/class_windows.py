@@ -16,7 +16,7 @@ from ..solvers.softmax import ClassCandidate, ClassCut, ClassLearner, CutClasses
 from . import config
 from .class_samples import ClassFacts, SampledClasses
 from .config import FitConfig
-from .files import FirstPass, Job, WindowSource
+from .files import FirstPass, WindowJob, WindowSource
 from .labelled import MulticlassRows
 from .source import ALL_ROWS
 
@@ -117,7 +117,7 @@ class ClassRun:
         return self.__dict__ | {"_path": None, "_rows": None, "_begun": False}
 
 
-class _ClassPasses(Job):
+class _ClassPasses(WindowJob):
     """Paths in lockstep."""
 
     stage = "learning"

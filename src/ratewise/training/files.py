@@ -1,6 +1,6 @@
 """Rows in files: read window by window in bounded memory, resumable between any two windows.
 
-Every pass over the windows is one step of a fit: a :class:`Job` that takes windows one by one and is plain data in
+Every pass over the windows is one step of a fit: a :class:`WindowJob` that takes windows one by one and is plain data in
 between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds; a
 resumed fit asks the same questions again, gets the stored answers, and continues from there.
 """
@@ -71,7 +71,7 @@ class ClassLabels(NamedTuple):
         return np.stack([codes, weights], axis=1).astype(np.float32)
 
 
-class Job(ABC):
+class WindowJob(ABC):
     """One or more passes over the windows, and what comes of them."""
 
     stage: str
@@ -246,7 +246,7 @@ class _Work:
         self.pass_number = self.windows_done = self.rows_done = 0
 
 
-class FirstPass(Job):
+class FirstPass(WindowJob):
     """Column statistics, and a fair sample of each class to evaluate models with; subclasses count the classes."""
 
     stage = "statistics"
@@ -386,7 +386,7 @@ class WindowTrainingRows:
         return model_shift(parts, model, of_folds, threshold, self.n_folds, (of_positives, of_negatives))
 
 
-class _Training(Job):
+class _Training(WindowJob):
     """Training runs in lockstep: every window teaches all of them."""
 
     stage = "learning"
@@ -417,7 +417,7 @@ class _Training(Job):
         return not all(runner.run.finished for runner in self.runners)
 
 
-class _Counting(Job):
+class _Counting(WindowJob):
     """The scores of all rows, each under the model of its fold, counted in bins."""
 
     stage = "threshold"
