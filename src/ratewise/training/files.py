@@ -1,8 +1,8 @@
 """Rows in files: read window by window in bounded memory, resumable between any two windows.
 
-Every pass over the windows is one step of a fit: a :class:`WindowJob` that takes windows one by one and is plain data in
-between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds; a
-resumed fit asks the same questions again, gets the stored answers, and continues from there.
+Every pass over the windows is one step of a fit: a :class:`WindowJob` that takes windows one by one and is plain
+data in between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds;
+a resumed fit asks the same questions again, gets the stored answers, and continues from there.
 """
 
 from __future__ import annotations
