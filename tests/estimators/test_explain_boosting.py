@@ -104,7 +104,7 @@ def test_boosting_of_other_columns_is_one_term_named_after_it():
 def test_what_has_no_contributions_is_refused_in_a_sentence():
     X, y = np.nan_to_num(rows()[0]), rows()[1]
     other = MeasureMaximizer(LogisticRegression(), rounds=1, cv=2).fit(X, y)
-    with pytest.raises(ValueError, match="of boosting, and the models are of LogisticRegression"):
+    with pytest.raises(ValueError, match="for boosting and the stack, and the models are of LogisticRegression"):
         other.explain(X)
     three = MeasureMaximizer(histogram(max_iter=3), "gmean", cv=2).fit(X, np.arange(500) % 3)
     with pytest.raises(ValueError, match="explain is for two classes"):
