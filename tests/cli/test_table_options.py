@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from ratewise import MeasureClassifier, load_model, open_stream
+from ratewise.measures import CostMatrix
 
 
 def orders(rows=600, seed=0):
@@ -131,6 +132,19 @@ def test_the_prevalence_to_expect_reaches_the_fit(run, table, tmp_path):
     )
     assert model.rates_.tpr == pytest.approx(in_memory.rates_.tpr, abs=0.1)
     assert model.predict_proba(data[["amount"]])[:, 1].mean() < 0.06
+
+
+def test_costs_take_the_place_of_a_measure(run, table, tmp_path):
+    shown = fitted(run, table, tmp_path / "m.skops", "--id", "order", "--costs", "1", "20").stdout
+    assert "cost 1:20" in shown
+    model = load_model(tmp_path / "m.skops")
+    assert model.measure_ == CostMatrix(((0.0, 1.0), (20.0, 0.0)))
+    fitted(run, table, tmp_path / "cheap.skops", "--id", "order", "--costs", "20", "1")
+    assert load_model(tmp_path / "cheap.skops").rates_.tpr < model.rates_.tpr
+    both = run("fit", table, "--target", "outcome", "--measure", "f1", "--costs", "1", "20", "-o", tmp_path / "x")
+    assert (both.exit_code, "give one of them" in both.stderr) == (2, True)
+    free = run("fit", table, "--target", "outcome", "--costs", "0", "20", "-o", tmp_path / "x")
+    assert (free.exit_code, "must cost more" in free.stderr) == (2, True)
 
 
 def test_the_positive_class_is_said_and_checked(run, table, tmp_path):

@@ -72,7 +72,14 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
     metavar="SHARE",
     help="The share of positives where the model is to be used.",
 )
-@click.option("--measure", type=MeasureName(), default="f1", show_default=True, help="See `ratewise measures`.")
+@click.option("--measure", type=MeasureName(), help="See `ratewise measures`. [default: f1]")
+@click.option(
+    "--costs",
+    nargs=2,
+    type=float,
+    metavar="FP FN",
+    help="In place of --measure: what a false positive and a false negative cost.",
+)
 @click.option("--positive", metavar="LABEL", help="The positive class; the last in sorted order unless given.")
 @click.option("--passes", type=Passes(), default="auto", show_default=True, help="Passes over the data.")
 @click.option("--solver", type=click.Choice(["auto", "spade", "stamp", "amp"]), default="auto", show_default=True)
@@ -117,7 +124,8 @@ def fit(
     time: str | None,
     sensitive: str | None,
     target_prevalence: float | None,
-    measure: str,
+    measure: str | None,
+    costs: tuple[float, float] | None,
     positive: str | None,
     passes: int | str,
     solver: str,
@@ -162,9 +170,10 @@ def fit(
     columns |= {"decimal": decimal, "drop_unlabelled": drop_unlabelled}
     stream = open_sources(sources, file_format, **columns)
     again = None if positive is None or not stream.repeatable else open_sources(sources, file_format, **columns)
-    _require_groups(measure, sensitive)
+    maximized = _measure(measure, costs)
+    _require_groups(maximized, sensitive)
     classifier = _classifier(
-        measure, solver, sharpen, seed, _typed(positive, again), None if basis == "none" else basis
+        maximized, solver, sharpen, seed, _typed(positive, again), None if basis == "none" else basis
     )
     place = _checkpoint_place(checkpoint, output, stream)
     if place is not None and not resume:
@@ -195,7 +204,21 @@ def fit(
         _report(classifier, output, perf_counter() - began, as_json)
 
 
-def _classifier(measure: str, solver: str, sharpen: bool, seed: int, positive: Any, basis: str | None) -> Any:
+def _measure(name: str | None, costs: tuple[float, float] | None) -> Any:
+    """Return the name of the measure, or the measure of these costs."""
+    from ..measures import CostMatrix
+
+    if costs is None:
+        return name or "f1"
+    if name is not None:
+        raise click.UsageError("--measure and --costs both say what to maximize: give one of them.")
+    try:
+        return CostMatrix(((0.0, costs[0]), (costs[1], 0.0)))
+    except ValueError as error:
+        raise click.UsageError(f"--costs: {error}") from error
+
+
+def _classifier(measure: Any, solver: str, sharpen: bool, seed: int, positive: Any, basis: str | None) -> Any:
     from .. import MeasureClassifier
     from ..measures import one_vs_rest_measure
     from ..solvers import get_solver
@@ -216,7 +239,7 @@ def _classifier(measure: str, solver: str, sharpen: bool, seed: int, positive: A
     return classifier
 
 
-def _require_groups(measure: str, sensitive: str | None) -> None:
+def _require_groups(measure: Any, sensitive: str | None) -> None:
     """Refuse bounds on groups without groups, before anything is read."""
     from ..measures import one_vs_rest_measure
 

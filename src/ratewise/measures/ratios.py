@@ -207,6 +207,12 @@ class CostMatrix(PseudoLinearMeasure):
             )
         object.__setattr__(self, "costs", ((tn, fp), (fn, tp)))
 
+    @property
+    def label(self) -> str:
+        """The costs of a false positive and a false negative, such as "cost 1:10"; all four if others are not 0."""
+        (tn, fp), (fn, tp) = self.costs
+        return f"cost {fp:g}:{fn:g}" if tn == tp == 0.0 else repr(self)
+
     def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
         p, n = prevalence, 1.0 - prevalence
         (tn, fp), (fn, tp) = self.costs
