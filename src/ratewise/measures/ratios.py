@@ -209,7 +209,7 @@ class CostMatrix(PseudoLinearMeasure):
 
     @property
     def label(self) -> str:
-        """The costs of a false positive and a false negative, such as "cost 1:10"; all four if others are not 0."""
+        """The two costs of errors, such as "cost 1:10"; all four costs if others are not 0."""
         (tn, fp), (fn, tp) = self.costs
         return f"cost {fp:g}:{fn:g}" if tn == tp == 0.0 else repr(self)
 
