@@ -64,11 +64,11 @@ def test_one_class_against_the_rest_has_the_rates_of_its_own_labels(pairs):
 
 @quick
 @given(st.lists(st.tuples(st.booleans(), st.floats(-2, 2), st.integers(1, 5)), min_size=2))
-def test_scores_above_the_cut_are_predicted_positive(rows):
+def test_the_named_counts_add_up_to_the_weight_of_all_rows(rows):
     positive, scores, weights = (np.array(one) for one in zip(*rows, strict=True))
-    found = Counts.of_scores(scores, np.where(positive, weights, -weights), cut=0.5)
-    np.testing.assert_array_equal(found.weights, Counts.of_labels(positive, scores > 0.5, weights).weights)
-    assert sum(found.by_name().values()) == weights.sum()
+    found = Counts.of_labels(positive, scores > 0.5, weights).by_name()
+    assert sum(found.values()) == weights.sum()
+    assert found["true_positives"] == weights[positive & (scores > 0.5)].sum()
 
 
 def test_rates_do_not_depend_on_the_unit_of_the_weights():

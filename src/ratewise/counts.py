@@ -117,11 +117,6 @@ class Counts:
         return cls(cells[..., :2, :], cells[..., 2:, :])
 
     @classmethod
-    def of_scores(cls, scores: NDArray[Any], signed_weights: NDArray[Any], cut: float = 0.0) -> Counts:
-        """Count rows predicted positive where they score above the cut; the weights of negatives are negative."""
-        return cls.of_labels(signed_weights > 0, scores > cut, np.abs(signed_weights, dtype=np.float64))
-
-    @classmethod
     def of_two(
         cls, true_positives: Any, false_negatives: Any, false_positives: Any, true_negatives: Any
     ) -> Counts:

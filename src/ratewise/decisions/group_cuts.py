@@ -14,7 +14,7 @@ from ..counts import Counts
 from ..measures import BalancedAccuracy, Bound, Gap, Measure
 from .cuts import Cuts, Points, effective_points
 from .scores import Scores
-from .shares import ShareEnds, gap_room, kept_by
+from .shares import ShareEnds, gap_room, kept_by, room
 
 _CUTS = 400  # of a group that are tried, spread evenly over its TPR, its FPR and its alerts
 # Rates of the groups are sought within windows of these widths, in parts of the gap allowed, and for these weights
@@ -247,8 +247,7 @@ class _GroupProblem:
         ends = self._promised if promised else self._by_margin
         for bound, of_groups in zip(self._group_bounds, ends, strict=True):
             here = [one.at(choices[:, g]) for g, one in enumerate(of_groups)]
-            kept = [kept_by(bound, one) for one in here] if isinstance(bound, Bound) else [gap_room(bound, here)]
-            slack = np.minimum(slack, np.min(kept, axis=0))
+            slack = np.minimum(slack, room(bound, here))
         if self._bounds:
             tables, squares = self._sum(choices), self._sum(choices, squares=True)
             for bound in self._bounds:
@@ -300,11 +299,8 @@ class _GroupProblem:
         )
 
     def _enough(self, chosen: Choice, times: float) -> bool:
-        for bound in self._group_bounds:
-            here = self._at(bound, chosen, times)
-            kept = [kept_by(bound, one) for one in here] if isinstance(bound, Bound) else [gap_room(bound, here)]
-            if np.min(kept) < 0:
-                return False
+        if any(room(bound, self._at(bound, chosen, times))[0] < 0 for bound in self._group_bounds):
+            return False
         tables, squares = self._sum(chosen[np.newaxis]), self._sum(chosen[np.newaxis], squares=True)
         return all(
             kept_by(bound, ShareEnds.of(bound, tables, squares, self._error_of(bound), times))[0] >= 0

@@ -67,3 +67,10 @@ def gap_room(gap: Gap, ends: list[ShareEnds]) -> NDArray[np.float64]:
         upper = one.share - other.share + np.hypot(one.high - one.share, other.share - other.low)
         largest = np.maximum(largest, upper)
     return gap.level - largest
+
+
+def room(bound: Bound | Gap, ends: list[ShareEnds]) -> NDArray[np.float64]:
+    """Return how far the shares of groups, or their differences, are sure to keep a bound."""
+    if isinstance(bound, Gap):
+        return gap_room(bound, ends)
+    return np.asarray(np.min([kept_by(bound, one) for one in ends], axis=0))
