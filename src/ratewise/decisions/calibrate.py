@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import chdtri, logsumexp
+from scipy.special import chdtri
 
 from ..kernels import mean_and_spread
 from .cuts import ScoreBins
@@ -221,9 +221,11 @@ def class_log_loss(
     """Return that of one slope and a constant per class, with a small penalty on them; and its gradient."""
     mine = np.arange(codes.size), codes
     odds = numbers[0] * scores + numbers[1:]
-    odds -= logsumexp(odds, axis=1, keepdims=True)
-    value = -float(shares @ odds[mine]) + 0.5 * _RIDGE * float(numbers @ numbers) / codes.size
-    wrong = np.exp(odds) * shares[:, np.newaxis]
+    odds -= odds.max(axis=1, keepdims=True)
+    wrong = np.exp(odds)
+    sums = wrong.sum(axis=1)
+    value = float(shares @ (np.log(sums) - odds[mine])) + 0.5 * _RIDGE * float(numbers @ numbers) / codes.size
+    wrong *= (shares / sums)[:, np.newaxis]
     wrong[mine] -= shares
     gradient = np.concatenate([[float((wrong * scores).sum())], wrong.sum(axis=0)])
     return value, gradient + _RIDGE * numbers / codes.size
