@@ -19,19 +19,17 @@ def nothing_learned(n_features):
 
 
 def slowly(X, signs, decay, exponent):
-    """One learner, each formula as the docstring tells it."""
+    """One learner, each formula as the docstring tells it; its averaged model, of standardized columns."""
     n_features = X.shape[1]
     ages = lambda i: decay ** np.arange(i, -1, -1.0)  # noqa: E731
     weights, mean_weights, squared = np.zeros((3, n_features))
     b = mean_b = squared_b = 0.0
-    scores = np.zeros(len(X))
     for i in range(len(X)):
         of_rows, so_far = ages(i), X[: i + 1]
         centre = of_rows @ so_far / of_rows.sum()
         variance = of_rows @ (so_far - centre) ** 2 / of_rows.sum()
         spread = np.sqrt(np.maximum(variance, 0.01 * so_far.var(axis=0)))
         z = np.where(spread > 1e-12, (X[i] - centre) / np.where(spread > 0, spread, 1.0), 0.0)
-        scores[i] = mean_weights @ z + mean_b
         z = np.clip(z, -8.0, 8.0)
         share = (of_rows @ (signs[: i + 1] > 0) + 1.0) / (of_rows.sum() + 2.0)
         ratio = 0.5 / (share if signs[i] > 0 else 1.0 - share)
@@ -41,7 +39,7 @@ def slowly(X, signs, decay, exponent):
         b -= 0.5 * push / np.sqrt(squared_b + 0.1)
         newest = min(1.0, 8.0 / of_rows.sum())
         mean_weights, mean_b = mean_weights + newest * (weights - mean_weights), mean_b + newest * (b - mean_b)
-    return scores
+    return [*mean_weights, mean_b]
 
 
 def made_up(n_rows=120):
@@ -52,10 +50,10 @@ def made_up(n_rows=120):
 
 def test_dense_rows_are_learned_from_as_in_plain_numpy():
     X, signs = made_up()
-    scores = np.empty((3, len(X)))
-    kernels.learn_live_dense(X, signs, *nothing_learned(3), LEARNERS, 0.0, True, scores)
-    for found, (decay, exponent, _) in zip(scores, LEARNERS, strict=True):
-        assert found == pytest.approx(slowly(X, signs, decay, exponent), rel=1e-6, abs=1e-6)
+    overall, columns, facts = nothing_learned(3)
+    kernels.learn_live_dense(X, signs, overall, columns, facts, LEARNERS, 0.0, True)
+    for own, state, (decay, exponent, _) in zip(columns, facts, LEARNERS, strict=True):
+        assert [*own[4], state[5]] == pytest.approx(slowly(X, signs, decay, exponent), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("standardize", [True, False])
@@ -66,16 +64,18 @@ def test_sparse_rows_tell_the_classes_apart_and_empty_rows_do_no_harm(standardiz
     X[::50] = 0.0
     signs[::50] = -1.0
     rows = sparse.csr_matrix(X)
-    scores = np.empty((3, 2_000))
-    parts = (rows.data, rows.indices, rows.indptr)
-    kernels.learn_live_sparse(parts, signs, *nothing_learned(30), LEARNERS, 0.0, standardize, scores)
-    late = slice(1_500, None)
-    assert scores[0, late][signs[late] > 0].mean() > scores[0, late][signs[late] < 0].mean() + 1.0
-    assert np.isfinite(scores).all()
+    overall, columns, facts = nothing_learned(30)
+    kernels.learn_live_sparse(
+        (rows.data, rows.indices, rows.indptr), signs, overall, columns, facts, LEARNERS, 0.0, standardize
+    )
+    assert np.isfinite(columns).all()
+    for own, state in zip(columns, facts, strict=True):
+        scores = X @ own[4] + state[5]
+        assert scores[signs > 0].mean() > scores[signs < 0].mean() + 1.0
 
 
 def test_a_long_stretch_of_negatives_is_believed_no_more_than_its_length_warrants():
     X = np.random.default_rng(2).normal(size=(20_000, 3))
-    scores = np.empty((3, len(X)))
-    kernels.learn_live_dense(X, -np.ones(len(X)), *nothing_learned(3), LEARNERS, 0.0, True, scores)
-    assert scores[1].min() > -np.log(20_000) - 2.0
+    overall, columns, facts = nothing_learned(3)
+    kernels.learn_live_dense(X, -np.ones(len(X)), overall, columns, facts, LEARNERS, 0.0, True)
+    assert (X @ columns[1, 4] + facts[1, 5]).min() > -np.log(20_000) - 2.0

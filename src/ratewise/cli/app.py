@@ -18,6 +18,7 @@ from .demo import demo
 from .evaluate import evaluate
 from .export import export
 from .fit import fit
+from .follow import follow
 from .inspect import inspect
 from .measures import measures
 from .predict import predict
@@ -81,5 +82,5 @@ def app() -> None:
     """
 
 
-for command in (fit, evaluate, report, predict, inspect, measures, convert, warmup, demo, export):
+for command in (fit, evaluate, report, predict, follow, inspect, measures, convert, warmup, demo, export):
     app.add_command(command)

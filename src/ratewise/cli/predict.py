@@ -91,34 +91,40 @@ def _predictions(
     classifier: Any, stream: Any, ids: list[str], groups: str | None, meter: Meter
 ) -> Iterator[dict[str, list[Any]]]:
     """Yield the columns of the output, window by window."""
+    from ._data import scores_of, windows_with_progress
+
+    for window in windows_with_progress(stream, meter, "predicting"):
+        scores = scores_of(classifier, window)
+        least = classifier._row_thresholds(None if groups is None else window.kept[groups], scores.shape[0])
+        yield {name: window.kept[name] for name in ids} | predicted_columns(classifier, scores, least)
+
+
+def predicted_columns(classifier: Any, scores: Any, least: Any = 0.0) -> dict[str, list[Any]]:
+    """Return label, score and probability of rows by their scores, as ``decision_function`` returns them.
+
+    ``least`` are scores above which the second class is predicted.
+    """
     import numpy as np
     from scipy.special import expit, softmax
 
     from ..decisions.calibrate import Calibration
     from ..estimators._positive import PositiveClass
-    from ._data import scores_of, windows_with_progress
 
-    positive = PositiveClass.of_model(classifier) if classifier.classes_.size == 2 else None
     curve = getattr(classifier, "calibration_", None)  # a file of an early version has none
-
-    for window in windows_with_progress(stream, meter, "predicting"):
-        scores = scores_of(classifier, window)
-        found = {name: window.kept[name] for name in ids}
-        if positive is None:
-            best = scores.argmax(axis=1)
-            found["label"] = classifier.classes_[best].tolist()
-            if curve is not None:
-                shares = softmax(classifier._log_odds(scores), axis=1)
-                found["probability"] = shares[np.arange(best.size), best].tolist()
-            yield found
-            continue
-        least = classifier._row_thresholds(None if groups is None else window.kept[groups], scores.size)
-        found["label"] = classifier.classes_[(scores > least).astype(np.intp)].tolist()
-        found["score"] = positive.scores(scores).tolist()
+    if classifier.classes_.size > 2:
+        best = scores.argmax(axis=1)
+        found = {"label": classifier.classes_[best].tolist()}
         if curve is not None:
-            odds = Calibration.of_numbers(curve[0]).log_odds(scores)  # of the second class
-            found["probability"] = expit(positive.sign * odds).tolist()
-        yield found
+            shares = softmax(classifier._log_odds(scores), axis=1)
+            found["probability"] = shares[np.arange(best.size), best].tolist()
+        return found
+    positive = PositiveClass.of_model(classifier)
+    found = {"label": classifier.classes_[(scores > least).astype(np.intp)].tolist()}
+    found["score"] = positive.scores(scores).tolist()
+    if curve is not None:
+        odds = Calibration.of_numbers(curve[0]).log_odds(scores)  # of the second class
+        found["probability"] = expit(positive.sign * odds).tolist()
+    return found
 
 
 def _write_csv(predictions: Iterator[dict[str, list[Any]]], file: BinaryIO, *, to_terminal: bool) -> None:

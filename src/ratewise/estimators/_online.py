@@ -285,9 +285,12 @@ class OnlineClassifier:
             return
         self._totals += np.bincount(batch.codes, batch.weights, minlength=self._totals.size)
         self._waiting.add(batch)
-        while self._waiting.size >= (number := self._block_rows()):
-            self._learn(self._waiting.first(number), threads_of(n_jobs))
-            self._waiting.drop(number)
+        if self._waiting.size >= self._block_rows():
+            threads = threads_of(n_jobs) if len(self._runs) > 1 else 1
+            with one_blas_thread():
+                while self._waiting.size >= (number := self._block_rows()):
+                    self._learn(self._waiting.first(number), threads)
+                    self._waiting.drop(number)
         self._waiting.keep()
 
     def _block_rows(self) -> int:
@@ -298,14 +301,13 @@ class OnlineClassifier:
         if len(self._runs) > 1 and self.settings.half_life is not None:
             self._predicted.add(block, self._models() if self._learned else None)
         jobs = list(zip(self._runs, self._positive, strict=True))
-        with one_blas_thread():
-            in_threads(lambda job: job[0].learn(block.X, block.against_the_rest(job[1]), last=last), jobs, threads)
+        in_threads(lambda job: job[0].learn(block.X, block.against_the_rest(job[1]), last=last), jobs, threads)
         self._learned += block.size
 
     def read(self, basis: Basis | None) -> tuple[Fitted, History]:
         """Return the model of the rows so far, of the named columns of a basis if there is one."""
-        now = self._up_to_date()
         with one_blas_thread():
+            now = self._up_to_date()
             fitted = now.fitted()
         self._read_at = self._latest()
         return fitted._replace(result=fitted.result.in_named_columns(basis)), now.history

@@ -329,12 +329,13 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
             checked, columns = CheckedRows(validate_rows(self, X, reset=False), None), None
             known = self.classes_
             require_same_classes(classes, known)
-        if known.size == 2 and (online is None or asked is not online.asked):
-            get_measure(self.measure)  # refuses one of many classes
-        elif isinstance(confusion_measure(self.measure), ConstrainedClasses):
-            raise ValueError(
-                "Bounds on classes are for fit and fit_stream: partial_fit keeps no rows to prove them."
-            )
+        if online is None or asked is not online.asked:
+            if known.size == 2:
+                get_measure(self.measure)  # refuses one of many classes
+            elif isinstance(confusion_measure(self.measure), ConstrainedClasses):
+                raise ValueError(
+                    "Bounds on classes are for fit and fit_stream: partial_fit keeps no rows to prove them."
+                )
         basis = first_basis(asked.settings.basis, checked) if first else getattr(self, "basis_", None)
         if basis is not None:
             checked = CheckedRows(basis.code(checked.X), None)

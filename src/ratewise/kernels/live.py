@@ -1,8 +1,7 @@
 """The learning loop of a stream: logistic regression, one row at a time, that forgets.
 
 Each learner standardizes columns by decayed means and deviations, weighs classes by their decayed shares, and
-takes AdaGrad's steps with decayed squared gradients. Its model is a running average of the models along the way. A
-row is scored by this model before anything is learned from it.
+takes AdaGrad's steps with decayed squared gradients. Its model is a running average of the models along the way.
 """
 
 from __future__ import annotations
@@ -67,14 +66,12 @@ def learn_live_dense(
     settings: Any,
     l2: Any,
     standardize: Any,
-    scores: Any,
 ) -> None:
-    """Learn from rows in order; ``overall``, ``columns``, ``facts`` and ``scores`` change.
+    """Learn from rows in order; ``overall``, ``columns`` and ``facts`` change.
 
     ``overall`` holds the number of rows, and the mean and the mean squared deviation of each column over the whole
     stream. ``settings`` has the decay per row, the class-weight exponent, and the first learner of the same decay
-    for each learner: means and deviations of columns are kept by that one. ``scores[learner, row]`` are those
-    before the row was learned from.
+    for each learner: means and deviations of columns are kept by that one.
     """
     n_features = rows.shape[1]
     standardized = np.empty((facts.shape[0], n_features))
@@ -103,11 +100,9 @@ def learn_live_dense(
                     else:
                         z[j] = row[j]
             farthest = FARTHEST if standardize else np.inf
-            predicted, score = state[5], state[4]
+            score = state[4]
             for j in range(n_features):
-                predicted += own[4, j] * z[j]
                 score += own[3, j] * min(max(z[j], -farthest), farthest)
-            scores[k, i] = predicted
             push = _push(state, signed_weights[i], exponent, decay, score)
             _move_intercept(state, push, decay)
             newest = min(1.0, AVERAGED / state[0])
@@ -129,7 +124,6 @@ def learn_live_sparse(
     settings: Any,
     l2: Any,
     standardize: Any,
-    scores: Any,
 ) -> None:
     """The same for CSR rows (data, indices, indptr), whose columns are scaled and not centered.
 
@@ -144,15 +138,13 @@ def learn_live_sparse(
             decay, exponent = settings[k, 0], settings[k, 1]
             for i in range(begin, end):
                 state[0] = decay * state[0] + 1.0
-                predicted, score = state[5], state[4]
+                score = state[4]
                 for at in range(indptr[i], indptr[i + 1]):
                     j, value = indices[at], data[at]
                     own[0, j] += value * value
                     own[1, j] += 1.0
                     z = value / _sparse_scale(own[0, j], own[1, j], state[0]) if standardize else value
-                    predicted += own[4, j] * z
                     score += own[3, j] * (min(max(z, -FARTHEST), FARTHEST) if standardize else z)
-                scores[k, i] = predicted
                 push = _push(state, signed_weights[i], exponent, decay, score)
                 _move_intercept(state, push, decay)
                 newest = min(1.0, AVERAGED / state[0])

@@ -193,9 +193,13 @@ BEGINNING_ROWS = 100
 """Of the rarer class: until then a run of ``partial_fit`` begins anew with each block. (Mean F1 of six generated
 streams with .2 to 1% positives: 1 row .28, 10 .32, 30 .35, 100 .42.)"""
 
-FIRST_BLOCK, LIVE_BLOCK, ONLINE_BLOCK = 100, 1_000, 10_000
+FIRST_BLOCK, LIVE_BLOCK, ONLINE_BLOCK = 100, 250, 10_000
 """Rows that are learned from together, whatever batches they come in: at first, and at most, by learners that
 forget and by the run that does not. (That run in blocks of 1,000: F1 of covtype-5 -0.013, of creditcard -0.05.)"""
+
+CHOICE_BLOCK = 1_000
+"""Rows between two searches for the thresholds of all learners of a stream, at most; each costs as much as 100
+rows."""
 
 LATEST_SHARE = 16
 """A block is a 16th of the rows so far; and a model that is read has learned from all but a 16th."""

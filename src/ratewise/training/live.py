@@ -24,7 +24,7 @@ from ..decisions.intervals import rates_interval
 from ..measures import ConcaveMeasure
 from ..solvers.base import History
 from ..solvers.logistic import WeightedLogistic
-from ..solvers.state import NOTHING_SEEN, LinearModel, kernel_rows, summarize
+from ..solvers.state import LinearModel, kernel_rows
 from . import config
 from .config import FitConfig
 from .online import OnlineFit, as_log_odds
@@ -46,9 +46,8 @@ class LiveLearners:
         self._facts = np.zeros((len(kinds), kernels.FACTS))
         self._sparse = False
 
-    def learn(self, X: Any, signed_weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Learn from rows in order; return the scores ``[learner, row]`` that each had before."""
-        scores = np.empty((self._facts.shape[0], X.shape[0]))
+    def learn(self, X: Any, signed_weights: NDArray[np.float64]) -> None:
+        """Learn from rows in order."""
         self._sparse = sparse.issparse(X)
         learn = kernels.learn_live_sparse if self._sparse else kernels.learn_live_dense
         learn(
@@ -60,9 +59,7 @@ class LiveLearners:
             self._settings,
             self._l2,
             self._standardize,
-            scores,
         )
-        return scores
 
     def require_sound(self, n_features: int) -> None:
         """Refuse arrays, from a file, that the compiled loop would read beyond their ends."""
@@ -82,28 +79,25 @@ class LiveLearners:
 
     def start_from(self, model: LinearModel) -> None:
         """Continue from a model of the user's columns, once some rows have shown their scale."""
-        for own, facts, scaling in zip(self._columns, self._facts, self._scalings(), strict=True):
-            own[3] = own[4] = model.weights * scaling.scale
-            facts[4] = facts[5] = model.intercept + model.weights @ scaling.centre
+        centre, scale, _ = self.scaling()
+        self._columns[:, 3] = self._columns[:, 4] = model.weights * scale
+        self._facts[:, 4] = self._facts[:, 5] = model.intercept + centre @ model.weights
 
-    def model(self, k: int) -> tuple[LinearModel, Scaling]:
-        """Return the averaged model of a learner, of the user's columns."""
-        scaling = self._scalings()[k]
-        coef = np.where(scaling.used, self._columns[k, 4] / scaling.scale, 0.0)
-        return LinearModel(coef, float(self._facts[k, 5] - coef @ scaling.centre)), scaling
+    def models(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the averaged model of each learner, of the user's columns: coefficients and intercepts."""
+        centre, scale, used = self.scaling()
+        coef = np.where(used, self._columns[:, 4] / scale, 0.0)
+        return coef, self._facts[:, 5] - (coef * centre).sum(axis=1)
 
-    def _scalings(self) -> list[Scaling]:
-        return [self._scaling(k) for k in range(self._facts.shape[0])]
-
-    def _scaling(self, k: int) -> Scaling:
-        k = self._alike[k]
-        first, second = self._columns[k, :2]
+    def scaling(self) -> Scaling:
+        """Return how each learner sees columns now."""
+        first, second = self._columns[self._alike, 0], self._columns[self._alike, 1]
         if not self._standardize:
-            return Scaling(np.zeros(first.size), np.ones(first.size), np.ones(first.size, dtype=bool))
+            return Scaling(np.zeros_like(first), np.ones_like(first), np.ones(first.shape, dtype=bool))
         if self._sparse:
-            count = max(float(self._facts[k, 0]), 1.0)
+            count = np.maximum(self._facts[self._alike, :1], 1.0)
             scale = np.sqrt(first / np.sqrt(np.maximum(count * second, 1e-300)))
-            return Scaling(np.zeros(first.size), np.where(scale > 0, scale, 1.0), scale > 0)
+            return Scaling(np.zeros_like(first), np.where(scale > 0, scale, 1.0), scale > 0)
         least = kernels.LEAST_SPREAD
         scale = np.sqrt(np.maximum(second, least * least * self._overall[2]))
         used = scale > 1e-12 * np.abs(first)
@@ -116,7 +110,7 @@ def _first_places(values: list[float]) -> list[int]:
 
 
 class Scaling(NamedTuple):
-    """How a learner sees columns now."""
+    """How learners see columns: an array ``[learner, column]`` of each."""
 
     centre: NDArray[np.float64]
     scale: NDArray[np.float64]
@@ -129,6 +123,7 @@ class RecentScores:
 
     def __init__(self, n_models: int):
         sizes = (config.RECENT_NEGATIVES, config.RECENT_POSITIVES)
+        self.n_models = n_models
         self._scores = [np.zeros((n_models, size)) for size in sizes]
         self._weights = [np.zeros(size) for size in sizes]
         self._seen = [0, 0]
@@ -156,13 +151,26 @@ class RecentScores:
         return np.concatenate(scores), np.concatenate(signed)
 
 
+ALL_ROWS, RECENT_ROWS, EVEN_ODDS = "all rows", "recent rows", "even odds"
+"""What the threshold of an expert is chosen by."""
+
+
 class Expert(NamedTuple):
-    """A way to predict: a model, by its place among the scores, and how its threshold is chosen."""
+    """A way to predict: a model, by its place among the scores, and what its threshold is chosen by."""
 
     label: str
-    scores: int
+    model: int
     cut: str
-    """"all rows", "recent rows", or "zero"."""
+
+
+def _experts(half_lives: Sequence[float], plain: Sequence[float], solver: str | None) -> list[Expert]:
+    """Return the ways to predict with learners of these half-lives, plain ones after them, and with the run."""
+    names = [f"half-life {rows:,.0f}" if rows < math.inf else "logistic" for rows in (*half_lives, *plain)]
+    experts = []
+    for k, half_life in enumerate(half_lives):  # what forgets nothing has its threshold on all rows that are kept
+        experts += [Expert(names[k], k, ALL_ROWS if solver and half_life == math.inf else RECENT_ROWS)]
+    experts += [Expert(f"{names[k]}, plain", k, EVEN_ODDS) for k in range(len(half_lives), len(names))]
+    return experts if solver is None else [*experts, Expert(solver, len(names), ALL_ROWS)]
 
 
 class LiveFit:
@@ -182,31 +190,24 @@ class LiveFit:
     ):
         alone = settings.half_life != "auto"
         half_lives = (float(settings.half_life),) if alone else config.HALF_LIVES  # type: ignore[arg-type]
-        self._settings, self._before = settings, before
-        self._run = None if alone else OnlineFit(settings, n_features, before, seed, verbose=verbose)
-        self._run_threshold = 0.0
-        self._waiting: list[tuple[Any, NDArray[np.float64]]] = []
-        exponent = 1.0 if isinstance(settings.measure, ConcaveMeasure) else WeightedLogistic().exponent
         plain = () if alone else config.PLAIN_HALF_LIVES
+        self._settings, self._before = settings, before
+        exponent = 1.0 if isinstance(settings.measure, ConcaveMeasure) else WeightedLogistic().exponent
         kinds = [(half_life, exponent) for half_life in half_lives] + [(half_life, 0.0) for half_life in plain]
         self._learners = LiveLearners(kinds, settings, n_features)
-        first = 0 if self._run is None else 1
-        names = [f"half-life {rows:,.0f}" if rows < math.inf else "logistic" for rows in (*half_lives, *plain)]
-        self._experts = [
-            Expert(name, first + k, "recent rows")
-            if k < len(half_lives)
-            else Expert(f"{name}, plain", first + k, "zero")
-            for k, name in enumerate(names)
-        ]
-        if self._run is not None:
-            named = settings.solver.name
-            self._experts += [Expert(f"{named}, recent threshold", 0, "recent rows"), Expert(named, 0, "all rows")]
-        self._recent = RecentScores(first + len(kinds))
+        self._run = None if alone else OnlineFit(settings, n_features, before, seed, verbose=verbose)
+        self._waiting: list[tuple[Any, NDArray[np.float64]]] = []
+        self._experts = _experts(half_lives, plain, None if alone else settings.solver.name)
+        self._of_experts = [one.model for one in self._experts]
+        self._is_steady = np.array([one.cut == ALL_ROWS for one in self._experts])
+        self._recent = RecentScores(len(kinds) + (not alone))
         self._thresholds = np.zeros(len(self._experts))
+        self._searched_at = self._taught_at = 0  # rows
         self._counts = Counts(np.zeros((len(self._experts), 2, 2)), np.zeros((len(self._experts), 2, 2)))
-        self._counted = Counts(np.zeros((2, 2)), np.zeros((2, 2)))  # of the expert that predicted at the time
+        self._counted = Counts(np.zeros((2, 2)), np.zeros((2, 2)))
+        self._counted_for = before  # the model, up to CHOICE_BLOCK rows old, that the rates are of
         self._chosen = len(self._experts) - 1
-        self._seen = NOTHING_SEEN
+        self._seen = 0
         self._sparse: bool | None = None
 
     @property
@@ -223,35 +224,72 @@ class LiveFit:
         """Learn from a block of rows, scored before; after the ``last`` one no rows wait."""
         signed_weights = np.asarray(signed_weights, dtype=np.float64)
         X = self._in_the_first_form(X)
-        if self._seen.points:
-            self._count_predictions(X, signed_weights)
-        scores = self._learners.learn(X, signed_weights)
+        begins = not self._seen and self._before is None
+        half = X.shape[0] // 2 if begins else 0  # one half is learned from before the other is scored
+        for rows in (slice(0, half), slice(half, None)) if half else (slice(None),):
+            self._score(X[rows], signed_weights[rows])
+            self._learn(X[rows], signed_weights[rows])
+        if self._run is not None and (last or self._is_due(self._taught_at, config.ONLINE_BLOCK)):
+            self._teach_run()
+        searches = last or self._is_due(self._searched_at, config.CHOICE_BLOCK)
+        if self._recent.both_seen:
+            if searches:
+                self._search_thresholds()
+            self._choose()
+        if searches:
+            self._searched_at, self._counted_for = self._seen, self._readable()
+
+    def _is_due(self, done: int, most: int) -> bool:
+        """Return whether what is done in larger blocks, so far up to some row, is to be done now."""
+        return self._seen - done >= config.online_block(done, most)
+
+    def _score(self, X: Any, signed_weights: NDArray[np.float64]) -> None:
+        """Take in the scores of rows by the models before them, and what these predict."""
+        coef, intercept = self._models()
+        scores = np.ascontiguousarray((np.asarray(X @ coef.T) + intercept).T)
+        self._recent.add(scores, signed_weights)
+        if self._counted_for is None:
+            return  # nothing could be read yet
+        true, (weights, fading) = signed_weights > 0, self._fading(signed_weights)
+        predicted = scores[self._of_experts] > self._thresholds[:, np.newaxis]
+        self._counts = self._counts.decay(fading).merge(Counts.of_models(true, predicted, weights))
+        predicted = np.asarray(X @ self._counted_for.weights) + self._counted_for.intercept > 0
+        self._counted = self._counted.decay(fading).merge(Counts.of_models(true, predicted, weights))
+
+    def _models(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return coefficients and intercepts of the learners and of the run."""
+        if self._before is not None:
+            models = [self._before] * self._recent.n_models
+            return np.array([one.weights for one in models]), np.array([one.intercept for one in models])
+        coef, intercept = self._learners.models()
+        if self._run is None:
+            return coef, intercept
+        run = self._run.model()
+        return np.vstack([coef, run.weights]), np.append(intercept, run.intercept)
+
+    def _learn(self, X: Any, signed_weights: NDArray[np.float64]) -> None:
+        self._learners.learn(X, signed_weights)
         if self._before is not None:  # the first rows have only given the scale of the columns
             self._learners.start_from(self._before)
-            scores[:] = np.asarray(X @ self._before.weights) + self._before.intercept
             self._before = None
         if self._run is not None:
-            model = self._run.model()
-            scores = np.vstack([np.asarray(X @ model.weights) + model.intercept, scores])
             self._waiting.append((X, signed_weights))
-            due = config.online_block(self._seen.points, config.ONLINE_BLOCK)
-            if last or sum(one.size for _, one in self._waiting) >= due:
-                self._teach_run()
-        self._count(scores, signed_weights)
-        if not self._seen.points:  # so far no model could be read; with batches of one row it could
-            self._counted = Counts(self._counts.weights[self._chosen], self._counts.squared()[self._chosen])
-        self._seen = self._seen.merge(summarize(X, signed_weights))
-        self._recent.add(scores, signed_weights)
-        if self._recent.both_seen:
-            self._choose()
+        self._seen += signed_weights.size
+        if self._counted_for is None:
+            self._counted_for = self._readable()
 
     def _teach_run(self) -> None:
         """Let the run that forgets nothing learn from the waiting rows, in larger blocks than the others."""
         stack: Any = sparse.vstack if self._sparse else np.concatenate
         X, signed_weights = zip(*self._waiting, strict=True)
         self._run.learn(stack(X), np.concatenate(signed_weights))  # type: ignore[union-attr]
-        self._run_threshold = self._run.threshold()  # type: ignore[union-attr]
         self._waiting.clear()
+        self._taught_at = self._seen
+        coef, intercept = self._models()
+        for k, expert in enumerate(self._experts):
+            if expert.cut == ALL_ROWS:
+                model = LinearModel(coef[expert.model], float(intercept[expert.model]))
+                self._thresholds[k] = self._run.threshold(model)  # type: ignore[union-attr]
 
     def _in_the_first_form(self, X: Any) -> Any:
         """Dense or CSR as the first rows were, of float64."""
@@ -261,21 +299,6 @@ class LiveFit:
             return sparse.csr_matrix(X, dtype=np.float64)
         return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
 
-    def _count(self, scores: NDArray[np.float64], signed_weights: NDArray[np.float64]) -> None:
-        """Add what each expert predicted for these rows, before it learned from them."""
-        weights, fading = self._fading(signed_weights)
-        of_experts = [one.scores for one in self._experts]
-        predicted = scores[of_experts] > self._thresholds[:, np.newaxis]
-        fresh = Counts.of_models(signed_weights > 0, predicted, weights)
-        self._counts = self._counts.decay(fading).merge(fresh)
-
-    def _count_predictions(self, X: Any, signed_weights: NDArray[np.float64]) -> None:
-        """Add what the model that could be read before this block predicts for it."""
-        model, (weights, fading) = self.model(), self._fading(signed_weights)
-        scores = np.asarray(X @ model.weights) + model.intercept
-        predicted = scores > self._thresholds[self._chosen]
-        self._counted = self._counted.decay(fading).merge(Counts.of_models(signed_weights > 0, predicted, weights))
-
     def _fading(self, signed_weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """Return the decayed weights of the rows of a block, and the factor for the rows before."""
         share = max(self._counts.weights[0, 1].sum() / max(self._counts.weights[0].sum(), 1e-300), 1e-12)
@@ -283,17 +306,17 @@ class LiveFit:
         ages = np.arange(signed_weights.size)[::-1]
         return np.abs(signed_weights) * 0.5 ** (ages / half_life), 0.5 ** (signed_weights.size / half_life)
 
-    def _choose(self) -> None:
-        """Set the thresholds by recent scores, and choose the expert with the best recent predictions."""
+    def _search_thresholds(self) -> None:
         for k, expert in enumerate(self._experts):
-            if expert.cut == "recent rows":
-                self._thresholds[k] = self._recent_threshold(expert.scores)
-            elif expert.cut == "all rows":
-                self._thresholds[k] = self._run_threshold
+            if expert.cut == RECENT_ROWS:
+                self._thresholds[k] = self._recent_threshold(expert.model)
+
+    def _choose(self) -> None:
+        """Choose the expert with the best recent predictions."""
         values = self._values()
-        if self._experts[-1].cut == "all rows":  # it varies least: it predicts unless another is clearly better
-            best, points = float(values.max()), float(self._counts.effective_points()[0].min())
-            values[-1] += 2.0 * half_standard_error(best, (0.0, 1.0), max(points, 1.0))
+        best, points = float(values.max()), float(self._counts.effective_points()[0].min())
+        # What has its threshold on all rows varies least: it predicts unless another is clearly better.
+        values[self._is_steady] += 2.0 * half_standard_error(best, (0.0, 1.0), max(points, 1.0))
         self._chosen = int(np.argmax(values))
 
     def _values(self) -> NDArray[np.float64]:
@@ -308,6 +331,13 @@ class LiveFit:
         totals = self._counts.weights[0].sum(axis=-1)
         return float((totals[1] + 0.5) / (totals.sum() + 1.0))
 
+    def _current_threshold(self) -> float:
+        """Return the threshold of the expert that predicts now, by the newest rows."""
+        expert = self._experts[self._chosen]
+        if expert.cut == RECENT_ROWS and self._recent.both_seen:
+            return self._recent_threshold(expert.model)
+        return float(self._thresholds[self._chosen])
+
     def _recent_threshold(self, model: int) -> float:
         if not self._settings.tune:
             return 0.0
@@ -316,28 +346,26 @@ class LiveFit:
 
     def model(self) -> LinearModel:
         """Return the model of the expert that predicts now, of the user's columns, without its threshold."""
-        return self._chosen_model()[0]
+        coef, intercept = self._models()
+        place = self._experts[self._chosen].model
+        return LinearModel(coef[place], float(intercept[place]))
 
-    def _chosen_model(self) -> tuple[LinearModel, NDArray[np.float64], NDArray[np.float64]]:
-        """Return the model, and the centre and the scale of columns as it sees them."""
-        place = self._experts[self._chosen].scores
-        if self._run is None:
-            place += 1
-        if place == 0:
-            standardizer = self._run.standardizer  # type: ignore[union-attr]
-            return self._run.model(), standardizer.centre, standardizer.scale  # type: ignore[union-attr]
-        model, scaling = self._learners.model(place - 1)
-        return model, scaling.centre, scaling.scale
+    def _readable(self) -> LinearModel:
+        """Return the model with its threshold."""
+        model = self.model()
+        return LinearModel(model.weights, model.intercept - self._current_threshold())
 
     def sample_of_scores(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return recent scores of the expert that predicts now, with signed weights, as computed before
-        learning.
-        """
-        return self._recent.sample(self._experts[self._chosen].scores, self._positive_share())
+        """Return recent scores of the expert that predicts now, with signed weights."""
+        return self._recent.sample(self._experts[self._chosen].model, self._positive_share())
 
     def scaling(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return what is subtracted from each column, and what it is divided by."""
-        return self._chosen_model()[1:]
+        place = self._experts[self._chosen].model
+        if self._run is not None and place == self._recent.n_models - 1:
+            return self._run.scaling()
+        scaling = self._learners.scaling()
+        return scaling.centre[place], scaling.scale[place]
 
     def log_odds_model(self) -> LinearModel:
         """Return the model with its scores as log odds, drawn on recent rows."""
@@ -346,8 +374,7 @@ class LiveFit:
     def result(self) -> FitResult:
         """Return the model that predicts now, with the rates of predictions made before learning."""
         settings, measure = self._settings, self._settings.measure
-        threshold = float(self._thresholds[self._chosen])
-        model, centre, scale = self._chosen_model()
+        threshold, model, (centre, scale) = self._current_threshold(), self.model(), self.scaling()
         negatives, positives = self._counted.effective_points()
         rates, points = self._counted.rates, (float(positives), float(negatives))
         values, signed_weights = self.sample_of_scores()

@@ -104,15 +104,17 @@ class OnlineFit:
         """Return the model so far, its threshold chosen on a sample of the rows."""
         scores, settings = self._sampled_scores(), self._settings
         points, fitted = effective_points(scores.signed_weights), self.standardizer.width + 1
-        threshold = self.threshold(scores)
+        threshold = self._best_threshold(scores)
         decision = decide(scores, settings.measure, threshold, points, tune=settings.tune, fitted=fitted)
         return FitResult.of_model(self.standardizer, self._runner.run.model(), decision, settings.solver)
 
-    def threshold(self, scores: Scores | None = None) -> float:
-        """Return the best threshold on a sample of the rows."""
+    def threshold(self, model: LinearModel) -> float:
+        """Return the best threshold of a model on a sample of the rows."""
+        return self._best_threshold(self.reservoir.scores(*model))
+
+    def _best_threshold(self, scores: Scores) -> float:
         if not self._settings.tune:
             return 0.0
-        scores = self._sampled_scores() if scores is None else scores
         return best_threshold(scores.values, scores.signed_weights, self._settings.measure).threshold
 
     def _sampled_scores(self) -> Scores:
