@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -91,3 +92,13 @@ def test_the_first_of_several_choices_is_the_default():
         if (found := re.search(r"^ +\w+ : {([^,}]+)[^}]*}.*default=(.+)$", line)) and found[1] != found[2]
     ]
     assert wrong == []
+
+
+def test_no_two_classes_share_a_name():
+    places = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(path.stem)
+    shared = {name: files for name, files in places.items() if len(files) > 1}
+    assert shared == {"MeasureClassifier": ["classifier", "river"]}  # river's users expect its conventions
