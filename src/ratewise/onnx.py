@@ -305,7 +305,7 @@ def _convert_maximizer(scope: Any, operator: Any, container: Any) -> None:
         (stage, *more), classes = member.stages, np.asarray(member.model.classes_)
         if more or stage.trees is not None:
             raise ValueError(
-                f"{type(member.model).__name__} votes by some of its trees, which a graph cannot express; use "
+                f"{type(member.model).__name__} votes by some of its trees, which export_onnx does not write: use "
                 "save_model instead."
             )
         response, cut, scale = stage.transform

@@ -21,7 +21,7 @@ distributed = pytest.importorskip("distributed")
 
 pytestmark = pytest.mark.slow
 
-TIMEOUT = 4.0
+TIMEOUT = 6.0
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,7 @@ def client(processes):
 
     client = processes[0]
     client.wait_for_workers(2, timeout=60)
+    fit(client)  # a worker in the place of one that was killed imports and compiles now, silently
     yield client
     deadline = time.monotonic() + 60
     while left := client.run_on_scheduler(tasks_of_fits):
@@ -115,7 +116,7 @@ def sentence(client, times, match):
     """The fit ends with a sentence."""
     with pytest.raises(ClusterLost, match=match) as raised:
         fit(client, timeout=TIMEOUT)
-    assert time.monotonic() - times[0] < 60  # twice the timeout where the machine is free; it must not hang
+    assert time.monotonic() - times[0] < 2 * TIMEOUT
     return str(raised.value)
 
 
@@ -150,7 +151,7 @@ def test_a_stopped_worker_is_named(client, in_round):
     stopped = []
     times = in_round("learn", send(client, signal.SIGSTOP, stopped))
     try:
-        said = sentence(client, times, r"No worker .* has worked on the fit for 4 seconds \(silent: tcp:")
+        said = sentence(client, times, r"No worker .* has worked on the fit for 6 seconds \(silent: tcp:")
         assert stopped[0][0] in said
     finally:
         os.kill(stopped[0][1], signal.SIGCONT)
@@ -165,7 +166,7 @@ def test_paused_workers_are_not_waited_for(client, undisturbed, in_round):
 
     times = in_round("learn", lambda futures: become("paused"))
     try:
-        sentence(client, times, r"has worked on the fit for 4 seconds \(paused, for want of memory: tcp:")
+        sentence(client, times, r"has worked on the fit for 6 seconds \(paused, for want of memory: tcp:")
     finally:
         become("running")
     assert same_bits(fit(client), undisturbed)
