@@ -40,19 +40,19 @@ def of_passes(found: dict[str, Any]) -> Iterator[Target]:
     wide = [row for row in found["dense"] if row["columns"] >= 54]
     for name in found["dense"][0]["pass / product"]:
         stamp = name.startswith("STAMP")
-        yield dearest(f"{name}: pass / product, 22 columns", narrow, name, 3.0 if stamp else 5.0)
-        yield dearest(f"{name}: pass / product, 54 columns or more", wide, name, 1.5 if stamp else 1.8)
+        yield slowest(f"{name}: pass / product, 22 columns", narrow, name, 3.0 if stamp else 5.0)
+        yield slowest(f"{name}: pass / product, 54 columns or more", wide, name, 1.5 if stamp else 1.8)
     for name in found["sparse"][0]["pass / product"]:
-        yield dearest(f"{name}: pass / CSR product", found["sparse"], name, 3.0)
+        yield slowest(f"{name}: pass / CSR product", found["sparse"], name, 3.0)
 
 
-def dearest(claim: str, rows: list[dict[str, Any]], solver: str, bar: float) -> Target:
+def slowest(claim: str, rows: list[dict[str, Any]], solver: str, bar: float) -> Target:
     """The data that a pass costs most on; if it is above the bar, all that are."""
     ratios = {row["data"]: row["pass / product"][solver] for row in rows}
     above = [f"{data} {ratio:.2f}" for data, ratio in ratios.items() if ratio > bar]
     worst = max(ratios, key=ratios.__getitem__)
     where = (
-        f"{len(above)} of {len(rows)} above: {', '.join(above)}" if above else f"dearest of {len(rows)}: {worst}"
+        f"{len(above)} of {len(rows)} above: {', '.join(above)}" if above else f"slowest of {len(rows)}: {worst}"
     )
     return Target(claim, where, ratios[worst], bar)
 
