@@ -193,7 +193,7 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return signed scores: above 0 for ``classes_[1]``."""
         check_is_fitted(self)
-        X = validate_rows(self, X, reset=False)
+        X = validate_rows(self, X)
         scores: NDArray[np.float64] = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
         return scores
 

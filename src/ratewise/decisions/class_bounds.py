@@ -173,10 +173,10 @@ class _ClassProblem:
         square = np.select(kinds, squares, every_square[..., np.newaxis])
         return part / np.maximum(whole, 1e-300), effective_points(whole, square)
 
-    def ends(self, tables: NDArray[Any], *, promised: bool, times: float = 1.0) -> ShareEnds:
+    def ends(self, tables: NDArray[Any], times: float = 1.0) -> ShareEnds:
         """Return the intervals of the shares of all bounds, [..., bound]."""
         share, rows = self._shares(tables)
-        return ShareEnds.of_rows(share, times * rows, self.measure.margin, self._error if promised else None)
+        return ShareEnds.of_rows(share, times * rows, self.measure.margin, self._error)
 
     def _kept_by(self, ends: ShareEnds) -> NDArray[np.float64]:
         """Return by how much each share certainly keeps its bound."""
@@ -290,7 +290,7 @@ class _ClassProblem:
     def message(self, offsets: NDArray[np.float64]) -> str:
         """Return some sentences, with numbers, on the bounds that cannot be promised at these offsets."""
         table, measure = self.rows.plus(offsets).table(), self.measure
-        ends = self.ends(table, promised=True)
+        ends = self.ends(table)
         kept = self._kept_by(ends)
         missed = [int(one) for one in np.argsort(kept) if kept[one] < 0]
         sure = "" if measure.confidence is None else f" with a confidence of {measure.confidence:g}"
@@ -310,7 +310,7 @@ class _ClassProblem:
 
     def _advice(self, table: NDArray[np.float64], missed: list[int]) -> str:
         times = 1.0
-        while (self._kept_by(self.ends(table, promised=True, times=times)) < 0).any():
+        while (self._kept_by(self.ends(table, times)) < 0).any():
             times *= 1.1
             if times * self.totals.sum() > _MOST_ROWS:
                 return "Ask for less, or give the model more rows or columns."

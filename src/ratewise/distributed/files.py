@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -141,13 +141,12 @@ def parquet_shards(
     source: Any,
     target: str,
     weight: str | None = None,
-    features: Sequence[str] | None = None,
     wanted: Mapping[str, str] | None = None,
 ) -> list[ParquetShard]:
     """The row groups of a file, a folder or a glob, shared out; how does not depend on the cluster."""
     files = _files(source)
     # It refuses files that differ, and names that are not columns.
-    stream = open_stream(files, target=target, weight=weight, features=features, columns=wanted)
+    stream = open_stream(files, target=target, weight=weight, columns=wanted)
     columns = tuple(stream.encoder.columns)
     groups = list(_row_groups(files))
     total = sum(rows for _, _, rows in groups)

@@ -181,10 +181,10 @@ def noise_of(best: BestThreshold, measure: Measure, rarer_points: float) -> floa
     return half_standard_error(best.value, measure.scale(best.rates.prevalence), rarer_points)
 
 
-def some_of_each_class(signed_weights: NDArray[np.float64], most: int = _COMPARED_ROWS) -> NDArray[np.intp]:
-    """Return the places of at most so many rows of each class, evenly spread."""
+def some_of_each_class(signed_weights: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the places of rows of each class, evenly spread: as many as are compared."""
     places = [np.flatnonzero(signed_weights > 0), np.flatnonzero(signed_weights < 0)]
-    return np.concatenate([mine[:: max(math.ceil(mine.size / most), 1)] for mine in places])
+    return np.concatenate([mine[:: max(math.ceil(mine.size / _COMPARED_ROWS), 1)] for mine in places])
 
 
 def ensemble_shift(

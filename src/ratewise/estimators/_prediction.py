@@ -111,7 +111,7 @@ class LinearPrediction(GroupedPrediction):
         3
         """
         check_is_fitted(self)
-        return Terms.of(self).explanation(validate_rows(self, X, reset=False))  # type: ignore[arg-type]
+        return Terms.of(self).explanation(validate_rows(self, X))  # type: ignore[arg-type]
 
     @property
     def decision_threshold_(self) -> Any:

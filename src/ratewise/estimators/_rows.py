@@ -126,29 +126,27 @@ class CheckedRows(NamedTuple):
         """Some of them."""
         return CheckedRows(self.X[kept], None, self.occupied)
 
-    def standardizer(self, *, active: bool = True) -> Standardizer:
-        """Return the standardization of these rows; none if it is not active."""
-        if active and self.statistics is not None:
-            return self.statistics
-        return Standardizer(self.X.shape[1], active=active).update(self.X)
+    def standardizer(self) -> Standardizer:
+        """Return the standardization of these rows."""
+        return Standardizer(self.X.shape[1]).update(self.X) if self.statistics is None else self.statistics
 
 
-def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+def validate_rows(estimator: BaseEstimator, X: Any) -> Any:
     """X as a C-contiguous float array or CSR matrix of finite numbers, with the columns of the fit.
 
     A table becomes a matrix by the encoder of the model, if it has one and the table is not encoded already.
     """
-    X = _encoded_rows(estimator, X, reset=reset)
+    X = _encoded_rows(estimator, X)
     allow_nan = getattr(estimator, "basis_", None) is not None and not sparse.issparse(X)
     require_finite(X, getattr(estimator, "feature_names_in_", None), estimator, allow_nan=allow_nan)
     return X
 
 
-def _encoded_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool = True) -> Any:
+def _encoded_rows(estimator: BaseEstimator, X: Any, *, canonical: bool = True) -> Any:
     encoder = getattr(estimator, "encoder_", None)
     if encoder is not None and encoder.named and is_table(X) and not _is_encoded(X, encoder):
         return encoder.transform(X, "X")
-    X = _as_rows(estimator, X, reset=reset, canonical=canonical)
+    X = _as_rows(estimator, X, reset=False, canonical=canonical)
     if encoder is not None and getattr(estimator, "encode", None) is not None:
         if X.shape[1] != encoder.n_features:
             raise ValueError(
@@ -164,7 +162,7 @@ def scores_of_rows(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDAr
 
     A product with a model adds up entries that are stored twice. It is finite only if all numbers are.
     """
-    X = _encoded_rows(estimator, X, reset=False, canonical=False)
+    X = _encoded_rows(estimator, X, canonical=False)
     with np.errstate(all="ignore"):
         scores = score(X)
         is_finite = bool(np.isfinite(scores.sum()))
@@ -235,7 +233,7 @@ def _is_whole(X: Any) -> bool:
 
 def scores_in_basis(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
     """Return what ``score`` returns for X as by :func:`validate_rows`, where NaN stands for a missing value."""
-    X = validate_rows(estimator, X, reset=False)
+    X = validate_rows(estimator, X)
     return score(X.toarray() if sparse.issparse(X) else X)
 
 

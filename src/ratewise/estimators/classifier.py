@@ -326,7 +326,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         else:
             if np.shape(X) == (0, self.n_features_in_) and np.size(y) == 0:
                 return self
-            checked, columns = CheckedRows(validate_rows(self, X, reset=False), None), None
+            checked, columns = CheckedRows(validate_rows(self, X), None), None
             known = self.classes_
             require_same_classes(classes, known)
         if online is None or asked is not online.asked:

@@ -17,7 +17,7 @@ Levels = float | tuple[tuple[Any, float], ...] | None
 """One level for every class, or (label, level) of some."""
 
 
-def checked_levels(owner: str, name: str, given: Any) -> Levels:
+def checked_levels(name: str, given: Any) -> Levels:
     """Return levels of classes, a mapping as pairs; refuse levels that are not shares."""
     if given is None or not isinstance(given, (Mapping, tuple)):
         return given  # type: ignore[no-any-return]
@@ -25,10 +25,10 @@ def checked_levels(owner: str, name: str, given: Any) -> Levels:
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2 or not _is_share(pair[1]):
             raise ValueError(
-                f"{owner}: {name} must be a share above 0 and below 1, or {{class: share}}; got {given!r}."
+                f"Constrained: {name} must be a share above 0 and below 1, or {{class: share}}; got {given!r}."
             )
     if not pairs:
-        raise ValueError(f"{owner}: {name}={given!r} names no class.")
+        raise ValueError(f"Constrained: {name}={given!r} names no class.")
     return tuple((label, float(level)) for label, level in pairs)
 
 
@@ -73,7 +73,7 @@ class ConstrainedClasses(ConfusionMeasure):
 
     def __post_init__(self) -> None:
         for name in _BOUNDED:
-            object.__setattr__(self, name, checked_levels("Constrained", name, getattr(self, name)))
+            object.__setattr__(self, name, checked_levels(name, getattr(self, name)))
         numbers = [name for name in _BOUNDED if isinstance(getattr(self, name), (int, float))]
         check_parameters(self, *numbers)  # type: ignore[arg-type]
 

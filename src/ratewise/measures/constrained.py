@@ -82,7 +82,7 @@ class Constrained(Measure):
         named = self.measure
         object.__setattr__(self, "measure", two_class_measure(named) or confusion_measure(named))
         for name in _OF_CLASSES:
-            object.__setattr__(self, name, checked_levels("Constrained", name, getattr(self, name)))
+            object.__setattr__(self, name, checked_levels(name, getattr(self, name)))
         given = [name for name in (*_BOUNDED, *_GAPS, "recall") if getattr(self, name) is not None]
         if not given:
             raise ValueError(

@@ -139,7 +139,7 @@ class Shapes:
         self.base = float(self.terms.base[self.model])
         self.X: Any = None
         if X is not None:
-            inside = validate_rows(classifier, rows_inside(estimator, X), reset=False)  # type: ignore[type-var]
+            inside = validate_rows(classifier, rows_inside(estimator, X))  # type: ignore[type-var]
             if inside.shape[0] > _SAMPLED_ROWS:
                 drawn = np.random.default_rng(0).choice(inside.shape[0], _SAMPLED_ROWS, replace=False)
                 inside = inside[np.sort(drawn)]

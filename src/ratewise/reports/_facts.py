@@ -44,9 +44,7 @@ def path_of(model: Any) -> list[dict[str, list[float]]]:
     return found
 
 
-def influences_of(
-    model: Any, X: Any, y: Any, measure: Measure, positive: PositiveClass, random_state: Any = 0
-) -> dict[str, Any] | None:
+def influences_of(model: Any, X: Any, y: Any, measure: Measure, positive: PositiveClass) -> dict[str, Any] | None:
     """Return what the scores depend on most: coefficients of a linear model, else permutation importances.
 
     A coefficient above 0 raises the score of the positive class.
@@ -57,7 +55,7 @@ def influences_of(
         return _coefficients(model, classifier, X, positive)
     if X is None or hasattr(classifier, "group_thresholds_"):  # which a scorer cannot give the groups of rows
         return None
-    return _permuted(model, X, y, measure, positive.label, random_state)
+    return _permuted(model, X, y, measure, positive.label)
 
 
 def _coefficients(model: Any, classifier: Any, X: Any, positive: PositiveClass) -> dict[str, Any] | None:
@@ -93,15 +91,13 @@ def _spread(X: Any, columns: int) -> NDArray[np.float64] | None:
     return np.nanstd(some, axis=0) if some.ndim == 2 and some.shape[1] == columns else None
 
 
-def _permuted(
-    model: Any, X: Any, y: Any, measure: Measure, positive: Any, random_state: Any
-) -> dict[str, Any] | None:
+def _permuted(model: Any, X: Any, y: Any, measure: Measure, positive: Any) -> dict[str, Any] | None:
     from sklearn.inspection import permutation_importance
 
     columns = X.shape[1]
     if columns > _PERMUTED_COLUMNS or hasattr(X, "toarray"):
         return None
-    rng = np.random.default_rng(random_state)
+    rng = np.random.default_rng(0)
     some = np.sort(rng.permutation(X.shape[0])[:_PERMUTED_ROWS])
     labels = np.asarray(y)[some]
     if np.unique(labels).size < 2:
