@@ -1,9 +1,9 @@
 """What ratewise costs: passes, time to a rival's quality, growth and memory, against bars and side by side.
 
-Sections: passes (a), sgd (b), reach (c), growth (d), memory (e), files (f); each a file in benchmarks/timing. A
-section's figures are kept in benchmarks/results/speed.json as soon as it is done; ``--only`` measures some
-sections anew, ``--resume`` those that the file lacks, ``--page`` none. Then docs/speed.md and its picture are made
-of that file.
+Sections: passes (a), sgd (b), reach (c), growth (d), memory (e), files (f), rivals (g); each a file in
+benchmarks/timing. A section's figures are kept in benchmarks/results/speed.json as soon as it is done; ``--only``
+measures some sections anew, ``--resume`` those that the file lacks, ``--page`` none. Then docs/speed.md and its
+picture are made of that file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 import datasets
 from output import RESULTS, read_json, write_json, write_text
-from timing import files, growth, memory, page, passes, plot, reach, sgd
+from timing import files, growth, memory, page, passes, plot, reach, rivals, sgd
 from timing.targets import targets
 
 HERE = Path(__file__).parent
@@ -37,6 +37,7 @@ SECTIONS = {
     "growth": growth.measure,
     "memory": memory.measure,
     "files": files.measure,
+    "rivals": rivals.measure,
 }
 
 

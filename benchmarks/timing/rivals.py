@@ -20,7 +20,7 @@ from ratewise import MeasureClassifier, MeasureMaximizer
 
 from .clock import medians
 
-TURNS = 5
+TURNS = 3
 SHAPES = {  # rows, columns, classes
     "three classes": (100_000, 30, 3),
     "128 columns": (20_000, 128, 2),

@@ -30,6 +30,7 @@ class Target(NamedTuple):
 def targets(sections: dict[str, Any]) -> list[Target]:
     """Of the sections that were measured."""
     makers = {"passes": of_passes, "sgd": of_sgd, "reach": of_reach, "growth": of_growth, "memory": of_memory}
+    makers |= {"files": of_files, "rivals": of_rivals}
     return [
         target for name, maker in makers.items() if name in sections for target in maker(sections[name]["found"])
     ]
@@ -85,3 +86,37 @@ def of_memory(found: list[dict[str, Any]]) -> Iterator[Target]:
             share = 0.1 if "low_memory" in name else 1.0
             bar = share * row["float32 copy, MB"] + 50.0
             yield Target(f"peak above the data, {name}", row["data"], peak, bar, " MB")
+
+
+# Per scan of the file by pyarrow: where decoded rows fit into memory, and where they are kept on disk.
+_BARS_OF_FILES = {
+    "Parquet, snappy, numbers": (6.0, 10.0),
+    "Parquet, zstd, numbers": (6.0, 10.0),
+    "Parquet, zstd, mixed": (10.0, 10.0),
+    "CSV, numbers": (3.0, 10.0),
+    "CSV, mixed": (5.0, 10.0),
+}
+
+
+def of_files(found: dict[str, Any]) -> Iterator[Target]:
+    for name, times in found["fits"].items():
+        for way, bar in zip(("in memory", "on disk"), _BARS_OF_FILES[name], strict=True):
+            yield Target(f"fit_stream, rows kept {way} / scan", name, times[way] / times["scan"], bar)
+    times = found["predict"]
+    yield Target("predict / product, float32", "1,000,000 rows", times["predict"] / times["product"], 1.5)
+    yield Target("predict, one row", f"{found['columns']} columns", 1e3 * times["one row"], 60.0, " us")
+
+
+def of_rivals(found: dict[str, Any]) -> Iterator[Target]:
+    for name, one in found["fits"].items():
+        ratio = one["seconds"]["MeasureClassifier"] / one["seconds"]["LogisticRegression"]
+        where = f"{name}, {one['rows']:,} x {one['columns']:,}"
+        yield Target("CPU time of a fit / LogisticRegression's", where, ratio, 3.0 if one["classes"] > 2 else 5.0)
+    plain = found["bounds"]["f1"]
+    for name, seconds in found["bounds"].items():
+        if name != "f1":
+            yield Target("CPU time of a fit under a bound / of the F1 fit", name, seconds / plain, 4.0)
+    times = found["members"]
+    yield Target(
+        "MeasureMaximizer's predict / one LightGBM's", "5 members", times["members"] / times["booster"], 5.2
+    )

@@ -39,7 +39,9 @@ def classifier(merging="models", **more):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("merging", "deadly"), [("models", "learn"), ("gradients", "gradient"), ("auto", "rows")])
+@pytest.mark.parametrize(
+    ("merging", "deadly"), [("models", "learn"), ("gradients", "gradient"), ("auto", "sample")]
+)
 def test_a_worker_killed_on_the_way_changes_nothing(cluster, client, in_time, monkeypatch, merging, deadly):
     from ratewise.distributed.dask_engine import DaskEngine
 
@@ -50,7 +52,7 @@ def test_a_worker_killed_on_the_way_changes_nothing(cluster, client, in_time, mo
     def submit_and_kill(self, name, *arguments):
         futures = submit(self, name, *arguments)
         names.append(name)
-        if name == deadly and names.count(deadly) == (1 if deadly == "rows" else 2):
+        if name == deadly and names.count(deadly) == (1 if deadly == "sample" else 2):
             victim = next(iter(cluster.workers.values()))
             os.kill(victim.pid, signal.SIGKILL)
         return futures
