@@ -1,4 +1,4 @@
-"""One small cluster for all tests that need processes, and rows to learn from."""
+"""A small cluster for the tests of a module, and rows to learn from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ratewise.training import config
 WAIT = 60.0
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster():
     distributed = pytest.importorskip("distributed")
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
