@@ -611,3 +611,11 @@ def test_a_label_that_the_model_does_not_know_is_not_scored(make, classes, unkno
     rows = X[model.predict(X) == classes[1]]
     with pytest.raises(ValueError, match=r"y holds the label .* which is not among the classes"):
         model.score(rows, np.full(len(rows), unknown))
+
+
+def test_nor_is_one_that_a_model_of_three_classes_does_not_know():
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    codes = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = MeasureClassifier(random_state=0).fit(X, codes)
+    with pytest.raises(ValueError, match=r"y holds the label 7, which is not among the classes \[0, 1, 2\]"):
+        model.score(X, np.where(codes == 2, 7, codes))

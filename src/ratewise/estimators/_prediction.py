@@ -14,7 +14,7 @@ from ..measures import ConfusionMeasure, Measure
 from ._explain import Explanation, Terms
 from ._rows import linear_scores, rows_above_zero, scores_in_basis, scores_of_rows, validate_rows
 from ._sensitive import GroupedPrediction
-from ._targets import checked_labels, checked_weights, indicator_array, labels_to_score, positive_label
+from ._targets import checked_weights, indicator_array, labels_to_score, positive_label
 
 
 class LinearPrediction(GroupedPrediction):
@@ -146,10 +146,10 @@ class LinearPrediction(GroupedPrediction):
 def score_of_classes(
     measure: ConfusionMeasure, classes: NDArray[Any], y: Any, predicted: NDArray[Any], sample_weight: Any
 ) -> float:
-    """Return a measure of many classes, in the order of the model's, and of any others that occur."""
-    y, found = checked_labels(y, predicted.shape[0])
+    """Return a measure of many classes, in the order of the model's."""
+    y = labels_to_score(y, predicted.shape[0], classes)
     weights = None if sample_weight is None else checked_weights(sample_weight, y)
-    return float(measure.score(y, predicted, sample_weight=weights, labels=np.union1d(classes, found)))
+    return float(measure.score(y, predicted, sample_weight=weights, labels=classes))
 
 
 def macro_of_labels(measure: Measure, y: Any, predicted: NDArray[Any], sample_weight: Any) -> float:
