@@ -149,24 +149,31 @@ def trusted_batch(batch: Any) -> Any:
     return batch
 
 
-def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """Return labels that came as objects in the type they have in common."""
-    if y.dtype.kind != "O":
-        return y
-    kinds = {type(value) for value in y.tolist()}
+def plain_labels(y: Any) -> NDArray[Any]:
+    """Return labels of any library as an array that can be sorted; refuse missing ones and mixed types."""
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        raise ValueError("Input y contains masked values; every row needs a label.")
+    labels: NDArray[Any] = np.asarray(y)
+    if labels.dtype.kind in "mM" and np.isnat(labels).any():
+        raise ValueError("Input y contains NaT; every row needs a label.")
+    if labels.dtype.kind == "T":
+        labels = labels.astype(object)
+    if labels.dtype.kind != "O" or labels.ndim != 1:
+        return labels
+    kinds = {type(value) for value in labels.tolist()}
     if all(issubclass(kind, str) for kind in kinds):
-        return y
-    if any(value is None or not _equals_itself(value) for value in y.tolist()):
+        return labels
+    if any(value is None or not _equals_itself(value) for value in labels.tolist()):
         raise ValueError("Input y contains NaN, None or NA; every row needs a label.")
     if all(issubclass(kind, bool | np.bool_) for kind in kinds):
-        return y.astype(bool)
+        return labels.astype(bool)
     numeric = (int, float, np.number)
     if all(issubclass(kind, numeric) and not issubclass(kind, bool) for kind in kinds):
-        return np.array(y.tolist())
+        return np.array(labels.tolist())
     if len(kinds) > 1:
         found = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise ValueError(f"y mixes labels of different types ({found}): give all of them one type.")
-    return y
+    return labels
 
 
 def _equals_itself(value: Any) -> bool:

@@ -332,6 +332,20 @@ def test_an_interval_holds_the_rates_that_are_stated():
         assert all(low <= one <= high for one, (low, high) in zip(stated, found[:3], strict=True))
 
 
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (np.where(np.arange(50) == 3, None, True), "every row needs a label"),
+        (np.where(np.arange(50) == 3, np.nan, 1.0), "every row needs a label"),
+        (np.ma.masked_array(np.arange(50) % 2, np.arange(50) == 3), "every row needs a label"),
+        (np.array([1, "1"] * 25, dtype=object), r"y mixes labels of different types \(int, str\)"),
+    ],
+)
+def test_labels_that_are_missing_or_of_many_types_are_refused(labels, words):
+    with pytest.raises(ValueError, match=words):
+        certify(np.arange(50.0), labels, "f1")
+
+
 def test_one_row_of_a_class_is_warned_of():
     with pytest.warns(UnknownRateWarning, match="The TPR on new rows is not known"):
         found = certify(np.arange(50.0), np.arange(50) == 49, "f1")

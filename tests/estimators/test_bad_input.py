@@ -443,6 +443,8 @@ def test_tables_and_labels_that_are_not_whole_are_refused_in_a_sentence(estimato
         estimator.score(table, np.where(gap, None, y.astype(object)))
     with pytest.raises(ValueError, match="every row needs a label"):
         estimator.fit(table, pd.to_datetime(np.where(y, "2024-01-01", "2025-01-01")).where(~gap))
+    with pytest.raises(TypeError, match=r"X is a dict, .* pandas\.DataFrame\(X\)"):
+        estimator.fit(table.to_dict("list"), y)
     masked = np.ma.masked_array(table.to_numpy(), table.to_numpy() > 1)
     for ask in (estimator.predict, lambda X: clone(estimator).fit(X, y)):
         with pytest.raises(ValueError, match=r"X is a masked array with \d+ masked values"):

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._input_checks import plain_labels
+
 
 class LabelledScores(NamedTuple):
     """Scores of the positive class; signed weights are negative for rows of the negative class."""
@@ -33,9 +35,11 @@ def labelled_scores(scores: Any, y: Any, sample_weight: Any = None, pos_label: A
 
 def _signed_weights(y: Any, n_rows: int, sample_weight: Any, pos_label: Any) -> NDArray[np.float64]:
     """Return the sample weight of each row, negative for the negative class; both classes must occur."""
-    labels = np.asarray(y)
+    labels = plain_labels(y)
     if labels.shape != (n_rows,):
         raise ValueError(f"y must have one label per row: there are {n_rows} rows, and y has {labels.shape}.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("Input y contains NaN or infinity; every row needs a label.")
     classes = np.unique(labels)
     if classes.size != 2:
         shown = ", ".join(map(repr, classes[:5].tolist())) + (", ..." if classes.size > 5 else "")

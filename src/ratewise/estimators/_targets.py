@@ -78,7 +78,7 @@ class CheckedLabels(NamedTuple):
 def checked_labels(y: Any, n_rows: int) -> CheckedLabels:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
-    y = plain_labels(column_or_1d(_as_array(y), warn=True))
+    y = plain_labels(column_or_1d(plain_labels(y), warn=True))
     if y.shape[0] != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: {n_rows} rows in X, "
@@ -104,16 +104,6 @@ def require_known_labels(found: NDArray[Any], classes: NDArray[Any]) -> None:
     for label in found.tolist():
         if label not in known:
             raise ValueError(f"y holds the label {label!r}, which is not among the classes {known} of the model.")
-
-
-def _as_array(y: Any) -> Any:
-    """Return labels of polars and Arrow, or with a mask, as an array that scikit-learn knows."""
-    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
-        raise ValueError("Input y contains masked values; every row needs a label.")
-    found = np.asarray(y)
-    if found.dtype.kind in "mM" and np.isnat(found).any():
-        raise ValueError("Input y contains NaT; every row needs a label.")
-    return found.astype(object) if found.dtype.kind == "T" else found
 
 
 def require_two_classes(y: NDArray[Any], classes: NDArray[Any]) -> None:

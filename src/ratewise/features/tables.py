@@ -27,7 +27,9 @@ def is_table(item: Any) -> bool:
 
 
 def refuse_dicts(X: Any) -> None:
-    """Refuse a list of dicts in a sentence."""
+    """Refuse a dict of columns, or a list of dicts, in a sentence."""
+    if isinstance(X, Mapping):
+        raise TypeError("X is a dict, which is not a table yet. Make one with pandas.DataFrame(X).")
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         raise TypeError(
             "X is a list of dicts, which is not a table yet. Make one with pandas.DataFrame(X) or "
