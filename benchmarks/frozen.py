@@ -292,22 +292,24 @@ def compare_times(src: Path, folder: Path, data: list[str], repeats: int) -> Non
 
 
 def record_state() -> None:
-    """Print and keep the bytes of what ``partial_fit`` keeps from call to call, after so many rows."""
-    from ratewise.measures import get_measure
-    from ratewise.solvers import get_solver
-    from ratewise.training import FitConfig
-    from ratewise.training.online import OnlineFit
+    """Print and keep the bytes of what ``partial_fit`` keeps from call to call, after so many rows.
 
-    kept: dict[str, dict[str, int]] = {}
-    for name in ("f1", "gmean", "mcc"):
-        rng, measure = np.random.default_rng(0), get_measure(name)
-        fit = OnlineFit(FitConfig(measure, get_solver("auto", measure), None, None), STATE_COLUMNS, None, seed=0)
+    Of the run that forgets nothing, and of the classifier as it comes, whose learners forget at different speeds.
+    """
+    from ratewise import MeasureClassifier
+
+    kept: dict[str, dict[str, int]] = json.loads(STATE.read_text()) if STATE.exists() else {}
+    for name, half_life in (("f1", None), ("gmean", None), ("mcc", None), ("f1", "auto"), ("gmean", "auto")):
+        rng = np.random.default_rng(0)
+        classifier = MeasureClassifier(name, half_life=half_life, random_state=0)
         for rows in range(STATE_BATCH, STATE_AT[-1] + 1, STATE_BATCH):
             X = rng.standard_normal((STATE_BATCH, STATE_COLUMNS), dtype=np.float32)
-            fit.learn(X, np.where(X[:, 0] + rng.standard_normal(STATE_BATCH) > 1.5, 1.0, -1.0))
+            y = (X[:, 0] + rng.standard_normal(STATE_BATCH) > 1.5).astype(int)
+            classifier.partial_fit(X, y, classes=[0, 1])
             if rows in STATE_AT:
-                kept.setdefault(name, {})[str(rows)] = size = len(pickle.dumps(fit))
-                print(f"{name}, {rows:,} rows: {size:,} bytes", flush=True)
+                size = len(pickle.dumps(classifier))
+                kept.setdefault(f"{name}, half_life={half_life}", {})[str(rows)] = size
+                print(f"{name}, half_life={half_life}, {rows:,} rows: {size:,} bytes", flush=True)
                 _write(STATE, kept)
 
 
