@@ -137,6 +137,7 @@ def test_the_prevalence_to_expect_reaches_the_fit(run, table, tmp_path):
 def test_costs_take_the_place_of_a_measure(run, table, tmp_path):
     shown = fitted(run, table, tmp_path / "m.skops", "--id", "order", "--costs", "1", "20").stdout
     assert "cost 1:20" in shown
+    assert "share of late" in shown
     model = load_model(tmp_path / "m.skops")
     assert model.measure_ == CostMatrix(((0.0, 1.0), (20.0, 0.0)))
     fitted(run, table, tmp_path / "cheap.skops", "--id", "order", "--costs", "20", "1")

@@ -314,6 +314,7 @@ def _say_how_to_resume(place: Path | None) -> None:
 
 
 def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None:
+    from ..estimators._positive import PositiveClass
     from ..measures import measure_name
     from ._classes import classes_of, print_classes
     from ._data import columns_of, interval_words
@@ -344,8 +345,9 @@ def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None
         print_table(("measure", "value"), [(measure_name(classifier.measure_), value)], to_stderr=to_stderr)
         print_classes(classes_of(classifier, classifier.confusion_), to_stderr=to_stderr)
     else:
+        positive = PositiveClass.of_model(classifier).label
         print_table(
-            ("measure", "value", "TPR", "TNR", "positives"),
+            ("measure", "value", "TPR", "TNR", f"share of {positive}"),
             [(measure_name(classifier.measure_), value, rates.tpr, rates.tnr, rates.prevalence)],
             to_stderr=to_stderr,
         )
