@@ -116,7 +116,7 @@ def warn_of_far_columns(X: Any) -> None:
 
 
 def _checked_sparse(X: Any, what: str) -> Any:
-    """Return the same matrix, made anew of the same arrays: flags that a caller has set may be wrong."""
+    """Return a new matrix of the same arrays, because flags that a caller has set may be wrong."""
     try:
         if X.format in ("csr", "csc", "bsr"):
             X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)

@@ -1,4 +1,6 @@
-"""The choice among candidates by a value estimated on rows: what the rows cannot tell from the best is as good."""
+"""The choice among candidates by a value estimated on rows: candidates that the rows cannot distinguish from the
+best are as good.
+"""
 
 from __future__ import annotations
 

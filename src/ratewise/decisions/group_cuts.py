@@ -121,7 +121,7 @@ def _thresholds(values: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float
 def _tables(
     values: NDArray[Any], weights: NDArray[np.float64], thresholds: NDArray[np.float64], points: Points
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the tables at these thresholds, and the sums of squared weights that so many points stand for."""
+    """Return the tables at these thresholds, and the sums of squared weights of so many points."""
     order = np.argsort(values)
     below = np.searchsorted(values[order].astype(np.float64), thresholds, side="right")
     tables = np.empty((thresholds.size, 2, 2))

@@ -55,7 +55,7 @@ class ModelShift(NamedTuple):
 
     @classmethod
     def of_counts(cls, counts: NDArray[np.float64], per_point: tuple[float, float] = (1.0, 1.0)) -> ModelShift:
-        """Return the shift by such counts; ``per_point`` are the points of both classes that a row stands for."""
+        """Return the shift by such counts; ``per_point`` are the points of both classes that a row represents."""
         folds, found = counts.shape[1], []
         for is_positive, mine, points in ((1, counts[1], per_point[0]), (0, counts[0], per_point[1])):
             share = mine / max(float(mine.sum()), 1e-300)

@@ -29,7 +29,9 @@ class ShareEnds(NamedTuple):
         error: float | None,
         times: float = 1.0,
     ) -> ShareEnds:
-        """Return them for such a share of tables [..., true, predicted], were there so many times the rows."""
+        """Return them for such a share of tables [..., true, predicted], as if there were so many times the
+        rows.
+        """
         whole = Bound(bound.denominator, (None, None), 1.0)
         everything = tables.sum(axis=(-2, -1))
         share = np.asarray(Bound(bound.numerator, bound.denominator, 1.0).share(tables), dtype=np.float64)

@@ -230,7 +230,7 @@ def booster_of(estimator: Any) -> Booster | None:
 
 
 def require_usable(estimator: Any, fit_params: Iterable[str]) -> None:
-    """Refuse, in a sentence, settings that a boosting library would end with an error of its own."""
+    """Refuse, in a sentence, settings for which a boosting library would raise an error."""
     booster = booster_of(estimator)
     if booster is None:
         return
@@ -310,7 +310,7 @@ def _require_numbers(booster: Booster, X: Any) -> None:
 
 
 def _first_text(values: NDArray[Any]) -> str | None:
-    """Return the first text that is no number; None if there is none."""
+    """Return the first text that is not a number; None if there is none."""
     try:
         values.astype(np.float64)
     except (TypeError, ValueError):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def require_rows_to_learn(maximizer: MeasureMaximizer, X: Any) -> None:
-    """Refuse tables that are no rows yet, and columns that the base estimator cannot read."""
+    """Refuse tables without rows yet, and columns that the base estimator cannot read."""
     require_table(X)
     if hasattr(X, "__dask_graph__") and hasattr(X, "columns"):
         raise TypeError("X is a dask DataFrame, whose rows are not read yet: give X.compute().")

@@ -400,7 +400,7 @@ class RecentConfusion:
         self._counts = self._counts.decay(0.5 ** (block.size / config.CHOICE_ROWS)).merge(fresh)
 
     def rates(self) -> list[tuple[Rates, tuple[float, float]]]:
-        """Return the rates of each class against the rest, and how many rows of equal weight tell as much."""
+        """Return the rates of each class against the rest, and the effective number of rows."""
         each = (
             self._counts.one_vs_rest()
             if self._counts.weights.any()

@@ -95,8 +95,8 @@ class LinearPrediction(GroupedPrediction):
         """Return what each column of X, and each pair of columns, adds to the scores of the positive class.
 
         The contributions of a row sum to its score. They are counted from the mean of each column, so that a row
-        of means has none. All that becomes of a column (its curve, its categories, the parts of a date) counts as
-        one. Rows whose score is above 0 are predicted positive.
+        of means has none. Everything derived from a column (its curve, its categories, the parts of a date) counts
+        as one. Rows whose score is above 0 are predicted positive.
 
         Examples
         --------

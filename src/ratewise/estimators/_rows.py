@@ -232,7 +232,7 @@ def _is_whole(X: Any) -> bool:
 
 
 def scores_in_basis(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
-    """Return what ``score`` returns for X as by :func:`validate_rows`, where NaN stands for a missing value."""
+    """Return what ``score`` returns for X as by :func:`validate_rows`, where NaN is a missing value."""
     X = validate_rows(estimator, X)
     return score(X.toarray() if sparse.issparse(X) else X)
 

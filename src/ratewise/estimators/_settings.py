@@ -98,7 +98,9 @@ def basis_asked_for(basis: Any) -> BasisSettings | Basis | str | None:
 
 
 def require_basis_columns(basis: Any, names: Any) -> None:
-    """Refuse a fitted SplineBasis whose columns have other names than those of the rows; None tells nothing."""
+    """Refuse a fitted SplineBasis whose columns have other names than those of the rows; None means unknown
+    names.
+    """
     fitted = getattr(basis, "feature_names_in_", None)
     if fitted is None or names is None or len(fitted) != len(names):  # numbers of columns are compared later
         return

@@ -49,7 +49,7 @@ class StreamFolds(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """The columns that tell the folds and the groups."""
+        """The columns that define the folds and the groups."""
         given = (self.groups, self.time, self.sensitive)
         return list(dict.fromkeys(name for name in given if name is not None))
 

@@ -130,7 +130,7 @@ def _nearly_all(summary: ColumnSummary, rows: int) -> bool:
 
 
 def _many_rare(summary: ColumnSummary) -> bool:
-    """Return whether one row in four has a value too rare to be a column of its own."""
+    """Return whether one row in four has a value too rare to get its own column."""
     counts = summary.texts.levels.by_count()[1]
     kept = counts[counts >= fewest_rows(summary.rows)][: most_levels(summary.rows)]
     return bool(summary.texts.levels.rows - kept.sum() >= RARE * summary.present)

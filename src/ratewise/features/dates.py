@@ -96,7 +96,7 @@ def is_duration(dtype: Any) -> bool:
 
 
 def whole_days(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return numbers such as 20260531 as seconds since 1970; NaN for what is no such day."""
+    """Return numbers such as 20260531 as seconds since 1970; NaN for other numbers."""
     found = np.full(values.size, np.nan)
     maybe = np.flatnonzero((values >= _FIRST_DAY) & (values <= _LAST_DAY))
     if maybe.size:

@@ -42,7 +42,7 @@ class _DiskCache(caching.NullCache):  # type: ignore[misc]
 
     @functools.cached_property
     def _written(self) -> Any:
-        """numba's own cache, which tells what folder can be written to; None if there is none."""
+        """numba's own cache, which knows the folder that can be written to; None if there is none."""
         try:
             return caching.FunctionCache(self._function)
         except RuntimeError:

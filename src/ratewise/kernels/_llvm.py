@@ -394,7 +394,9 @@ def _emit_whiten_rows(builder: Any, rows: _Array, triangle: _Array, whitened: _A
 
 
 def _lowering(emit: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function by which numba calls an operation: arrays are taken apart, a list becomes a tuple."""
+    """Return the function by which numba calls an operation: arrays become pointers and sizes, a list becomes a
+    tuple.
+    """
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def unpacked(kind: Any, value: Any) -> Any:

@@ -1,9 +1,9 @@
 """The bridge that lets compiled loops take a measure or a reward as an argument, and inline it.
 
-numba compiles a loop once for each *type* of its arguments, and keys its disk cache by those types. So a
-measure becomes a numba type of its own, named after its class and a digest of all code its methods can reach.
-The methods are inlined at full speed, a second process finds the compiled loop on disk, and an edited method
-gives another digest, hence another type, hence a new compilation: never a stale one.
+numba compiles a loop once for each *type* of its arguments, and keys its disk cache by those types. So a measure
+becomes its own numba type, named after its class and a digest of all code its methods can reach. The methods are
+inlined at full speed, a second process finds the compiled loop on disk, and an edited method gives another digest,
+hence another type, hence a new compilation: never a stale one.
 
 The digest covers the fingerprint of the kernels too, because numba itself would miss an edit to a function that
 a loop calls in another file.

@@ -196,8 +196,8 @@ def padded_triangle(triangle: NDArray[Any], dtype: Any) -> NDArray[Any]:
 def gather_whitened(X: Any, order: Any, centre: Any, inverse: Any, triangle: Any, out: Any) -> None:
     """Set ``out[i] = ((X[order[i]] - centre) * inverse) @ triangle``, the triangle padded; X must be C-contiguous.
 
-    BLAS would take a second pass and twice the arithmetic, and threads of its own, which get in the way of the one
-    that reads ahead.
+    BLAS would take a second pass and twice the arithmetic, and its own threads, which disturb the one that reads
+    ahead.
     """
     n, d = out.shape
     rows = np.zeros((WHITENED_TOGETHER, triangle.shape[1]), dtype=out.dtype)

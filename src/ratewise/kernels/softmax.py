@@ -105,8 +105,8 @@ def learn_classes(
     """Learn from the points of some ranges of rows, in order; the arrays from ``model`` to ``state`` change.
 
     ``targets`` holds the number of each point's class, and its weight. ``state`` holds the points since the step
-    sizes began, the points that the sums of models stand for, and those since. ``steps`` is (step at t = 1, gain
-    of the intercepts, L2 penalty, points between two models of the mean).
+    sizes began, the points of the sums of models, and those since. ``steps`` is (step at t = 1, gain of the
+    intercepts, L2 penalty, points between two models of the mean).
 
     ``gains[true, predicted]`` is what a share of a prediction is worth: a point moves the scores up the worth of
     its shares. None: a point moves them up its log likelihood, times the weight of its class. ``counts`` adds up

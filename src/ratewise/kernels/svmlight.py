@@ -302,8 +302,8 @@ def parse_lines(text: Any, stop: int, base: int, highest: int, arrays: Any) -> A
     the place; the counts of rows, entries, numbers for Python and lines; and the smallest and the largest index
     as written (LARGEST_INDEX and -1 if there is none).
 
-    The arrays need room for the worst case, as nothing is checked here: an entry and a number for Python take
-    four bytes of text at least, a row two. ``text`` must go on for PADDING bytes of whatever content.
+    The arrays need room for the worst case, as nothing is checked here: an entry and a number for Python take four
+    bytes of text at least, a row two. ``text`` must be followed by PADDING bytes of any content.
     """
     indptr, indices, values, labels, for_python = arrays
     start = _address(text)

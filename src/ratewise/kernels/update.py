@@ -91,9 +91,9 @@ def learn(
 ) -> None:
     """Learn from the points of some ranges of rows, in order; ``direction``, ``model_sum``, ``state`` change.
 
-    ``signed_weights[i]`` is the sample weight of point i, negative for a point of the negative class.
-    ``radius`` bounds the model's length; None: unbounded. ``measure`` is a concave measure whose dual pair is
-    learned along (Algorithm 1), or None for fixed class weights. (numba compiles a loop of its own for each None.)
+    ``signed_weights[i]`` is the sample weight of point i, negative for a point of the negative class. ``radius``
+    bounds the model's length; None: unbounded. ``measure`` is a concave measure whose dual pair is learned along
+    (Algorithm 1), or None for fixed class weights. (numba compiles a separate loop for each None.)
 
     Each point moves the model. The dual pair, whose cost does not depend on the columns and would outweigh that of
     a short row, moves once per stretch, by the sum of the moves of its points.

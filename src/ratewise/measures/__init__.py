@@ -1,7 +1,7 @@
 """Measures to maximize, as functions of (TPR, TNR, prevalence) or of the confusion matrix, and their names.
 
-To add a measure: a frozen dataclass, in a file of its own or that of its family, and a line in the registry below.
-Tests, tables and scorers read the registry.
+To add a measure: a frozen dataclass, in a new file or that of its family, and a line in the registry below. Tests,
+tables and scorers read the registry.
 """
 
 from __future__ import annotations

@@ -191,8 +191,8 @@ def shapes(model: Any, X: Any = None, *, most: int = 12, columns: Any = None, la
     model : MeasureClassifier, or a pipeline or search that ends in one
     X : rows, optional
         Rows for the density and the band, those of the fit for instance; no labels. Without them the density comes
-        from the 21 quantiles that a basis keeps of every column, a model without a basis has none, and there is no
-        band.
+        from the 21 quantiles of each column that a basis keeps, and there is no band. A model without a basis has
+        no density then.
     most : int
         Panels, at most.
     columns : str or list of str, optional

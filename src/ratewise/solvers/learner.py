@@ -168,7 +168,7 @@ class Learner:
         return int(self._state["points"][0])
 
     def restart_steps(self, points: int = 0) -> None:
-        """Start the step sizes anew, as if this many points had been seen."""
+        """Restart the step sizes, as if this many points had been seen."""
         self._state["points"] = points
 
     def progressive_rates(self) -> Rates:

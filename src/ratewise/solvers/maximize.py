@@ -1,7 +1,7 @@
 """The maximizer that answers a :class:`~ratewise.solvers.requests.Maximize` request.
 
-The maximum is found by scipy's L-BFGS; where the rows can tell the curvature at little cost, by Newton steps for a
-concave reward, and by gradient steps in the metric of that curvature for another.
+The maximum is found by scipy's L-BFGS; if the curvature over the rows costs little, by Newton steps for a concave
+reward, and by gradient steps in the metric of that curvature for another.
 """
 
 from __future__ import annotations

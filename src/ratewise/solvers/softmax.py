@@ -62,7 +62,7 @@ class ClassTask(NamedTuple):
         return LinearModels(np.zeros((totals.size, n_features)), np.log(shares))
 
     def given(self, exponents: Sequence[float]) -> list[ClassCandidate]:
-        """Return the initial model as a candidate, if a path is to learn no start of its own."""
+        """Return the initial model as a candidate, for a path that learns no start."""
         return [] if exponents else [ClassCandidate("one against the rest", self.first_model())]
 
     def class_weights(self, exponent: float) -> NDArray[np.float64]:
@@ -116,7 +116,7 @@ class LearnClasses:
 
 
 class LearnedClasses(NamedTuple):
-    """What came of a pass."""
+    """The result of a pass."""
 
     last: LinearModels
     mean: LinearModels

@@ -30,7 +30,7 @@ _SAMPLES, _SAMPLE_BYTES = 16, 1 << 14
 
 
 class CheckpointWarning(RuntimeWarning):
-    """A checkpoint was not used, and the fit began anew or from the one before it."""
+    """A checkpoint was not used, and the fit started again, or from the checkpoint before it."""
 
 
 class Checkpoint:

@@ -57,7 +57,7 @@ class ManyClassPass(FirstPass):
 
 
 class ClassRun:
-    """A path at work: the answers it has had, from which a checkpoint goes on, and the learner of this pass."""
+    """A running path: its answers so far, from which a checkpoint resumes, and the learner of this pass."""
 
     def __init__(self, fold: int, path: Path, rows: ClassWindows):
         self.fold, self._path, self._rows = fold, path, rows

@@ -72,7 +72,7 @@ class ClassLabels(NamedTuple):
 
 
 class WindowJob(ABC):
-    """One or more passes over the windows, and what comes of them."""
+    """One or more passes over the windows, and their result."""
 
     stage: str
 

@@ -74,7 +74,7 @@ class ArrayRows(StoredRows):
 
     ``signed_weights`` are the sample weights, negative for rows of the negative class. Of given folds
     (``fold_of_row``), :meth:`fold` and :meth:`without_fold` are the parts. ``low_memory`` makes no copy: the rows
-    of each block are gathered anew whenever it is read.
+    of each block are gathered again whenever it is read.
     """
 
     def __init__(

@@ -326,7 +326,7 @@ def may_whiten(statistics: DataShape) -> bool:
 
 
 def whitening_pays(rows: int, n_features: int, *, dense: bool, coded: bool) -> bool:
-    """Whether whitening pays: dense rows, many enough to tell signal from noise, of not too many columns."""
+    """Whether whitening pays: dense rows, enough to distinguish signal from noise, of not too many columns."""
     most = config.WHITENED_CODES if coded else config.WHITENED_COLUMNS
     return dense and rows >= config.WHITENED_ROWS and n_features <= most
 

@@ -91,7 +91,7 @@ class SvmlightReader(TextReader):
                 self.cut_into_pieces(comment=b"#")
 
     def _chunks_of_all(self, parser: _Parser, stream: BinaryIO | None = None) -> Generator[Chunk]:
-        """Yield the chunks of the file or the stream; its first bytes tell whether it is compressed."""
+        """Yield the chunks of the file or the stream; its first bytes show whether it is compressed."""
         with contextlib.ExitStack() as stack:
             file: Any = stream or stack.enter_context(open(self.name, "rb"))
             start = file.peek(3) if hasattr(file, "peek") else b""

@@ -49,7 +49,7 @@ class CodedRows(NamedTuple):
         return self.targets[:, 0].astype(np.intp)
 
     def drawn(self, which: NDArray[np.intp], shares: NDArray[np.float64]) -> CodedRows:
-        """Return rows that were drawn with these probabilities: they stand for those that were not."""
+        """Return rows that were drawn with these probabilities; they also represent those that were not."""
         targets = self.targets[which]
         targets[:, 1] /= shares
         return CodedRows(self.X[which], targets)

@@ -55,7 +55,7 @@ A = TypeVar("A", bound=Answer)
 
 
 class Question(ABC, Generic[A]):
-    """What all shards are asked in a round: the state to go on from, and what to do.
+    """What all shards are asked in a round: the state to continue from, and what to do.
 
     Examples
     --------
@@ -159,7 +159,7 @@ _MERGED_AT_ONCE = 16
 
 def merge(answers: Sequence[A]) -> A:
     """All answers as one. Neighbors are merged first, in a tree that depends on their number alone: so the last
-    digit of a sum is the same whoever merges, and wherever.
+    digit of a sum is the same wherever the answers are merged.
     """
     while len(answers) > 1:
         answers = [merge_few(group) for group in grouped(answers)]

@@ -138,7 +138,7 @@ class ShardTrainingRows:
                 return maximize(self._objective(fold, reward, class_weights, 1.0), request)
 
     def _learn_locally(self, fold: int, request: Learn, learner: Learner) -> Asking:
-        """Every shard learns on its own rows for a pass; the learner goes on from the mean."""
+        """Every shard learns on its own rows for a pass; the learner continues from the mean."""
         assert self._learning_shards is not None
         for _ in range(request.passes or 1):
             self._rounds += 1

@@ -109,7 +109,7 @@ class SignedRows(NamedTuple):
         return (self.signed_weights < 0).astype(np.intp)
 
     def drawn(self, which: NDArray[np.intp], shares: NDArray[np.float64]) -> SignedRows:
-        """Return rows that were drawn with these probabilities: they stand for those that were not."""
+        """Return rows that were drawn with these probabilities; they also represent those that were not."""
         return SignedRows(self.X[which], (self.signed_weights[which] / shares).astype(np.float32))
 
 
