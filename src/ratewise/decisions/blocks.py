@@ -66,9 +66,18 @@ def costs_without_each_block(
     return np.asarray(spent / weight)
 
 
-def clearly_better(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
-    """Return whether values without each block of rows and, last, of all are better than noise explains."""
+def clearly_better(
+    values: NDArray[np.float64], others: NDArray[np.float64], *, most_error: float = np.inf
+) -> bool:
+    """Return whether values without each block of rows and, last, of all are better than noise explains.
+
+    The standard error of their difference is taken to be ``most_error`` at most.
+    """
     gain = values - others
-    blocks = gain[:-1]
-    error = np.sqrt((blocks.size - 1) / blocks.size * ((blocks - blocks.mean()) ** 2).sum())  # the jackknife's
-    return bool(gain[-1] > _CERTAIN * error)
+    return bool(gain[-1] > _CERTAIN * min(standard_error(gain), most_error))
+
+
+def standard_error(values: NDArray[np.float64]) -> float:
+    """Return the jackknife's, from values without each block of rows and, last, of all."""
+    blocks = values[:-1]
+    return float(np.sqrt((blocks.size - 1) / blocks.size * ((blocks - blocks.mean()) ** 2).sum()))

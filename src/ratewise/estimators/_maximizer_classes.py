@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from ..decisions.blocks import clearly_better
+from ..decisions.blocks import clearly_better, standard_error
 from ..decisions.costs import row_costs
 from ..measures import ConstraintWarning
 from ._boosters import MANY_ROWS, booster_of, prepared
@@ -154,9 +154,14 @@ class ClassCrossFit:
 
 
 def better_than_first(rules: Sequence[DecisionRule]) -> int:
-    """Return the place of the rule with the best value; the first one unless that is clearly better."""
+    """Return the place of the rule with the best value; the first one unless that is clearly better.
+
+    The value of a rule that finds one row of a class, or none, has a large error, which must not save it: with it
+    the G-mean of logistic regression on covtype stayed at .26 on a split where balanced weights give .68.
+    """
     best = int(np.argmax([one.value_ for one in rules]))
-    return best if clearly_better(rules[best]._values, rules[0]._values) else 0
+    found, first = rules[best]._values, rules[0]._values
+    return best if clearly_better(found, first, most_error=standard_error(found)) else 0
 
 
 def class_cross_fit(
