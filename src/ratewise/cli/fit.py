@@ -46,16 +46,16 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
 
 @click.command()
 @sources_argument
-@click.option("--target", metavar="COLUMN", help="The column to predict (svmlight and npz carry their own).")
+@click.option("--target", metavar="COLUMN", help="The column to predict (svmlight and npz contain their own).")
 @columns_option("--features", help="The columns to learn from; all others unless given.")
 @columns_option("--exclude", help="Columns to leave out.")
-@columns_option("--id", "ids", help="Columns that name a row: left out too; see `ratewise predict --id`.")
+@columns_option("--id", "ids", help="Columns that identify a row, left out too; see `ratewise predict --id`.")
 @click.option(
     "--as",
     "taken_for",
     multiple=True,
     metavar="COLUMN=KIND",
-    help="Take a column for a number, boolean, category, date or text. May be repeated.",
+    help="Treat a column as a number, boolean, category, date or text. May be repeated.",
 )
 @weight_option
 @drop_unlabelled_option
@@ -64,7 +64,7 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
 @click.option(
     "--sensitive",
     metavar="COLUMN",
-    help="The group of each row, which bounds such as f1-at-tpr-gap-0.05 are about.",
+    help="The column with the group of each row, for bounds such as f1-at-tpr-gap-0.05.",
 )
 @click.option(
     "--target-prevalence",
@@ -88,7 +88,7 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
     type=click.Choice(["none", "splines", "pairs", "auto"]),
     default="none",
     show_default=True,
-    help="Curves of the columns, also products of two, or the best out of fold.",
+    help="Learn curves of the columns (splines), products of two too (pairs), or what is best out of fold (auto).",
 )
 @click.option("--sharpen/--plain", default=True, help="Sharpen (default), or run the paper's plain algorithm.")
 @click.option("--checkpoint", type=NewFile(), help="Where to keep work in progress [OUTPUT.checkpoint].")
@@ -102,7 +102,7 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
 @click.option(
     "--disk-cache/--no-disk-cache",
     default=True,
-    help="Keep what is more in an unnamed file beside the checkpoint (default), or read the files in every pass.",
+    help="Keep further rows in an unnamed file beside the checkpoint (default), or read the files in every pass.",
 )
 @click.option("--resume/--no-resume", default=True, help="Resume from a matching checkpoint, if there is one.")
 @seed_option
