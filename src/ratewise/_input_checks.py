@@ -156,6 +156,8 @@ def plain_labels(y: Any) -> NDArray[Any]:
     labels: NDArray[Any] = np.asarray(y)
     if labels.dtype.kind in "mM" and np.isnat(labels).any():
         raise ValueError("Input y contains NaT; every row needs a label.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("Input y contains NaN or infinity; every row needs a label.")
     if labels.dtype.kind == "T":
         labels = labels.astype(object)
     if labels.dtype.kind != "O" or labels.ndim != 1:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
 import pytest
 
-from ratewise import MeasureClassifier
-from ratewise.measures import FunctionMeasure, get_measure
+from ratewise import MeasureClassifier, Monitor
+from ratewise.measures import FunctionMeasure, confusion_measure, get_measure
 
 
 @pytest.mark.parametrize("name", ["roc_auc", "AUC", "average_precision"])
@@ -39,3 +40,14 @@ def test_a_function_that_is_nan_is_refused():
         FunctionMeasure(lambda tpr, tnr: math.nan if tpr > 0.8 else tpr)
     with pytest.raises(ValueError, match="must be a number at all rates"):
         MeasureClassifier(lambda tpr, tnr: math.nan).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, np.datetime64("NaT"), "masked"])
+def test_missing_labels_are_refused_by_scores_and_by_a_monitor(missing):
+    labels = np.array([1, 0, 1], dtype=object)
+    labels[1] = missing
+    if missing == "masked":
+        labels = np.ma.masked_array([1, 0, 1], [False, True, False])
+    for ask in (get_measure("f1").score, confusion_measure("macro-f1").score, Monitor("f1").update):
+        with pytest.raises(ValueError, match="every row needs a label"):
+            ask(labels, [1, 0, 1])

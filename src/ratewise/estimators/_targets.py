@@ -84,8 +84,6 @@ def checked_labels(y: Any, n_rows: int) -> CheckedLabels:
             f"Found input variables with inconsistent numbers of samples: {n_rows} rows in X, "
             f"{y.shape[0]} labels in y."
         )
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError("Input y contains NaN or infinity; every row needs a label.")
     if not has_two_whole_values(y):
         check_classification_targets(y)
     return CheckedLabels(y, label_values(y))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._input_checks import plain_labels
 from ..counts import Counts
 from ..decisions.draws import interval, normal_draws, resampled, values_of
 from ..measures import Bound, FBeta, Jaccard, Measure, get_measure
@@ -214,7 +215,7 @@ class Monitor:
             del self._history[::2]
 
     def _codes(self, name: str, labels: ArrayLike) -> NDArray[np.intp]:
-        found = np.asarray(labels)
+        found = plain_labels(labels)
         if found.ndim != 1:
             raise ValueError(f"{name} must be one-dimensional; got {found.ndim} dimensions.")
         if self.pos_label is not None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._input_checks import plain_labels
 from ..counts import Counts, Rates
 
 
@@ -261,7 +262,7 @@ def rates_from_labels(
     >>> rates_from_labels(["ham", "spam", "spam"], ["ham", "ham", "spam"], pos_label="spam").tpr
     0.5
     """
-    true, predicted = np.asarray(y_true), np.asarray(y_pred)
+    true, predicted = plain_labels(y_true), plain_labels(y_pred)
     if true.shape != predicted.shape or true.ndim != 1:
         raise ValueError(
             f"y_true and y_pred must be one-dimensional and equally long; got shapes {true.shape} and "

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._input_checks import plain_labels
 from ..counts import Counts, Rates, one_vs_rest_rates
 from .base import Measure, require_positive
 
@@ -85,7 +86,7 @@ class ConfusionMeasure(ABC):
         self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None, labels: Any = None
     ) -> float:
         """Return the measure of predicted labels; ``labels`` are the classes in order, by default those found."""
-        true, predicted = np.asarray(y_true), np.asarray(y_pred)
+        true, predicted = plain_labels(y_true), plain_labels(y_pred)
         if true.shape != predicted.shape or true.ndim != 1 or true.size == 0:
             raise ValueError(
                 f"y_true and y_pred must be one-dimensional, equally long and not empty; got shapes {true.shape} "
