@@ -134,6 +134,12 @@ def test_the_prevalence_to_expect_reaches_the_fit(run, table, tmp_path):
     assert model.predict_proba(data[["amount"]])[:, 1].mean() < 0.06
 
 
+def test_columns_without_commas_between_them_are_pointed_out(run, table, tmp_path):
+    result = run("fit", table, "--target", "outcome", "--exclude", "order", "card", "-o", tmp_path / "x")
+    assert result.exit_code == 2
+    assert "--exclude order,card" in result.stderr
+
+
 def test_costs_take_the_place_of_a_measure(run, table, tmp_path):
     shown = fitted(run, table, tmp_path / "m.skops", "--id", "order", "--costs", "1", "20").stdout
     assert "cost 1:20" in shown

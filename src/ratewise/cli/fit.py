@@ -158,6 +158,7 @@ def fit(
     if as_json and output == "-":
         raise click.UsageError("--json and -o - both want standard output.")
     require_skops()
+    _require_commas(sources, {"--features": features, "--exclude": exclude, "--id": ids})
     kept_in = checkpoint or _default_checkpoint(output)
     refuse_inputs_as_outputs({"-o": output, "--checkpoint": kept_in}, sources, file_format, target, weight)
     if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(output):
@@ -202,6 +203,17 @@ def fit(
         if time is None:
             _warn_of_time_order(classifier, stream)
         _report(classifier, output, perf_counter() - began, as_json)
+
+
+def _require_commas(sources: tuple[str, ...], given: dict[str, list[str]]) -> None:
+    """Refuse names of columns with spaces between them: all but the first are taken for files."""
+    stray = next((one for one in sources if one.isidentifier() and not os.path.exists(one)), None)
+    option = next((option for option, names in given.items() if names), None)
+    if stray is not None and option is not None:
+        raise click.UsageError(
+            f"There is no file {stray!r}. If it is a column, put commas between columns: {option} "
+            f"{','.join([*given[option], stray])}"
+        )
 
 
 def _measure(name: str | None, costs: tuple[float, float] | None) -> Any:
