@@ -47,7 +47,7 @@ def test_rows_are_predicted_as_by_the_model_and_learned_from(run, files, rows_to
     chances = [float(row["probability"]) for row in written[:100]]
     assert chances == pytest.approx(model.predict_proba(first)[:, 1].tolist())
     assert np.array_equal(load_model(state).coef_, followed(files, [rows_to_test]).coef_)
-    assert "Predicted 200 rows and learned from 200" in result.stderr
+    assert "Rows predicted: 200; learned from: 200" in result.stderr
 
 
 def test_the_same_command_goes_on_bit_for_bit(run, files, rows_to_test, tmp_path):
@@ -63,12 +63,12 @@ def test_the_same_command_goes_on_bit_for_bit(run, files, rows_to_test, tmp_path
 def test_a_row_without_a_label_is_predicted_and_can_come_again_with_it(run, files, rows_to_test, tmp_path):
     late = pd.concat([rows_to_test[:50].assign(label=np.nan), rows_to_test[:50]])
     result = run("follow", files / "model.skops", "-o", tmp_path / "state", input=late.to_csv(index=False))
-    assert "Predicted 100 rows and learned from 50" in result.stderr
+    assert "Rows predicted: 100; learned from: 50" in result.stderr
     assert np.array_equal(load_model(tmp_path / "state").coef_, followed(files, [rows_to_test[:50]]).coef_)
     unlabelled = run(
         "follow", files / "model.skops", "-o", tmp_path / "none", input=(files / "new.csv").read_text()
     )
-    assert "Predicted 200 rows and learned from 0." in unlabelled.stderr
+    assert "Rows predicted: 200; learned from: 0." in unlabelled.stderr
     assert not (tmp_path / "none").exists()
 
 
@@ -120,6 +120,8 @@ def test_a_state_that_does_not_fit_is_refused_in_a_sentence(run, files, tmp_path
         ("age,height,noise,colour,label\n1,2,3,red,1\n1,2,3\n", "row 2: 3 values, where the header has 5"),
         ("age,noise,colour,label\n1,2,red,1\n", "there is no column 'height'"),
         ("age,height,noise,colour,label\n1,tall,3,red,1\n", "'tall'"),
+        (b"age,height,noise,colour,label\n1,2,3,\xe9,1\n", "this is not UTF-8 text"),
+        ('age,height,noise,colour,label\n1,2,3,"red,1\n' + 300_000 * "1,2,3\n", "Is a quote never closed?"),
     ],
 )
 def test_bad_rows_are_named(run, files, tmp_path, rows, words):

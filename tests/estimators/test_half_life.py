@@ -111,6 +111,13 @@ def test_auto_follows_a_drift_that_a_model_without_forgetting_does_not():
     assert values["auto"] > values[1_000] - 0.05
 
 
+def test_auto_does_as_well_as_no_forgetting_where_nothing_drifts():
+    X, y = turning(8_000, seed=3, turns=0)
+    after = slice(2_000, None)
+    auto, none = (f1_score(y[after], prequential(X, y, half_life=one)[0][after]) for one in ("auto", None))
+    assert auto > none - 0.01
+
+
 def test_rates_are_those_of_recent_predictions_made_before_learning():
     X, y = turning(16_000, seed=1)
     predicted, classifier = prequential(X, y)

@@ -19,7 +19,7 @@ from . import INTERRUPTED
 from ._options import ColumnNames, NewFile, quiet_option, target_option
 
 _AT_ONCE = 100  # rows that are predicted before they are learned from
-_CHUNK_BYTES = 1 << 16
+_CHUNK_BYTES, _LONGEST_ROW = 1 << 16, 1 << 20
 _LOOK_EVERY = 0.2  # seconds, for a signal or the time to save
 
 
@@ -108,15 +108,29 @@ def _rows_as_they_come(stopped: _Signals) -> Iterator[list[list[str]]]:
         rest += chunk
         end = rest.rfind(b"\n") + 1 if chunk else len(rest)
         if end and (rest.count(b'"', 0, end) % 2 == 0 or not chunk):  # else a quoted value goes on
-            text, rest = rest[:end].decode(encoding), rest[end:]
-            rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+            rows, rest = _parsed(rest[:end], encoding), rest[end:]
             if rows and encoding == "utf-8-sig":
                 encoding = "utf-8"
                 yield [rows.pop(0)]
             for start in range(0, len(rows), _AT_ONCE):
                 yield rows[start : start + _AT_ONCE]
+        if len(rest) > _LONGEST_ROW:
+            raise ValueError(
+                f"Standard input: a row has more than {_LONGEST_ROW:,} bytes. Is a quote never closed?"
+            )
         if not chunk:
             return
+
+
+def _parsed(text: bytes, encoding: str) -> list[list[str]]:
+    try:
+        return [row for row in csv.reader(io.StringIO(text.decode(encoding), newline="")) if row]
+    except UnicodeDecodeError:
+        raise ValueError(
+            "Standard input: this is not UTF-8 text. Convert it first, for instance with iconv."
+        ) from None
+    except csv.Error as error:
+        raise ValueError(f"Standard input: it cannot be read as CSV: {error}.") from error
 
 
 def _is_ready(file: Any) -> bool:
@@ -240,5 +254,5 @@ class _Follower:
             self._unsaved = 0
 
     def report(self) -> None:
-        words = f"Predicted {self._rows:,} rows and learned from {self._learned:,}"
+        words = f"Rows predicted: {self._rows:,}; learned from: {self._learned:,}"
         click.echo(f"{words}; saved in {self._path}." if self._learned else f"{words}.", err=True)
