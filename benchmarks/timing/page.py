@@ -15,7 +15,8 @@ This page is made from benchmarks/results/speed.json by `make bench`, or by `pyt
 (about 20 minutes; `--only SECTION ...` for a part of it).
 
 - Rivals alternate in one process, with one thread each. All times are CPU time without compiling.
-- A figure is the median of at least five repetitions. A ratio is computed within a repetition.
+- A figure is the median of at least five repetitions, unless its section says how many. A ratio is computed within
+  a repetition, or of two medians in the last sections.
 - Load on the machine changes even ratios, so run the benchmark on a quiet one.
 - The processor changes ratios too; each section says when it was measured. On a processor with AVX-512,
   OpenBLAS's product is about twice as fast. On 18 November 2026 a pass over ijcnn1 cost 4.2 to 4.7 products
@@ -196,7 +197,8 @@ def rivals_tables(found: dict[str, Any]) -> str:
     text = (
         "\n## Fits in memory against LogisticRegression\n\n"
         "CPU seconds, both with their defaults, on made-up rows of independent columns, which LogisticRegression "
-        "solves in a few steps. In brackets F1 on as many other rows (macro-F1 of three classes).\n\n"
+        "solves in a few steps. Medians of three. In brackets F1 on as many other rows (macro-F1 of three "
+        "classes).\n\n"
     )
     rows = []
     for name, one in found["fits"].items():
