@@ -70,6 +70,8 @@ class ClassGains(NamedTuple):
     def offsets(self) -> NDArray[np.float64] | None:
         """What is added to log probabilities before the highest wins; None where the rule is not of that form."""
         weights, shifts = self.gains if self.gains.shape[0] == 2 else (np.zeros(0), np.ones(1))
+        if self.slope <= 0.0:  # the probabilities tell nothing
+            return None
         if self.gains.shape[1] != self.constants.size or shifts.any() or (weights <= 0).any():
             return None
         found: NDArray[np.float64] = (np.log(weights) + self.constants) / self.slope
