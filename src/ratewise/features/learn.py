@@ -24,7 +24,7 @@ _PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY = 1 << 21, 100
 _BLOCK_ROWS = 2048
 _SAMPLED_ROWS, _SAMPLED_VALUES = 64, 1 << 18
 _ROUNDING_NOTICED = 1e-3  # of the deviation
-_FAR = 10.0  # deviations from 0: such a column is centered in a CSR matrix, which nothing centres later
+_FAR = 0.5  # deviations from 0: such a column is centered in a CSR matrix, which nothing centres later
 
 
 class ColumnWarning(UserWarning):
