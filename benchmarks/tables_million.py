@@ -3,8 +3,8 @@
     python benchmarks/tables_million.py FOLDER
 
 Writes generated rows of 13 columns (6 numbers, 5 categories of 4 to 3,000 values, yes and no, a date in texts; 6%
-are positive) to the folder. CPU seconds are those of one thread, once everything is compiled. Logistic regression gets
-all values of the categories and the parts of the dates; its cut is the best on the training rows.
+are positive) to the folder. CPU seconds are those of one thread, once everything is compiled. Logistic regression
+gets all values of the categories and the parts of the dates; its cut is the best on the training rows.
 """
 
 from __future__ import annotations
