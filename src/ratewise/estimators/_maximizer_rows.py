@@ -25,5 +25,7 @@ def require_rows_as_learned(maximizer: MeasureMaximizer, X: Any) -> None:
     """Refuse rows without the columns of the fit in their order: LightGBM, for one, looks at no names."""
     check_is_fitted(maximizer)
     require_rows_to_learn(maximizer, X)
+    if getattr(X, "ndim", 2) == 1:
+        raise ValueError("X has one axis, not rows and columns. Reshape your data: one row is X.reshape(1, -1).")
     _check_feature_names(maximizer, X, reset=False)
     _check_n_features(maximizer, X, reset=False)

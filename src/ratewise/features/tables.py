@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._errors import ARROW_ERRORS, DataError, Place, need_pyarrow, shortened
 from .values import as_column
@@ -22,19 +23,24 @@ def is_table(item: Any) -> bool:
     """Return whether columns have names: a dict of arrays, or a table of pandas, polars, Arrow or the like."""
     if isinstance(item, np.ndarray):
         return False
-    known = isinstance(item, Mapping) or library_of(item) in ("pandas", "polars", "pyarrow")
+    known = _is_dict(item) or library_of(item) in ("pandas", "polars", "pyarrow")
     return known or hasattr(item, "__arrow_c_stream__")
 
 
 def refuse_dicts(X: Any) -> None:
     """Refuse a dict of columns, or a list of dicts, in a sentence."""
-    if isinstance(X, Mapping):
+    if _is_dict(X):
         raise TypeError("X is a dict, which is not a table yet. Make one with pandas.DataFrame(X).")
-    if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
+    if isinstance(X, (list, tuple)) and X and _is_dict(X[0]):
         raise TypeError(
             "X is a list of dicts, which is not a table yet. Make one with pandas.DataFrame(X) or "
             "pyarrow.Table.from_pylist(X)."
         )
+
+
+def _is_dict(item: Any) -> bool:
+    """Return whether an item is a dict; SciPy's sparse matrices of keys (dok) are dicts too, but not meant here."""
+    return isinstance(item, Mapping) and not sparse.issparse(item)
 
 
 def unique_names(names: list[str], file: str) -> list[str]:
