@@ -39,7 +39,7 @@ def refuse_dicts(X: Any) -> None:
 
 
 def _is_dict(item: Any) -> bool:
-    """Return whether an item is a dict; SciPy's sparse matrices of keys (dok) are dicts too, but not meant here."""
+    """Return whether an item is a dict, other than a sparse matrix of keys (dok), which is one too."""
     return isinstance(item, Mapping) and not sparse.issparse(item)
 
 
