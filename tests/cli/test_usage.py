@@ -59,7 +59,7 @@ def test_bad_usage_ends_with_2_and_a_sentence(run, files, tmp_path, words, messa
     [
         (
             ["report", "m.skops", "{f}/test.csv", "-o", "r.html"],
-            "a model of 3 classes, and this command is for two",
+            "a model of 3 classes, and this command is for two. In Python: ratewise.report(",
         ),
         (["evaluate", "m.skops", "{f}/test.csv", "--positive", "1"], "3 classes: leave out --positive"),
         (["predict", "m.skops", "{f}/new.csv", "--sensitive", "age"], "3 classes: leave out --sensitive"),
