@@ -280,7 +280,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     graph, classifier = Graph(scope, operator, container), operator.raw_operator
     columns, n_classes = classifier.coef_.shape[1], classifier.classes_.size
     encoder = getattr(classifier, "encoder_", None)
-    if encoder is not None:
+    if encoder is not None and not encoder.leaves_gaps:
         graph.fill(encoder.fills())
     basis, width = getattr(classifier, "basis_", None), _width_in(classifier)
     coded = None if basis is None else graph.coded(basis)

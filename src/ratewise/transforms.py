@@ -64,6 +64,7 @@ class Standardizer:
         self.mean = np.zeros(n_features)
         self.squares = np.zeros(n_features)  # dense: of the deviations from the mean; sparse: of the entries
         self.nonzeros: NDArray[np.float64] | None = None  # of the columns of sparse rows
+        self.missing: NDArray[np.float64] | None = None  # numbers of each column of dense rows
         self._narrow = True  # all rows so far were float32
 
     def update(self, X: Any) -> Standardizer:
@@ -75,6 +76,18 @@ class Standardizer:
             self._update_sparse(X)
         else:
             self.count = merge_column_moments(np.ascontiguousarray(X), self.count, self.mean, self.squares)
+        return self
+
+    def update_with_gaps(self, X: Any) -> Standardizer:
+        """Take in more rows, in which a missing number (NaN) counts as the mean of its column."""
+        if self.missing is None:
+            before = self.snapshot()
+            if not np.isnan(self.update(X).mean).any():
+                return self
+            self.__dict__.update(vars(before))
+        block = Standardizer(self.mean.size, active=self.active, scaled=self._scaled).update(with_means(X))
+        block.missing = np.isnan(X).sum(axis=0, dtype=np.float64)
+        self.__dict__.update(vars(self.merge(block)))
         return self
 
     def _update_sparse(self, X: Any) -> None:
@@ -97,9 +110,20 @@ class Standardizer:
             merged.nonzeros = self.nonzeros + other.nonzeros
             return merged
         gap = other.mean - self.mean
-        merged.mean = self.mean + gap * (other.count / merged.count)
-        merged.squares += gap * gap * (self.count * other.count / merged.count)
+        mine: Any = self.count
+        theirs: Any = other.count
+        if self.missing is not None or other.missing is not None:
+            mine, theirs = self._present, other._present
+            merged.missing = merged.count - mine - theirs
+        both = np.maximum(mine + theirs, 1.0)
+        merged.mean = self.mean + gap * (theirs / both)
+        merged.squares += gap * gap * (mine * theirs / both)
         return merged
+
+    @property
+    def _present(self) -> NDArray[np.float64]:
+        """How many numbers of each column there are."""
+        return self.count - (np.zeros_like(self.mean) if self.missing is None else self.missing)
 
     @property
     def centre(self) -> NDArray[np.float64]:
@@ -169,7 +193,7 @@ class Standardizer:
             return
         if not np.isfinite(self.squares).all():
             values = X.data if sparse.issparse(X) else X
-            largest = int(np.argmax(np.abs(values)))
+            largest = int(np.nanargmax(np.abs(values)))
             column = int(X.indices[largest]) if sparse.issparse(X) else largest % X.shape[1]
             size, problem = f"{values.reshape(-1)[largest]:.3g}", "whose square is beyond all numbers"
         elif (column := self._tiny_column(X)) is not None:
@@ -187,7 +211,11 @@ class Standardizer:
         """Return a column that varies by so little that its squares, or 1 over its deviation, are not numbers."""
         smallest = np.finfo(np.float32).tiny if X.dtype == np.float32 else np.sqrt(np.finfo(np.float64).tiny)
         tiny = np.flatnonzero(self.squares <= self.count * float(smallest) ** 2)
-        vary = (X[:, tiny] != X[:1, tiny]).any(axis=0) if self.nonzeros is None else self.nonzeros[tiny] > 0
+        if self.nonzeros is not None:
+            vary = self.nonzeros[tiny] > 0
+        else:
+            values = X[:, tiny] if self.missing is None else with_means(X[:, tiny])
+            vary = (values != values[:1]).any(axis=0)
         return int(tiny[vary][0]) if vary.any() else None
 
     def shift_and_factor(self, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -204,10 +232,7 @@ def scalable_moments(X: Any, names: Any = None, numbers: Any = None) -> Standard
     ``numbers`` are the user's columns that X has, where these are not all.
     """
     with np.errstate(all="ignore"):
-        moments = Standardizer(X.shape[1]).update(X)
-        if not sparse.issparse(X) and np.isnan(moments.mean).any() and np.isnan(X).any():
-            X = with_means(X)
-            moments = Standardizer(X.shape[1]).update(X)
+        moments = Standardizer(X.shape[1]).update_with_gaps(X)
     moments.require_scalable(X, names, numbers)
     return moments
 

@@ -119,9 +119,8 @@ def _leave_gaps(encoder: Any, source: str) -> None:
             raise ValueError(f"{source}, column {name!r}: it holds dates, and the model was trained on numbers.")
     if encoder.named:  # texts may be true and false
         kinds = {name: Number if encoder.kind(name) == NUMBER else Boolean for name in encoder.columns}
-        encoder.codecs = [kind(name, "", np.nan) for name, kind in kinds.items()]
-    encoder.means = np.full(encoder.n_columns, np.nan)
-    encoder.wide = encoder.fitted = True
+        encoder.codecs = [kind(name, "", 0.0) for name, kind in kinds.items()]
+    encoder.leaves_gaps = encoder.wide = encoder.fitted = True
 
 
 def target_of(model: Any, target: str | None) -> str | None:

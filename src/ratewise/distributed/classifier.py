@@ -154,13 +154,14 @@ class DaskMeasureClassifier(FittedOnCluster):
         """
         require_dask()
         settings = self._settings()
-        given = shards_of(X, y, target, sample_weight, encode=self.encode, wanted=self.columns)
+        gaps = settings.basis is not None
+        given = shards_of(X, y, target, sample_weight, encode=self.encode, wanted=self.columns, gaps=gaps)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         history = History(verbose=bool(self.verbose))
         engine = engine_for(given.shards, self.client, float(self.timeout))
         try:
             with StatusLine(wanted=bool(self.verbose)) as status, one_blas_thread():
-                seen = encode(engine, self.columns) if given.tables else None
+                seen = encode(engine, self.columns, gaps=gaps) if given.tables else None
                 counts = engine.ask(CountLabels())
                 require_basis_columns(self.basis, counts.names if seen is None else seen.encoder.feature_names)
                 if counts.classes.size > 2:
@@ -251,7 +252,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         if given.target is not None:
             self.target_ = given.target
         if seen is not None:
-            self.encoder_ = seen.encoder
+            self.encoder_ = seen.encoder.leaving_gaps(self.basis_ is not None)
             self.feature_names_in_ = np.array(seen.encoder.feature_names, dtype=object)
             counts = {label: count.rows for label, count in sorted(counted.labels.items())}
             self.survey_ = FileSurvey(seen.rows, counts, seen.missing, False, {})

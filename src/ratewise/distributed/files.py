@@ -113,26 +113,33 @@ class Encode(Setup):
         (window,) = list(stream.windows())
         assert window.labels is not None
         with naming(f"Partition {shard}"):
-            return checked(ReadRows(window.X, window.labels, window.weights))
+            encoded = ReadRows(window.X, window.labels, window.weights)
+            return checked(encoded, gaps=self.encoder.leaves_gaps)
 
 
-def checked(rows: ReadRows) -> ReadRows:
-    """Return rows with plain labels; refuse what cannot be learned from."""
+def checked(rows: ReadRows, *, gaps: bool) -> ReadRows:
+    """Return rows with plain labels; refuse what cannot be learned from. With ``gaps``, numbers may be missing."""
     weights, X = rows.weights, rows.X
     if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError("sample weights must be finite numbers of 0 or more.")
     with np.errstate(all="ignore"):
-        statistics = Standardizer(X.shape[1]).update(X)
+        moments = Standardizer(X.shape[1])
+        statistics = moments.update_with_gaps(X) if gaps else moments.update(X)
     if not np.isfinite(statistics.squares).all():
-        require_finite(X, rows.names, advice="Fill it first, for instance with DataFrame.fillna")
+        advice = "Fill it first, for instance with DataFrame.fillna"
+        require_finite(X, rows.names, advice=advice, allow_nan=gaps)
     statistics.require_scalable(X, rows.names)
     return rows._replace(labels=checked_labels(rows.labels, rows.labels.size).y)
 
 
-def encode(engine: Engine, wanted: Mapping[str, str] | None = None) -> EncoderFit:
-    """Make matrices of all shards' tables, the same way; ``wanted`` is what the user says that columns are."""
+def encode(engine: Engine, wanted: Mapping[str, str] | None = None, *, gaps: bool = False) -> EncoderFit:
+    """Make matrices of all shards' tables, the same way; ``wanted`` is what the user says that columns are.
+
+    With ``gaps``, missing numbers are not filled.
+    """
     learner = engine.ask(SeeColumns(tuple((wanted or {}).items()))).learner
     learner.finish()
+    learner.encoder.leaves_gaps = gaps
     engine.prepare(Encode(learner.encoder))
     return learner
 

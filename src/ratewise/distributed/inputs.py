@@ -40,12 +40,17 @@ def shards_of(
     sample_weight: Any,
     encode: str | None = None,
     wanted: Mapping[str, str] | None = None,
+    *,
+    gaps: bool = False,
 ) -> Input:
-    """X and y, whatever they are, as delayed shards; ``wanted`` is what the user says that columns are."""
+    """X and y, whatever they are, as delayed shards; ``wanted`` is what the user says that columns are.
+
+    ``gaps`` is whether numbers may be missing.
+    """
     if isinstance(X, str | os.PathLike):
         return _of_files(X, y, target, sample_weight, wanted)
     if is_dask_frame(X):
-        return _of_frames(X, y, target, sample_weight, encode, wanted)
+        return _of_frames(X, y, target, sample_weight, encode, wanted, gaps)
     if encode is not None or wanted is not None:
         asked, other = ("encode='auto' is", "encode") if encode is not None else ("columns= is", "columns")
         raise ValueError(
@@ -53,9 +58,9 @@ def shards_of(
             f"leave {other} out."
         )
     if is_dask_array(X):
-        return _of_arrays(X, y, sample_weight)
+        return _of_arrays(X, y, sample_weight, gaps)
     if isinstance(X, list | tuple) and X and y is None and sample_weight is None:
-        return _of_partitions(X)
+        return _of_partitions(X, gaps)
     raise TypeError(
         "fit takes dask arrays, a dask DataFrame, a list of delayed (X, y) partitions, or the name of a folder of "
         f"Parquet files; got {type(X).__name__}. Rows in memory: MeasureClassifier, or dask.array.from_array."
@@ -85,14 +90,15 @@ def _of_files(
     return Input([delayed(shard, pure=False) for shard in shards], tables=True, target=target)
 
 
-def _of_arrays(X: Any, y: Any, sample_weight: Any) -> Input:
+def _of_arrays(X: Any, y: Any, sample_weight: Any, gaps: bool) -> Input:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, rows and columns; it has {X.ndim}.")
     X = X.rechunk({1: X.shape[1]}) if X.numblocks[1] > 1 else X
     rows = [block[0] for block in X.to_delayed()]
-    return Input(_joined(rows, blocks_like(X, y, "y"), blocks_like(X, sample_weight, "sample_weight")))
+    labels, weights = blocks_like(X, y, "y"), blocks_like(X, sample_weight, "sample_weight")
+    return Input(_joined(rows, labels, weights, gaps=gaps))
 
 
 def blocks_like(X: Any, other: Any, name: str) -> list[Any] | None:
@@ -130,6 +136,7 @@ def _of_frames(
     sample_weight: Any,
     encode: str | None,
     wanted: Mapping[str, str] | None,
+    gaps: bool,
 ) -> Input:
     if isinstance(y, str):
         y, target = None, y
@@ -145,7 +152,7 @@ def _of_frames(
     check_wanted(wanted, list(map(str, X.columns)), Place("X"))
     encoded = encode is not None or wanted is not None or any(dtype.kind not in "biuf" for dtype in X.dtypes)
     shard = FrameShard if encoded else ArrayShard
-    return Input(_joined(list(X.to_delayed()), labels, weights, tuple(X.columns), shard), encoded, target)
+    return Input(_joined(list(X.to_delayed()), labels, weights, tuple(X.columns), shard, gaps), encoded, target)
 
 
 def partitions_like(X: Any, other: Any, name: str) -> list[Any] | None:
@@ -167,6 +174,7 @@ def _joined(
     weights: list[Any] | None,
     columns: Names | None = None,
     kind: type[ArrayShard] | None = None,
+    gaps: bool = False,
 ) -> list[Any]:
     from dask import delayed
 
@@ -174,24 +182,24 @@ def _joined(
     labels = y or [None] * len(X)
     shares = weights or [None] * len(X)
     parts = zip(X, labels, shares, strict=True)
-    return [shard(*part, f"Partition {number}", columns) for number, part in enumerate(parts)]
+    return [shard(*part, f"Partition {number}", columns, gaps) for number, part in enumerate(parts)]
 
 
-def _of_partitions(parts: Sequence[Any]) -> Input:
+def _of_partitions(parts: Sequence[Any], gaps: bool) -> Input:
     from dask import delayed
 
     shard = delayed(_shard_of_partition, pure=False)
-    return Input([shard(part, number) for number, part in enumerate(parts)])
+    return Input([shard(part, number, gaps) for number, part in enumerate(parts)])
 
 
-def _shard_of_partition(part: Any, number: int) -> ArrayShard:
+def _shard_of_partition(part: Any, number: int, gaps: bool) -> ArrayShard:
     if not isinstance(part, list | tuple) or len(part) not in (2, 3):
         raise TypeError(
             f"Partition {number} is a {type(part).__name__}, where a pair (X, y) or a triple (X, y, weights) is "
             "wanted."
         )
     X, y, *weights = part
-    return ArrayShard(X, y, weights[0] if weights else None, f"Partition {number}")
+    return ArrayShard(X, y, weights[0] if weights else None, f"Partition {number}", gaps=gaps)
 
 
 @dataclass(frozen=True)
@@ -204,6 +212,8 @@ class ArrayShard(Shard):
     name: str = "this partition"
     columns: Names | None = None
     """The order that the columns are to stand in, if it is known."""
+    gaps: bool = False
+    """Numbers may be missing."""
 
     def read(self) -> ReadRows:
         with naming(self.name):
@@ -213,7 +223,7 @@ class ArrayShard(Shard):
                 f"{self.name} holds no rows: drop it, or repartition the data so that every part has some."
             )
         with naming(self.name):
-            return checked(rows)
+            return checked(rows, gaps=self.gaps)
 
     def _rows(self) -> ReadRows:
         given = self.X if self.columns is None else in_order(self.X, self.columns)

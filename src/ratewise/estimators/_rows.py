@@ -60,7 +60,7 @@ class Columns(NamedTuple):
         if np.isfinite(statistics.squares).all():
             statistics.require_scalable(kept, columns.names, occupied)
         else:  # a basis makes missing values a separate level
-            allow_nan = getattr(estimator, "basis", None) is not None and not sparse.issparse(kept)
+            allow_nan = _has_basis(estimator) and not sparse.issparse(kept)
             require_finite(matrix, columns.names, estimator, allow_nan=allow_nan)
             statistics = scalable_moments(kept, columns.names, occupied)
         if sparse.issparse(matrix):
@@ -82,6 +82,7 @@ class Columns(NamedTuple):
         if is_table(X):
             parts = list(parts_of(X, "X"))
             encoder = learn_encoder(parts, getattr(estimator, "columns", None))
+            encoder.leaves_gaps = _has_basis(estimator)
             named = all(isinstance(name, str) for name in _column_names(X))
             names = np.array(encoder.columns, dtype=object) if named else None
             return encoder.matrix(parts), cls(encoder.n_columns, names, encoder)
@@ -97,13 +98,14 @@ class Columns(NamedTuple):
             with np.errstate(all="ignore"):
                 sums = np.where(missing, 0.0, matrix).sum(axis=0, dtype=np.float64)
             encoder.means = sums / np.maximum(matrix.shape[0] - missing.sum(axis=0), 1)
-        encoder.fitted = True
-        return _filled(matrix, encoder), cls(probe.n_features_in_, None, encoder)
+        encoder.fitted, encoder.leaves_gaps = True, _has_basis(estimator)
+        kept = matrix if encoder.leaves_gaps else encoder.filled(matrix)
+        return kept, cls(probe.n_features_in_, None, encoder)
 
     def store_on(self, estimator: Any) -> None:
         estimator.n_features_in_ = self.number
         if self.encoder is not None:
-            estimator.encoder_ = self.encoder
+            estimator.encoder_ = self.encoder.leaving_gaps(getattr(estimator, "basis_", None) is not None)
         if self.names is not None:
             estimator.feature_names_in_ = self.names
         elif hasattr(estimator, "feature_names_in_"):
@@ -153,7 +155,7 @@ def _encoded_rows(estimator: BaseEstimator, X: Any, *, canonical: bool = True) -
                 f"The model was fitted on a table, of which {', '.join(map(repr, encoder.several[:5]))} became "
                 f"other columns: give a table, with the columns {', '.join(encoder.used[:5])} ..."
             )
-        X = X if sparse.issparse(X) else _filled(X, encoder)
+        X = X if sparse.issparse(X) or encoder.leaves_gaps else encoder.filled(X)
     return X
 
 
@@ -318,10 +320,8 @@ def _with_nan(X: Any) -> Any:
     return np.ma.filled(X.astype(np.float64), np.nan) if masked else X
 
 
-def _filled(X: NDArray[Any], encoder: Encoder) -> NDArray[Any]:
-    """Put the mean of a column where a number is missing."""
-    missing = np.isnan(X)
-    return np.where(missing, encoder.fills(), X).astype(X.dtype, copy=False) if missing.any() else X
+def _has_basis(estimator: BaseEstimator) -> bool:
+    return getattr(estimator, "basis", None) is not None
 
 
 _IMPUTE = "Impute it first, for instance with sklearn.impute.SimpleImputer in a pipeline"

@@ -225,6 +225,7 @@ class StreamFitting:
         _check_stream_arguments(stream, options.checkpoint_every)
         folds.check(stream, in_windows=options.in_windows)
         stream.want(getattr(self, "columns", None))
+        stream.leave_gaps(settings.basis is not None)
         if not stream.repeatable:
             _require_once_enough(settings.solver, options.checkpoint)
             return self._fit_stream_once(stream, options.progress)
@@ -404,7 +405,7 @@ def remember_stream(classifier: Any, stream: Stream, survey: FileSurvey | None) 
     """Keep what a model needs to read other files in the same way."""
     for name in STREAM_ATTRIBUTES:
         classifier.__dict__.pop(name, None)
-    classifier.encoder_ = stream.encoder
+    classifier.encoder_ = stream.encoder.leaving_gaps(classifier.basis_ is not None)
     classifier.target_ = getattr(stream, "target", None)
     if survey is not None:
         classifier.survey_ = survey

@@ -296,13 +296,13 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
 
         for name in STREAM_ATTRIBUTES:
             self.__dict__.pop(name, None)
-        columns.store_on(self)
         if columns.encoder is not None:
             self.target_ = y.name if isinstance(getattr(y, "name", None), str) else None
         self.n_samples_fit_ = checked.number
         self._online = None
         self.history_ = history.table()
         self._store(fitted, settings)
+        columns.store_on(self)
         warn_of_constraints(fitted.message, stacklevel=2)
         return self
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,6 +57,10 @@ class Codec:
         """Return what a gap becomes; a CSR matrix is centered."""
         return np.zeros(self.width)
 
+    def leaving_gaps(self) -> Codec:
+        """Return a codec of a dense matrix whose first column is NaN where a number or a date is missing."""
+        return self
+
     def is_sound(self) -> bool:
         """Return whether what a file holds are values that a fit gives."""
         return isinstance(self.name, str) and isinstance(self.why, str)
@@ -98,6 +102,9 @@ class Number(Codec):
     def fill(self, *, centred: bool) -> NDArray[np.float64]:
         return np.array([self.mean - self.centre if centred else self.mean])
 
+    def leaving_gaps(self) -> Number:
+        return replace(self, mean=np.nan)
+
     def is_sound(self) -> bool:
         flags = isinstance(self.lenient, bool) and isinstance(self.style, str)
         return super().is_sound() and _is_number(self.mean, self.centre) and flags
@@ -133,6 +140,9 @@ class Boolean(Codec):
     def fill(self, *, centred: bool) -> NDArray[np.float64]:
         return np.array([self.mean])
 
+    def leaving_gaps(self) -> Boolean:
+        return replace(self, mean=np.nan)
+
     def is_sound(self) -> bool:
         words = isinstance(self.words, dict) and all(
             isinstance(word, str) and value in (0, 1) for word, value in self.words.items()
@@ -155,6 +165,8 @@ class Date(Codec):
     order: str
     lenient: bool = False
     centre: float = 0.0
+    gaps: bool = False
+    """The days are NaN where a date is missing."""
     kind: ClassVar[str] = "date"
     takes: ClassVar[str] = "dates or times"
 
@@ -171,12 +183,20 @@ class Date(Codec):
 
     def block(self, column: Any, place: Place) -> NDArray[Any]:
         seconds = self._seconds(column, place) - self.origin
-        return seconds if self.order == "seconds" else self._encoded(seconds)
+        if self.order == "seconds":
+            return seconds
+        out = self._encoded(seconds)
+        if self.gaps:
+            out[np.isnan(seconds), 0] = np.nan
+        return out
 
     def fill(self, *, centred: bool) -> NDArray[np.float64]:
         if self.order == "seconds":
             return np.array([self.mean - self.centre if centred else self.mean])
         return self._encoded(np.array([np.nan])).ravel()
+
+    def leaving_gaps(self) -> Date:
+        return replace(self, gaps=True)
 
     def _encoded(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
         seconds = np.where(np.isnan(seconds), self.mean, seconds)
@@ -210,7 +230,8 @@ class Date(Codec):
     def is_sound(self) -> bool:
         parts = isinstance(self.parts, (tuple, list)) and all(part in PERIODS for part in self.parts)
         day = _is_number(self.origin, self.mean, self.centre) and abs(self.origin) < 1e11
-        return super().is_sound() and parts and day and isinstance(self.order, str)
+        flags = isinstance(self.lenient, bool) and isinstance(self.gaps, bool)
+        return super().is_sound() and parts and day and flags and isinstance(self.order, str)
 
 
 @dataclass

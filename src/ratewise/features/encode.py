@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -72,13 +73,17 @@ class Encoder:
         self.style = PLAIN
         """How numbers are written in texts of columns that the user says nothing of."""
         self.wide = False
+        self.leaves_gaps = False
+        """Missing numbers and dates of a dense matrix are NaN, for a basis; otherwise the mean of their column."""
         self.codecs: list[Codec] = []
         """How each named column is encoded, in order; learned."""
         self.means: NDArray[np.float64] = np.zeros(0 if sparse_input else self.n_columns)
         self.fitted = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({"wide": False, "wanted": {}, "codecs": [], "style": PLAIN} | state)
+        self.__dict__.update(
+            {"wide": False, "leaves_gaps": False, "wanted": {}, "codecs": [], "style": PLAIN} | state
+        )
         if "vocabularies" in state:
             self._take_over(state)
 
@@ -180,6 +185,19 @@ class Encoder:
         )
         return "\n".join(lines)
 
+    def leaving_gaps(self, wanted: bool) -> Encoder:
+        """Return this encoder, or a copy that leaves gaps or does not, as is wanted."""
+        if self.leaves_gaps == wanted:
+            return self
+        other = copy.copy(self)
+        other.leaves_gaps = wanted
+        return other
+
+    def filled(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Return a dense matrix with the mean of a column where a number is missing."""
+        missing = np.isnan(X)
+        return np.where(missing, self.fills(), X).astype(X.dtype, copy=False) if missing.any() else X
+
     def fills(self) -> NDArray[np.float64]:
         """Return what a gap is filled with in each column of the matrix: 0 in those of categories and texts."""
         if not self.codecs:
@@ -240,11 +258,14 @@ class Filler:
     def __init__(self, encoder: Encoder):
         self.encoder = encoder
         self.n_features = encoder.n_features
+        leaves_gaps = encoder.leaves_gaps and not encoder.sparse
+        self._means = np.full_like(encoder.means, np.nan) if leaves_gaps else encoder.means
         if encoder.named and not encoder.codecs:  # the columns of a matrix that have names
-            means = zip(encoder.columns, encoder.means.tolist(), strict=True)
+            means = zip(encoder.columns, self._means.tolist(), strict=True)
             self._codecs: list[Any] = [Number(name, "", mean) for name, mean in means]
         else:
-            self._codecs = [codec for codec in encoder.codecs if not isinstance(codec, Ignored)]
+            codecs = (codec for codec in encoder.codecs if not isinstance(codec, Ignored))
+            self._codecs = [codec.leaving_gaps() if leaves_gaps else codec for codec in codecs]
         self._starts = np.cumsum([0, *(codec.width for codec in self._codecs)]).tolist()
 
     def fill(self, features: Any, place: Place, out: NDArray[Any]) -> None:
@@ -276,9 +297,9 @@ class Filler:
         with np.errstate(over="ignore"):
             out[...] = dense
         if not _all_finite(out):
-            names, means = self.encoder.columns, self.encoder.means
+            names = self.encoder.columns
             for j in map(int, np.flatnonzero(~np.isfinite(out).all(axis=0))):
-                fill_gaps(Number(names[j], "", float(means[j])), dense[:, j], out[:, j], place)
+                fill_gaps(Number(names[j], "", float(self._means[j])), dense[:, j], out[:, j], place)
 
     def csr(self, features: Any, rows: int, place: Place) -> Any:
         """Return the rows as a CSR matrix."""

@@ -104,6 +104,10 @@ class Stream:
             )
             self.encoder.wanted = wanted
 
+    def leave_gaps(self, wanted: bool) -> None:
+        """Set whether missing numbers are NaN in the windows, instead of the mean of their column."""
+        self.encoder = self.encoder.leaving_gaps(wanted)
+
     @property
     def repeatable(self) -> bool:
         """Whether the stream can be read more than once."""

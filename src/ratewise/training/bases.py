@@ -17,6 +17,9 @@ from ..transforms import Standardizer, Transform, Whitener, sample_size, standar
 from . import config
 from .source import DataShape, FitResult, RowSource
 
+INDICATORS = BasisSettings(n_knots=0)
+"""The columns themselves, and whether a number of them is missing."""
+
 _SPLINES, _PAIRS = BasisSettings(), BasisSettings(pairs=True)
 
 

@@ -34,7 +34,7 @@ from ..solvers.state import LinearModel, RowTotals
 from ..streams import FileSurvey, Stream, Window
 from ..transforms import Standardizer, Transform
 from . import config
-from .bases import basis_of_rows, transform_by_sample
+from .bases import INDICATORS, basis_of_rows, transform_by_sample
 from .checkpoint import Checkpoint
 from .memory import ArraySource
 from .reservoir import Reservoir
@@ -123,6 +123,8 @@ class WindowSource:
     def coded(self, asked: BasisSettings | Basis | None) -> WindowSource:
         found = self._first_pass()
         other = copy.copy(self)
+        if asked is None and found.standardizer.missing is not None:
+            asked = INDICATORS
         if asked is not None and not self._stream.sparse:
             sample = found.reservoir.sample()
             other._basis = basis_of_rows(asked, *sample, found.standardizer, found.rows, self.rng(3))
@@ -263,7 +265,7 @@ class FirstPass(WindowJob):
             self.standardizer = Standardizer(X.shape[1], active=self._standardize)
             rng = np.random.default_rng([self._seed, 2**31])
             self.reservoir = Reservoir.for_rows(X, rng, self._sample_rows, n_classes=self._n_classes)
-        self.standardizer.update(X).require_scalable(X)
+        self.standardizer.update_with_gaps(X).require_scalable(X)
         self.rows += X.shape[0]
         self.n_values += int(X.nnz if sparse.issparse(X) else X.size)
         self.count(X, targets)

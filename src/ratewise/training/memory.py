@@ -23,7 +23,7 @@ from ..solvers.base import Scores
 from ..solvers.driver import Run
 from ..solvers.state import LinearModel, RowTotals, class_totals, mean_model
 from ..transforms import Standardizer, Transform, Whitener
-from .bases import basis_of_rows
+from .bases import INDICATORS, basis_of_rows
 from .folds import order_by_fold
 from .rows import ArrayRows, Ranges
 from .source import ALL_ROWS, DataShape, Progress, Runner, TrainingRows, model_shift
@@ -89,9 +89,9 @@ class ArraySource:
         if sparse.issparse(self._X):
             return other
         if asked is None and np.isnan(self._X).any():
-            asked = BasisSettings(n_knots=0)
+            asked = INDICATORS
         if asked is not None:
-            moments = self._standardizer or Standardizer(self._X.shape[1]).update(self._X)
+            moments = self._standardizer or Standardizer(self._X.shape[1]).update_with_gaps(self._X)
             # A copy, so that a basis does not depend on those that were made before it.
             rng = copy.deepcopy(self._rng).spawn(1)[0]
             rows = int(self._X.shape[0])

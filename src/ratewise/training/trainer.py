@@ -57,14 +57,14 @@ class Trainer:
 
     def fit(self, source: RowSource) -> FitResult:
         asked = self._config.basis
-        bases = (None,) if asked is None else candidates(asked, source)
         with np.errstate(over="ignore"):  # what became infinite is refused in one sentence
-            return self._fit_in(source, bases[0]) if len(bases) == 1 else self._fit_best_basis(source, bases)
+            if asked is None:
+                return self._fit_rows(source)
+            bases = candidates(asked, source)
+            return self._fit_best_basis(source, bases) if len(bases) > 1 else self._fit_rows(source.coded(*bases))
 
-    def _fit_in(self, source: RowSource, basis: BasisSettings | Basis | None) -> FitResult:
-        """Fit rows in one basis; None leaves them as they are."""
-        if basis is not None:
-            source = source.coded(basis)
+    def _fit_rows(self, source: RowSource) -> FitResult:
+        """Fit rows in the basis that they are coded in, if any."""
         statistics = source.statistics()
         fit = self._fit_plain if self._config.sharpen is None else self._fit_sharpened
         result = fit(source, statistics)
@@ -84,7 +84,7 @@ class Trainer:
         ]
         chosen = simplest_of_the_best(results, self._config.measure, sample.statistics())
         if sample is not source:
-            return self._fit_in(source, bases[tried[chosen]])
+            return self._fit_rows(source.coded(bases[tried[chosen]]))
         self._history.join(histories[chosen])
         return results[chosen]
 

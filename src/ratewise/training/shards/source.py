@@ -18,7 +18,7 @@ from ...features.splines import Basis, BasisSettings
 from ...solvers.state import RowTotals
 from ...transforms import Standardizer, Transform, Whitener, sample_size
 from .. import config
-from ..bases import basis_of_rows, transform_by_sample
+from ..bases import INDICATORS, basis_of_rows, transform_by_sample
 from ..memory import ArraySource
 from ..source import DataShape, Progress
 from .engine import Engine, merge
@@ -93,8 +93,12 @@ class ShardSource:
         )
 
     def coded(self, asked: BasisSettings | Basis | None) -> ShardSource:
-        if asked is not None and not self.counts.sparse:
-            moments: Standardizer = merge(self.engine.ask_each(TakeMoments(True)))
+        if self.counts.sparse:
+            return self
+        moments: Standardizer = merge(self.engine.ask_each(TakeMoments(True)))
+        if asked is None and moments.missing is not None:
+            asked = INDICATORS
+        if asked is not None:
             self._some = self._some_rows()
             rng = np.random.default_rng([self.seed, 3])
             self.basis = basis_of_rows(asked, *self._some, moments, self._rows, rng)

@@ -167,7 +167,7 @@ class TakeMoments(Question[Standardizer]):
     name: ClassVar[str] = "moments"
 
     def answer(self, rows: SignedRows, shard: int) -> Standardizer:
-        return Standardizer(rows.X.shape[1], active=self.standardize).update(rows.X)
+        return Standardizer(rows.X.shape[1], active=self.standardize).update_with_gaps(rows.X)
 
 
 @dataclass(frozen=True)
