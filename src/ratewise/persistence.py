@@ -65,6 +65,8 @@ _OPTIONAL = (
     "group_intervals_",
     "group_thresholds_",
     "sensitive_column_",
+    "fitted_to_costs_",
+    "cost_columns_",
 )
 
 

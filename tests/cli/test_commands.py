@@ -273,6 +273,13 @@ def test_a_model_of_three_classes_is_evaluated_inspected_and_predicts(run, tmp_p
     assert written["label"].tolist() == predicted.tolist()
     shares = model.predict_proba(frame[["a", "b"]])[np.arange(400), np.searchsorted(model.classes_, predicted)]
     np.testing.assert_allclose(written["probability"], shares)
+    page = tmp_path / "page.html"
+    made = run("report", path, tmp_path / "rows.csv", "--and", path, "--measure", "worst-recall", "-o", page)
+    assert made.exit_code == 0, made.output
+    worst = min(found["recall"] for found in report["classes"])
+    words = page.read_text("utf-8")
+    assert f"the min is {worst:.3f}" in " ".join(words.split())
+    assert ">model (2)<" in words
     facts = json.loads(run("inspect", path, "--json").stdout)
     assert [one["class"] for one in facts["rates_by_class"]] == ["ape", "bee", "cat"]
     assert facts["coefficients"][0]["column"] == "a"

@@ -58,13 +58,17 @@ def test_bad_usage_ends_with_2_and_a_sentence(run, files, tmp_path, words, messa
     ("words", "said"),
     [
         (
-            ["report", "m.skops", "{f}/test.csv", "-o", "r.html"],
-            "a model of 3 classes, and this command is for two. In Python: ratewise.report(",
+            ["report", "m.skops", "{f}/test.csv", "--slice", "age", "-o", "r.html"],
+            "a model of more than two classes: leave out --slice",
+        ),
+        (
+            ["report", "m.skops", "{f}/test.csv", "--and", "{f}/model.skops", "-o", "r.html"],
+            "m.skops is a model of more than two classes; the others are of two",
         ),
         (["evaluate", "m.skops", "{f}/test.csv", "--positive", "1"], "3 classes: leave out --positive"),
         (["predict", "m.skops", "{f}/new.csv", "--sensitive", "age"], "3 classes: leave out --sensitive"),
     ],
-    ids=["report", "evaluate", "predict"],
+    ids=["report", "report of both", "evaluate", "predict"],
 )
 def test_what_is_for_two_classes_says_so_of_a_model_of_three(run, files, tmp_path, monkeypatch, words, said):
     monkeypatch.chdir(tmp_path)

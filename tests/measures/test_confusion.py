@@ -27,7 +27,7 @@ from ratewise.measures import (
 from ratewise.measures.recalls import SoftWorstRecall
 
 quick = settings(deadline=None, max_examples=40)
-COSTS = ((0, 1, 2, 3), (4, 0, 1, 1), (1, 1, -1, 1), (9, 1, 1, 0))
+COSTS = ((0, 1, 2, 3), (4, 0, 1, 1), (2, 2, 1, 2), (9, 1, 1, 0))
 
 
 def recalls(y, predicted, **options):
@@ -173,6 +173,7 @@ def test_a_scorer_takes_labels_of_any_type():
     [
         (lambda: ClassCosts(((0, 1), (1, 0, 2))), "square table of finite numbers"),
         (lambda: ClassCosts(((0, np.inf), (1, 0))), "square table of finite numbers"),
+        (lambda: ClassCosts(((0, 1), (-1, 0))), "costs must be 0 or more"),
         (lambda: ClassCosts(COSTS).score([0, 1, 2], [0, 1, 2]), "the costs are of 4 classes, and there are 3"),
         (lambda: WeightedKappa("cubic"), "weights must be None, 'linear' or 'quadratic'"),
         (lambda: MicroFBeta(0.0), "beta must be"),

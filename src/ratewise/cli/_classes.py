@@ -13,26 +13,35 @@ _SHOWN_CELLS = 12  # classes up to which all cells of the confusion table are sh
 _DRAWN = 1 << 23  # cells of drawn tables
 
 
-def evaluation_of_classes(
-    classifier: Any, stream: Any, meter: Meter, seed: int, *, weighted: bool
-) -> dict[str, Any]:
-    """Return the confusion table of a stream, and recalls, precisions and the measure with intervals."""
+def counts_of_classes(
+    classifier: Any, stream: Any, meter: Meter, stage: str, *, weighted: bool
+) -> tuple[Any, int]:
+    """Return the counts of all rows of a stream, and their number."""
     import numpy as np
 
     from ..counts import Counts
-    from ..measures import measure_name
     from ._data import check_labels, scores_of, windows_with_progress
 
     shape, rows = (classifier.classes_.size, classifier.classes_.size), 0
     counts = Counts(np.zeros(shape, dtype=np.int64), np.zeros(shape) if weighted else None)
-    for window in windows_with_progress(stream, meter, "evaluating"):
+    for window in windows_with_progress(stream, meter, stage):
         check_labels(window, classifier.classes_)
         predicted = scores_of(classifier, window).argmax(axis=1)
         true = np.searchsorted(classifier.classes_, window.labels)
         counts = counts.merge(Counts.of_labels(true, predicted, window.weights, n_classes=shape[0]))
         rows += true.size
     if not counts.weights.any():
-        raise ValueError("There are no rows to evaluate on" + (" that weigh anything." if rows else "."))
+        raise ValueError("There are no rows to count" + (" that weigh anything." if rows else "."))
+    return counts, rows
+
+
+def evaluation_of_classes(
+    classifier: Any, stream: Any, meter: Meter, seed: int, *, weighted: bool
+) -> dict[str, Any]:
+    """Return the confusion table of a stream, and recalls, precisions and the measure with intervals."""
+    from ..measures import measure_name
+
+    counts, rows = counts_of_classes(classifier, stream, meter, "evaluating", weighted=weighted)
     return {
         "rows": rows,
         "classes": _with_intervals(classes_of(classifier, counts.weights), counts),

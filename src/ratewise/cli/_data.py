@@ -218,18 +218,13 @@ def load(path: str) -> Any:
     return model
 
 
-def load_of_classes(path: str, *, two: bool = False) -> Any:
-    """Return a model of one label a row; ``two`` is for commands that need one positive class."""
+def load_of_classes(path: str) -> Any:
+    """Return a model of one label a row."""
     model = load(path)
     if model.multilabel_:
         raise click.UsageError(
             f"{path} is a model of {model.coef_.shape[0]} labels, and this command is for one class per row. In "
             "Python: ratewise.load_model(...), then predict or score; or `ratewise export`."
-        )
-    if two and model.classes_.size > 2:
-        raise click.UsageError(
-            f"{path} is a model of {model.classes_.size} classes, and this command is for two. In Python: "
-            "ratewise.report(ratewise.load_model(...), X, y).save(...)."
         )
     return model
 

@@ -73,8 +73,9 @@ def report(
 ) -> None:
     """Write a report about a model on rows with labels: one HTML file that needs nothing else.
 
-    It says in words what to expect, with intervals, and has sliders for the threshold and the prevalence. The file
-    holds counts and quantiles, no rows.
+    It says in words what to expect, with intervals, and has sliders for the threshold and the prevalence. With
+    more than two classes it shows the confusion table and the recall and precision of each class. The file holds
+    counts and quantiles, no rows.
 
     \b
     ratewise report model.skops test.parquet -o report.html
@@ -116,25 +117,50 @@ def _of_models(
     read: dict[str, Any],
     meter: Meter,
 ) -> Any:
-    from ..reports import Report
+    from ..reports import ClassReport, Report
     from ._data import column_of_groups, load_of_classes, require_positive, stream_for, target_of
 
+    models = [load_of_classes(path) for path in paths]
+    names = _names_of(paths)
+    many = [path for path, model in zip(paths, models, strict=True) if model.classes_.size > 2]
+    if many and len(many) < len(models):
+        raise click.UsageError(f"{many[0]} is a model of more than two classes; the others are of two.")
+    if many and slices:
+        raise click.UsageError(f"{many[0]} is a model of more than two classes: leave out --slice.")
     found: list[Any] = []
-    for path in paths:
-        classifier = load_of_classes(path, two=True)
+    for path, name, classifier in zip(paths, names, models, strict=True):
         require_positive(classifier, path, positive)
-        encoder = getattr(classifier, "encoder_", None)
         groups = column_of_groups(classifier, path, sensitive)
         own = {"target": target_of(classifier, read["target"]), "keep": [] if groups is None else [groups]}
         stream = stream_for(classifier, sources, **read | own)
         weighted = read["weight"] is not None
+        if many:
+            found.append(_of_classes(name, classifier, stream, measure, meter, weighted=weighted))
+            continue
+        encoder = getattr(classifier, "encoder_", None)
         rows = _StreamRows.of(classifier, stream, encoder, slices, groups, meter, weighted=weighted)
         given = (rows.scores, rows.labels, measure, rows.weights, rows.columns)
-        found.append(Report.from_scored(classifier, *given, sensitive=groups))
-        name = Path(path).stem
-        known = [one.models[0].name for one in found[:-1]]
-        found[-1].models[0].name = name if name not in known else f"{name} ({len(found)})"
-    return Report([one.models[0] for one in found])
+        found += Report.from_scored(classifier, *given, sensitive=groups).models
+        found[-1].name = name
+    return (ClassReport if many else Report)(found)
+
+
+def _names_of(paths: tuple[str, ...]) -> list[str]:
+    """Return the names of files without their folders and endings; a number tells equal ones apart."""
+    names = [Path(path).stem for path in paths]
+    return [name if name not in names[:k] else f"{name} ({k + 1})" for k, name in enumerate(names)]
+
+
+def _of_classes(
+    name: str, classifier: Any, stream: Any, measure: str | None, meter: Meter, *, weighted: bool
+) -> Any:
+    """Return what a report says of a model of more than two classes."""
+    from ..reports._classes import counted_model
+    from ._classes import counts_of_classes
+
+    counts, rows = counts_of_classes(classifier, stream, meter, "counting", weighted=weighted)
+    judged_by = classifier.measure_ if measure is None else measure
+    return counted_model(name, counts, rows, classifier.classes_, judged_by)
 
 
 class _StreamRows:

@@ -74,6 +74,26 @@ def _numbers(costs: Any, what: str) -> NDArray[np.float64]:
         raise ValueError(f"{what} must be numbers.") from None
 
 
+def cost_weights(costs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what rows weigh in a fit: the root of what is at stake in each, with mean 1.
+
+    At stake is the worst decision less the best one, summed over the classes that the row may be of. The weight
+    does not depend on the row's own class, so that the probabilities of a model of weighted rows need no
+    correction. The root, because the model is to be right where much is at stake, and a few rows with very large
+    costs must not be all that it learns from.
+
+    Examples
+    --------
+    >>> from ratewise.decisions.costs import cost_weights, row_costs
+    >>> cost_weights(row_costs({"false_positive": 10, "false_negative": [90, 890]}, 2, 2)).tolist()
+    [0.5, 1.5]
+    """
+    roots: NDArray[np.float64] = np.sqrt((costs.max(axis=2) - costs.min(axis=2)).sum(axis=1))
+    if not roots.any():
+        raise ValueError("costs are the same whatever is predicted: there is nothing to decide.")
+    return np.asarray(roots / roots.mean())
+
+
 def cost_calibration(
     probabilities: NDArray[Any],
     codes: NDArray[np.intp],

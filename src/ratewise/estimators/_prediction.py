@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..decisions.calibrate import Calibration
 from ..measures import ConfusionMeasure, Measure
+from ._costs import cheapest, mean_cost, require_costs
 from ._explain import Explanation, Terms
 from ._rows import linear_scores, rows_above_zero, scores_in_basis, scores_of_rows, validate_rows
 from ._sensitive import GroupedPrediction
@@ -39,11 +40,15 @@ class LinearPrediction(GroupedPrediction):
             return scores_in_basis(self, X, lambda rows: basis.scores(rows, coef, intercept))  # type: ignore[arg-type]
         return scores_of_rows(self, X, lambda rows: linear_scores(rows, coef, intercept))  # type: ignore[arg-type]
 
-    def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, sensitive_features: Any = None, *, costs: Any = None) -> NDArray[Any]:
         """The class of each row, or a column of 0 and 1 for each label.
 
         ``sensitive_features``, the group of each row, is needed where groups have thresholds of their own.
+        ``costs`` of these rows are needed if ``fit`` had costs.
         """
+        require_costs(self, costs)
+        if costs is not None:
+            return np.asarray(self.classes_[cheapest(self, X, costs)])
         second = self._is_second(X)
         if second is not None:
             found: NDArray[Any] = self.classes_[second.view(np.uint8)]
@@ -131,8 +136,16 @@ class LinearPrediction(GroupedPrediction):
             return np.asarray(curves[0].log_odds(scores))
         return np.stack([one.log_odds(scores[..., k]) for k, one in enumerate(curves)], axis=-1)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None) -> float:
-        """The measure itself, of the predictions for X against y; of many labels the macro average."""
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, *, costs: Any = None
+    ) -> float:
+        """The measure itself, of the predictions for X against y; of many labels the macro average.
+
+        With ``costs``, minus the mean cost of the predictions.
+        """
+        require_costs(self, costs)
+        if costs is not None:
+            return -mean_cost(self, cheapest(self, X, costs), y, sample_weight, costs)
         predicted = self.predict(X) if sensitive_features is None else self.predict(X, sensitive_features)
         if self.multilabel_:
             return macro_of_labels(self.measure_, y, predicted, sample_weight)

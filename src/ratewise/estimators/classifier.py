@@ -26,6 +26,7 @@ from ..solvers import Solver, get_solver
 from ..solvers.base import History
 from ..solvers.state import LinearModels
 from ..training import FitConfig
+from ._costs import CostedRows
 from ._fits import FitOptions, Fitted, fit_task, store_fit, warn_of_constraints
 from ._folds import given_splits
 from ._notebook import NotebookCard
@@ -178,6 +179,9 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     groups_, group_thresholds_ : arrays
         With bounds on groups: the groups of ``sensitive_features``, and the threshold of each group, which
         ``predict`` uses in place of 0.
+    fitted_to_costs_ : bool
+        Whether ``fit`` had costs per row, which ``predict`` and ``score`` then need. ``measure_``, ``rates_`` and
+        ``decision_function`` are those of one threshold for all rows, which are weighted by their costs.
     rates_by_group_, rates_interval_by_group_ : dict
         With ``sensitive_features``: Rates and RatesInterval of each group.
     history_ : dict of arrays
@@ -257,6 +261,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         target_prevalence: float | None = None,
         groups: Any = None,
         sensitive_features: Any = None,
+        costs: Any = None,
     ) -> Self:
         """Learn from rows X and labels y.
 
@@ -275,6 +280,10 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         sensitive_features : array of shape (n_rows,), optional
             The group of each row (sex, region, ...) for bounds per group, such as
             ``Constrained("f1", tpr_gap=0.05)``. The model does not learn from it. For two classes.
+        costs : dict of numbers or columns, or array [row, true, predicted] or [true, predicted], optional
+            With ``measure="cost"``: what each decision costs in each row, as :meth:`ratewise.DecisionRule.fit`
+            takes it. Rows weigh the root of what is at stake in them. ``predict`` then needs the costs of its
+            rows, and makes the decision with the lowest expected cost in each. For two classes.
         """
         settings = fit_config(self, threads=threads_of(self.n_jobs), sensitive=sensitive_features is not None)
         if self.warm_start and settings.basis is not None and hasattr(self, "coef_"):
@@ -282,8 +291,14 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         checked, columns = Columns.of(X, self, occupied_only=not self.warm_start)
         require_basis_columns(self.basis, columns.matrix_names)
         splits = given_splits(self.cv, y, groups)
+        measure = self.measure
+        if costs is not None:
+            if sensitive_features is not None or target_prevalence is not None:
+                raise ValueError("sensitive_features and target_prevalence are for measures, without costs.")
+            sample_weight, measure = CostedRows.of(measure, costs, y, sample_weight, self.pos_label)
+            settings = dataclasses.replace(settings, measure=measure)
         options = FitOptions(
-            settings, self.measure, bool(self.low_memory), self.pos_label, groups, splits, sensitive_features
+            settings, measure, bool(self.low_memory), self.pos_label, groups, splits, sensitive_features
         )
         task = fit_task(checked, y, sample_weight, options, target_prevalence)
         width = settings.basis.width if isinstance(settings.basis, Basis) else checked.X.shape[1]
@@ -303,6 +318,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         self.history_ = history.table()
         self._store(fitted, settings)
         columns.store_on(self)
+        self.fitted_to_costs_ = costs is not None
         warn_of_constraints(fitted.message, stacklevel=2)
         return self
 
@@ -412,6 +428,6 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         return LinearModels(self.coef_, self.intercept_)
 
     def _store(self, fitted: Fitted, settings: FitConfig) -> None:
-        self.multilabel_ = fitted.multilabel
+        self.multilabel_, self.fitted_to_costs_ = fitted.multilabel, False
         store_fit(self, fitted, settings)
         self._store_groups(fitted.result.groups, settings.measure)

@@ -82,8 +82,9 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     The candidates (stages, iterations) with the best out-of-fold values are kept. Their models form an ensemble.
     The threshold of its mean vote is the mean of all thresholds whose value is within noise of the best.
 
-    With more than two classes, or costs per row, plain and balanced models are fitted once per fold, and a
-    :class:`~ratewise.DecisionRule` for their out-of-fold probabilities decides.
+    With more than two classes, or costs per row, plain and weighted models are fitted once per fold: balanced
+    models, or models of rows that weigh the root of what is at stake. A :class:`~ratewise.DecisionRule` for their
+    out-of-fold probabilities decides.
 
     Parameters
     ----------
@@ -154,10 +155,10 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     rule_ : DecisionRule or None
         With more than two classes, or costs per row: the rule that turns mean probabilities into decisions.
     history_ : dict of arrays
-        One row per candidate: with ``rule_`` its class weights ("plain", "balanced", "both"), value and whether it
-        was kept; otherwise round, trees and stacked (of boosting), weight_positive and weight_negative (of a row),
-        level or the dual pair (alpha, beta) that these come from, out-of-fold tpr, tnr and value, and whether it
-        was kept.
+        One row per candidate: with ``rule_`` its weights ("plain", "balanced" or "by costs", "both"), value and
+        whether it was kept; otherwise round, trees and stacked (of boosting), weight_positive and weight_negative
+        (of a row), level or the dual pair (alpha, beta) that these come from, out-of-fold tpr, tnr and value, and
+        whether it was kept.
     classes_ : array of shape (n_classes,)
     measure_ : the measure that ``measure`` names
     n_features_in_, feature_names_in_ : as the estimator has them
@@ -288,7 +289,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         rule = DecisionRule(self.measure, pos_label=self.pos_label)
         base = self._base(_num_samples(X))
         rows = class_cross_fit(base, rule, X, y, sample_weight, groups, costs, params, self._cv(), self.n_jobs)
-        found = rows.fit(balanced=self.rounds != 1, ensemble=self.ensemble)
+        found = rows.fit(weighted=self.rounds != 1, ensemble=self.ensemble)
         self._store(found.members, X)
         self._store_groups(None, found.rule.measure_)
         self.stacked_ = False

@@ -181,7 +181,7 @@ class ClassCosts(RatioOfCells):
     Parameters
     ----------
     costs : K x K numbers, or a nested tuple of them
-        What a row of each class costs if it is predicted as each class; gains are negative costs.
+        What a row of each class costs if it is predicted as each class, 0 or more.
 
     Examples
     --------
@@ -199,6 +199,11 @@ class ClassCosts(RatioOfCells):
             costs = np.empty(0)
         if costs.ndim != 2 or costs.shape[0] != costs.shape[1] or costs.size < 4 or not np.isfinite(costs).all():
             raise ValueError("ClassCosts: costs must be a square table of finite numbers, a row per true class.")
+        if (costs < 0.0).any():
+            raise ValueError(
+                "ClassCosts: costs must be 0 or more: add a number to all costs of a true class, which changes no "
+                "decision."
+            )
         object.__setattr__(self, "costs", tuple(map(tuple, costs.tolist())))
 
     def cells(self, n_classes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -88,16 +88,20 @@ class ClassReport(Report):
 
 
 def _judged(name: str, model: Any, X: Any, y: Any, measure: Any, sample_weight: Any) -> ClassedModel:
-    own = getattr(inner_classifier(model), "measure_", None)
-    judged_by = confusion_measure(measure if measure is not None else "f1" if own is None else own)
     classes, predicted = np.asarray(model.classes_), np.asarray(model.predict(X))
     true = labels_to_score(y, predicted.size, classes)
     weights = None if sample_weight is None else checked_weights(sample_weight, true)
     true, predicted = (np.searchsorted(classes, one) for one in (true, predicted))
     counts = Counts.of_labels(true, predicted, weights, n_classes=classes.size)
+    own = getattr(inner_classifier(model), "measure_", None)
+    return counted_model(name, counts, predicted.size, classes, measure if measure is not None else own)
+
+
+def counted_model(name: str, counts: Counts, rows: int, classes: NDArray[Any], measure: Any) -> ClassedModel:
+    """Return what a report says of decisions that were counted [true, predicted]; by macro F1 unless told."""
+    judged_by = confusion_measure("f1" if measure is None else measure)
     value = float(judged_by.value(np.asarray(counts.weights, dtype=np.float64)))
-    display = ConfusionDisplay(counts, labels=classes)
-    return ClassedModel(name, measure_name(judged_by), value, predicted.size, display)
+    return ClassedModel(name, measure_name(judged_by), value, rows, ConfusionDisplay(counts, labels=classes))
 
 
 def _section(model: ClassedModel) -> str:
