@@ -287,13 +287,17 @@ class Whitener:
 
     def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
-        triangle = kernels.padded_triangle(self._triangle, dtype)
+        self.fill(X, order, out, threads)
+        return out
+
+    def fill(self, X: Any, order: NDArray[np.signedinteger[Any]], out: NDArray[Any], threads: int = 1) -> None:
+        """Write the rows of X in this order, transformed, into ``out``."""
+        triangle = kernels.padded_triangle(self._triangle, out.dtype)
         shift, factor = self._standardizer.shift_and_factor(X.dtype)
         X = np.ascontiguousarray(X)
         _fill_in_threads(
             lambda mine, rows: kernels.gather_whitened(X, mine, shift, factor, triangle, rows), order, out, threads
         )
-        return out
 
     def inverse_coef(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
         return self._standardizer.inverse_coef(self._triangle @ weights, intercept)

@@ -171,3 +171,24 @@ def test_of_many_sparse_columns_some_can_be_drawn():
     display = shapes(model, X, columns=["x3", "x7"])
     assert set(display.axes_) == {"x3", "x7"}
     assert "No band" in display.note
+
+
+def test_a_truth_value_may_be_missing_and_gaps_of_a_date_are_not_dates():
+    rng = np.random.default_rng(0)
+    hours = pd.Series(pd.Timestamp("2024-01-01 00:30") + pd.to_timedelta(np.arange(600) % 24, unit="h"))
+    gone = rng.random(600) < 0.2
+    asked = pd.array(np.where(gone, None, rng.random(600) < 0.5), dtype="boolean")
+    table = pd.DataFrame({"asked": asked, "when": hours.mask(rng.random(600) < 0.2)})
+    y = gone ^ (rng.random(600) < 0.1)
+    model = MeasureClassifier("f1", basis="splines", encode="auto", random_state=0).fit(table, y)
+    display = shapes(model, table)
+    curve = curve_of(display, "asked")
+    assert curve.labels == ["no", "yes", "missing"]
+    assert curve.missing is None
+    assert curve.axis.shares == pytest.approx(
+        [1.0 - gone.mean() - asked.sum() / 600, asked.sum() / 600, gone.mean()]
+    )
+    explained = model.explain(table[gone][:1])
+    assert curve.values[2] == pytest.approx(explained.contributions[0, explained.names.index("asked")])
+    _, shares = curve_of(display, "when: hour of the day").density(24)
+    assert shares == pytest.approx(np.full(24, 1 / 24), abs=0.02)

@@ -58,7 +58,7 @@ class Codec:
         return np.zeros(self.width)
 
     def leaving_gaps(self) -> Codec:
-        """Return a codec of a dense matrix whose first column is NaN where a number or a date is missing."""
+        """Return a codec whose columns are NaN where a number or a date is missing."""
         return self
 
     def is_sound(self) -> bool:
@@ -165,8 +165,6 @@ class Date(Codec):
     order: str
     lenient: bool = False
     centre: float = 0.0
-    gaps: bool = False
-    """The days are NaN where a date is missing."""
     kind: ClassVar[str] = "date"
     takes: ClassVar[str] = "dates or times"
 
@@ -183,12 +181,7 @@ class Date(Codec):
 
     def block(self, column: Any, place: Place) -> NDArray[Any]:
         seconds = self._seconds(column, place) - self.origin
-        if self.order == "seconds":
-            return seconds
-        out = self._encoded(seconds)
-        if self.gaps:
-            out[np.isnan(seconds), 0] = np.nan
-        return out
+        return seconds if self.order == "seconds" else self._encoded(seconds)
 
     def fill(self, *, centred: bool) -> NDArray[np.float64]:
         if self.order == "seconds":
@@ -196,7 +189,7 @@ class Date(Codec):
         return self._encoded(np.array([np.nan])).ravel()
 
     def leaving_gaps(self) -> Date:
-        return replace(self, gaps=True)
+        return replace(self, mean=np.nan)
 
     def _encoded(self, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
         seconds = np.where(np.isnan(seconds), self.mean, seconds)
@@ -230,8 +223,7 @@ class Date(Codec):
     def is_sound(self) -> bool:
         parts = isinstance(self.parts, (tuple, list)) and all(part in PERIODS for part in self.parts)
         day = _is_number(self.origin, self.mean, self.centre) and abs(self.origin) < 1e11
-        flags = isinstance(self.lenient, bool) and isinstance(self.gaps, bool)
-        return super().is_sound() and parts and day and flags and isinstance(self.order, str)
+        return super().is_sound() and parts and day and isinstance(self.order, str)
 
 
 @dataclass

@@ -55,8 +55,7 @@ class CodedColumns:
         rows = max(_CODED_BYTES // (4 * self.width), 64)
         for start in range(0, order.size, rows):
             coded = self.basis.code(X, order[start : start + rows])
-            whitened = self._whitener.transform(coded, np.arange(coded.shape[0]), dtype, threads)
-            out[start : start + rows] = whitened
+            self._whitener.fill(coded, np.arange(coded.shape[0]), out[start : start + rows], threads)
         return out
 
     def inverse_coef(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import code_rows
+from ..kernels.numpy_fallbacks import FEW_VALUES as _COMPILED_VALUES
 
 FAR = 20.0
 """Values further from the mean, in deviations, count as so far: heavy tails would outweigh everything else."""
@@ -33,7 +34,6 @@ QUANTILES = 21
 """Kept of every column, evenly spaced from the least value to the largest: where the data lie."""
 
 _FLAT = 1e-3  # deviation of a column without information
-_ROWS_AT_ONCE = 4096
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -74,7 +74,10 @@ class Products:
 
 @dataclass(frozen=True, eq=False)
 class Indicators:
-    """Columns with missing values: the coded column is ``(is missing - mean) * factor``."""
+    """Columns with missing values: the coded column is ``(is missing - mean) * factor``.
+
+    Columns that are missing in the same rows, as the parts of a date are, share the indicator of the first.
+    """
 
     column: Places
     mean: Floats
@@ -169,8 +172,8 @@ class Basis:
 
     def scores(self, X: Any, coef: Floats, intercept: Any) -> Floats:
         """Return the product of the named columns and a model of them, a block of rows at a time."""
-        starts = range(0, max(X.shape[0], 1), _ROWS_AT_ONCE)
-        blocks = [self.named(X[start : start + _ROWS_AT_ONCE]) @ coef for start in starts]
+        rows = max(2 * _COMPILED_VALUES // self.width & -8, 8)
+        blocks = [self.named(X[start : start + rows]) @ coef for start in range(0, max(X.shape[0], 1), rows)]
         return np.asarray(np.concatenate(blocks) + intercept)
 
     def _coded(
@@ -276,40 +279,51 @@ def fit_basis(
         The columns to multiply.
     """
     is_missing = np.isnan(X)
-    with_gaps = np.flatnonzero(is_missing.any(axis=0))
+    with_gaps = _unlike_columns(is_missing, np.flatnonzero(is_missing.any(axis=0)))
     share = is_missing[:, with_gaps].mean(axis=0)
     kept = np.sqrt(share * (1.0 - share)) > _FLAT
     indicators = Indicators(with_gaps[kept], share[kept], 1.0 / np.sqrt(share * (1.0 - share))[kept])
-    z = np.clip(np.where(is_missing, 0.0, (X - centre) / spread), -FAR, FAR)
-    hinges = [_hinges_of(z[:, column], ~is_missing[:, column], column, n_knots, hinge_deviation) for column in
-              range(X.shape[1])]  # fmt: skip
+    hinges, quantiles = [], np.empty((X.shape[1], QUANTILES))
+    for column, (middle, unit) in enumerate(zip(centre, spread, strict=True)):
+        values = np.sort(X[:, column])  # NaN last
+        values = values[: values.size - np.count_nonzero(is_missing[:, column])]
+        quantiles[column] = _quantiles(values, np.linspace(0.0, 1.0, QUANTILES)) if values.size else middle
+        z = np.clip((values - middle) / unit, -FAR, FAR)
+        hinges.append(_hinges_of(z, X.shape[0] - z.size, column, n_knots, hinge_deviation))
     joined = Hinges(*(np.concatenate(parts) for parts in zip(*hinges, strict=True)))
-    quantiles = np.array(
-        [_quantiles_of(X[~gaps, column], centre[column]) for column, gaps in enumerate(is_missing.T)]
-    )
-    return Basis(centre, spread, indicators, joined, _products(z, pairs), quantiles.reshape(-1, QUANTILES))
+    return Basis(centre, spread, indicators, joined, _products(X, centre, spread, pairs), quantiles)
 
 
-def _quantiles_of(values: Floats, centre: float) -> Floats:
-    if values.size == 0:
-        return np.full(QUANTILES, centre)
-    return np.asarray(np.quantile(values, np.linspace(0.0, 1.0, QUANTILES)))
+def _unlike_columns(table: NDArray[np.bool_], columns: Places) -> Places:
+    """Return these columns without those that are equal to one before them."""
+    first: dict[bytes, int] = {}
+    for column in columns.tolist():
+        first.setdefault(np.packbits(table[:, column]).tobytes(), column)
+    return np.array(list(first.values()), dtype=np.intp)
 
 
-def _hinges_of(
-    z: Floats, present: NDArray[np.bool_], column: int, n_knots: int, deviation: float
-) -> tuple[NDArray[Any], ...]:
-    """Return the fields of the hinges of one column."""
-    knots = _knots_of(np.unique(z[present]), n_knots)
-    bent = np.maximum(z[:, np.newaxis] - knots, 0.0)
-    own, mean = z - z.mean(), bent.mean(axis=0)
-    slope = own @ bent / max(float(own @ own), 1e-300)
-    left = bent - mean - own[:, np.newaxis] * slope
-    residual = np.sqrt(np.einsum("ij,ij->j", left, left) / max(z.size, 1))
+def _quantiles(ordered: Floats, shares: Floats) -> Floats:
+    """Return quantiles of values in order, as ``numpy.quantile`` does, which would order them again."""
+    return np.asarray(np.interp(shares * (ordered.size - 1), np.arange(ordered.size), ordered))
+
+
+def _hinges_of(z: Floats, missing: int, column: int, n_knots: int, deviation: float) -> tuple[NDArray[Any], ...]:
+    """Return the fields of the hinges of one column, given its values in order; missing ones are 0."""
+    knots = _knots_of(z[np.flatnonzero(np.diff(z, prepend=-np.inf))], n_knots)
+    z = np.insert(z, np.searchsorted(z, 0.0), np.zeros(missing)) if missing else z
+    above = np.searchsorted(z, knots, side="right")  # the first value beyond each knot
+    sums, squares = (np.append(np.cumsum(powers[::-1])[::-1], 0.0) for powers in (z, z * z))
+    rows, own, variance = max(z.size, 1), z.mean() if z.size else 0.0, z.var() if z.size else 0.0
+    number, total = z.size - above, sums[above]
+    mean = (total - number * knots) / rows
+    slope = (squares[above] - knots * total) / rows - own * mean
+    slope = slope / max(variance, 1e-300)
+    spread = (squares[above] - 2.0 * knots * total + number * knots * knots) / rows - mean * mean
+    residual = np.sqrt(np.maximum(spread - slope * slope * variance, 0.0))
     kept = residual > _FLAT
     knots, slope, mean, residual = knots[kept], slope[kept], mean[kept], residual[kept]
-    shift = mean - slope * z.mean()  # in a sample, a line through the column may miss 0
-    spread = bent[:, kept].std(axis=0)
+    shift = mean - slope * own  # in a sample, a line through the column may miss 0
+    spread = np.sqrt(spread[kept])
     return np.full(knots.size, column, dtype=np.intp), knots, slope, shift, deviation / residual, spread
 
 
@@ -317,13 +331,15 @@ def _knots_of(values: Floats, number: int) -> Floats:
     """Return inner quantiles of distinct values; the inner values themselves where they are few."""
     if values.size <= number + 2:
         return values[1:-1]
-    return np.unique(np.quantile(values, np.arange(1, number + 1) / (number + 1)))
+    return np.unique(_quantiles(values, np.arange(1, number + 1) / (number + 1)))
 
 
-def _products(z: Floats, pairs: tuple[Places, Places] | None) -> Products:
+def _products(X: NDArray[Any], centre: Floats, spread: Floats, pairs: tuple[Places, Places] | None) -> Products:
     none = np.zeros(0, dtype=np.intp)
-    first, second = (none, none) if pairs is None else pairs
-    near = np.clip(z, -NEAR, NEAR)
+    if pairs is None:
+        return Products(none, none, np.zeros(0), np.zeros(0))
+    first, second = pairs
+    near = np.clip(np.nan_to_num((X - centre) / spread, nan=0.0), -NEAR, NEAR)
     mean, deviation, own = (np.zeros(first.size) for _ in range(3))
     for start in range(0, first.size, 64):  # few at a time: there may be many rows
         part = slice(start, start + 64)

@@ -270,12 +270,16 @@ class Shapes:
         return rows
 
     def _missing(self, axis: Axis, mine: NDArray[np.intp]) -> float | None:
-        basis = self.terms.basis
-        if basis is None or axis.columns.size != 1 or axis.columns[0] not in basis.missing.column:
+        if axis.points is None or not self._may_miss(axis.columns):
             return None
         row = self.terms.centre[np.newaxis, :].copy()
         row[0, axis.columns] = np.nan
         return float(self.terms.parts(row)[0, mine] @ self.weights[mine])
+
+    def _may_miss(self, columns: NDArray[np.intp]) -> bool:
+        """Return whether a missing value of a column is a separate level."""
+        basis = self.terms.basis
+        return basis is not None and columns.size == 1 and int(columns[0]) in basis.missing.column
 
     def _parts_along(self, term: int, *axes: Axis) -> NDArray[np.intp]:
         """Return the parts of a term that depend on these axes alone."""
@@ -316,8 +320,14 @@ class Shapes:
             margin = 0.5 * (many - few) if many > few else np.inf
             low, high = max(values.min(), few - margin), min(values.max(), many + margin)
         if isinstance(self._codec(term), Boolean) or (values is not None and np.isin(values, (0.0, 1.0)).all()):
+            rows, labels = np.array([[0.0], [1.0]]), ["no", "yes"]
             share = None if values is None else np.array([np.mean(values < 0.5), np.mean(values >= 0.5)])
-            return Axis(name, term, columns, np.array([[0.0], [1.0]]), None, ["no", "yes"], values, share)
+            if self._may_miss(columns):
+                rows, labels = np.append(rows, [[np.nan]], axis=0), [*labels, "missing"]
+                if share is not None:
+                    gaps = 0.0 if self.X is None else float(np.isnan(self.X[:, column]).mean())
+                    share = np.append(share * (1.0 - gaps), gaps)
+            return Axis(name, term, columns, rows, None, labels, values, share)
         if not low < high:
             low, high = low - 1.0, high + 1.0
         knots = basis.knots[column] if basis is not None else np.zeros(0)
@@ -332,6 +342,7 @@ class Shapes:
         rows, values = np.column_stack([np.sin(turn), np.cos(turn)]), None
         if self.X is not None:
             waves = self.X[:, columns].toarray() if sparse.issparse(self.X) else self.X[:, columns]
+            waves = waves[~np.isnan(waves).any(axis=1)]
             values = np.arctan2(waves[:, 0], waves[:, 1]) % (2.0 * np.pi) * length / (2.0 * np.pi)
         return Axis(f"{name}: {words}", term, columns, rows, turn * length / (2.0 * np.pi), [], values)
 

@@ -128,8 +128,12 @@ class ShapesDisplay:
         if curve.missing is not None:
             ax.plot([1.0], [curve.missing], marker="D", color=VERMILLION, linestyle="none", clip_on=False,
                     transform=ax.get_yaxis_transform(), zorder=4)  # fmt: skip
+            from matplotlib.patheffects import withStroke
+
+            halo = [withStroke(linewidth=3, foreground=ax.get_facecolor())]  # a curve may pass behind
             ax.annotate("missing", (1.0, curve.missing), xycoords=ax.get_yaxis_transform(), xytext=(-8, 5),
-                        textcoords="offset points", ha="right", fontsize="small", color=VERMILLION)  # fmt: skip
+                        textcoords="offset points", ha="right", fontsize="small", color=VERMILLION,
+                        path_effects=halo, zorder=5)  # fmt: skip
         ax.set_ylim(*ends)
         ax.set_title(curve.name, fontsize="medium")
         ax.grid(alpha=0.3)

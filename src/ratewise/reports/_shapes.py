@@ -110,7 +110,8 @@ def _numbers(found: Shapes, curve: Curve, row: Any, settable: bool) -> dict[str,
 def _levels(found: Shapes, curve: Curve, row: Any, settable: bool) -> dict[str, Any]:
     axis = curve.axis
     spread = np.ones(axis.columns.size) if found.terms.basis is None else found.terms.basis.spread[axis.columns]
-    chosen = int(np.argmin(np.abs(axis.rows - row[axis.columns]).sum(axis=1)))
+    chosen = int(np.nanargmin(np.abs(axis.rows - row[axis.columns]).sum(axis=1)))
+    standardized = np.nan_to_num((axis.rows - found.terms.centre[axis.columns]) / spread, nan=0.0)
     return {
         "name": curve.name,
         "settable": settable,
@@ -119,7 +120,7 @@ def _levels(found: Shapes, curve: Curve, row: Any, settable: bool) -> dict[str, 
         "values": _short(curve.values),
         "band": None if curve.deviations is None else _short(NORMAL_95 * curve.deviations),
         "density": None if axis.shares is None else _short(axis.shares),
-        "standardized": [_short(one) for one in (axis.rows - found.terms.centre[axis.columns]) / spread],
+        "standardized": [_short(one) for one in standardized],
         "now": chosen,
     }
 

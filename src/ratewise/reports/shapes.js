@@ -54,7 +54,7 @@ const WIDE = 330, TALL = 230, DENSITY = 26;
 
 function endsOf(shapes) {
   const all = shapes.columns.flatMap((column) => column.labels || !column.settable ? column.values
-    : [column.low, column.high, ...column.points.filter((x) => x > column.low && x < column.high)].map((x) => adds(column, x)));
+    : [column.low, column.high, ...column.points.filter((x) => x > column.low && x < column.high), null].map((x) => adds(column, x)));
   const low = Math.min(0, ...all), high = Math.max(0, ...all), margin = 0.1 * (high - low) || 1;
   return [low - margin, high + margin];
 }
@@ -130,7 +130,7 @@ function drawColumn(kit, parent, column, value, ends) {
       element("text", { x: box.x(tick), y: floor + 17, "text-anchor": "middle", class: "faint" }, kit.thousands(tick), svg);
     if (column.missing !== null && column.missing !== undefined) {
       element("path", { class: "diamond", d: `M${box.right - 5} ${clipped(column.missing)}l5 -5l5 5l-5 5Z` }, null, svg);
-      element("text", { x: box.right - 10, y: clipped(column.missing) - 6, "text-anchor": "end", class: "faint" }, "missing", svg);
+      element("text", { x: box.right - 10, y: clipped(column.missing) - 6, "text-anchor": "end", class: "faint halo" }, "missing", svg);
     }
   }
   if (column.settable && value !== null) {
