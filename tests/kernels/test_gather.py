@@ -96,6 +96,14 @@ def test_sparse_rows_are_gathered_and_scaled_in_one_copy(dtype, in_order):
     assert found.nnz == np.count_nonzero(X.toarray()[order])
 
 
+def test_a_few_sparse_rows_are_gathered_again_and_again():
+    X = sparse.csr_array(np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]]))
+    order = np.tile([2, 0, 1], 30)
+    assert np.array_equal(
+        gather_scaled(X, order, np.array([3.0, 5.0]), np.float32).toarray()[:3], [[0, 0], [0, 5], [6, 0]]
+    )
+
+
 @pytest.mark.parametrize(
     ("d", "dtype", "width"), [(3, "f4", 8), (8, "f4", 8), (9, "f4", 16), (3, "f8", 4), (5, "f8", 8)]
 )

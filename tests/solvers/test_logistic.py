@@ -60,7 +60,7 @@ def test_a_penalty_of_nothing_is_refused():
         PenalizedLogistic(C=0)
 
 
-@pytest.mark.parametrize("settings", [{"passes": 0}, {"passes": 1.5}, {"step": 0}])
+@pytest.mark.parametrize("settings", [{"passes": 0}, {"passes": 1.5}, {"step": 0}, {"alpha": -1}])
 def test_settings_out_of_range_are_refused_by_name(settings):
     with pytest.raises(ValueError, match=f"WeightedLogistic: {next(iter(settings))} must be"):
         WeightedLogistic(**settings)

@@ -141,6 +141,16 @@ def test_the_only_start_has_the_class_weights_that_suit_the_measure():
     assert start.exponent == natural_exponent(GMean(), 0.1)
 
 
+def test_sparse_rows_get_a_penalized_start_too_if_other_rows_can_judge_it():
+    scarce = SelectionPlan.of(statistics_of(10**6, columns=10**4), GMean(), None)
+    plain, penalized = starts_for(GMean(), 0.1, 10**6, scarce, whitened=False, may_penalize=True)
+    assert (plain.alpha, penalized.alpha) == (0.0, 3e-4)
+    assert penalized.exponent == plain.exponent
+    plenty = SelectionPlan.of(statistics_of(10**6), GMean(), None)
+    assert plenty.folds == 1
+    assert len(starts_for(GMean(), 0.1, 10**6, plenty, whitened=False, may_penalize=True)) == 1
+
+
 @pytest.mark.parametrize("prevalence", [0.001, 0.05, 0.2, 0.9])
 def test_the_natural_class_weights_suit_the_measure(prevalence):
     assert natural_exponent(GowerLegendre(1.0), prevalence) == pytest.approx(0.0)  # accuracy weighs points alike

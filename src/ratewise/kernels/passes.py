@@ -18,7 +18,7 @@ from .numpy_fallbacks import bits_of
 from .rows import VECTOR_BYTES, WHITENED_TOGETHER
 
 # Rows asked for before they are needed: whitening takes longer, so that fewer do.
-_AHEAD, _AHEAD_WHITENED = 24, 12
+_AHEAD, _AHEAD_WHITENED, _AHEAD_SPARSE = 24, 12, 12
 _LINE_BYTES, _MOST_AHEAD = 64, 256  # of the cache; entries of a sparse row
 _BLOCK_ROWS = 256  # whose deviations are summed up before they are merged
 # splitmix64
@@ -239,7 +239,7 @@ def gather_scaled(X: Any, order: NDArray[np.signedinteger[Any]], factors: NDArra
     indptr = np.zeros(order.size + 1, dtype=X.indptr.dtype)
     np.cumsum(lengths, out=indptr[1:])
     data, indices = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1], dtype=X.indices.dtype)
-    lines = (_in_lines(X.data), _in_lines(X.indices))
+    lines = (_in_lines(X.data), _in_lines(X.indices), _in_lines(X.indptr))
     wider = np.promote_types(X.dtype, dtype)  # a factor of float64 rows may be beyond float32
     _gather_entries(X.data, X.indices, X.indptr, lines, order, factors.astype(wider), data, indices, indptr)
     gathered = sparse.csr_matrix((data, indices, indptr), shape=(order.size, X.shape[1]), copy=False)
@@ -267,11 +267,15 @@ def _gather_entries(
     new_indices: Any,
     new_indptr: Any,
 ) -> None:
-    data_lines, index_lines = lines
+    data_lines, index_lines, pointer_lines = lines
     n, last_data, last_index = order.size, data_lines.shape[0] - 1, index_lines.shape[0] - 1
+    last_pointer = pointer_lines.shape[0] - 1
     for i in range(n):
-        if i + _AHEAD < n:
-            ahead = np.int64(order[i + _AHEAD])
+        if i + 2 * _AHEAD_SPARSE < n:  # where a row begins must be there before its entries can be asked for
+            line = np.int64(order[i + 2 * _AHEAD_SPARSE]) // pointer_lines.shape[1]
+            prefetch_row(pointer_lines, min(line, last_pointer))
+        if i + _AHEAD_SPARSE < n:
+            ahead = np.int64(order[i + _AHEAD_SPARSE])
             start, stop = np.int64(indptr[ahead]), np.int64(indptr[ahead + 1])
             stop = min(stop, start + _MOST_AHEAD)
             for line in range(start // data_lines.shape[1], min(stop // data_lines.shape[1], last_data) + 1):

@@ -47,6 +47,8 @@ class WeightedLogistic(_Logistic):
     passes : int
     step : float
         In units of a point's own leverage 1 / (|x|^2 + 1); falls as 1 / sqrt(1 + passes).
+    alpha : float
+        L2 strength of these passes, where that of the classifier is not larger.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class WeightedLogistic(_Logistic):
     exponent: float = 0.5
     passes: int = 2
     step: float = 2.0
+    alpha: float = 0.0
 
     name: ClassVar[str] = "logistic"
     streaming: ClassVar[bool] = True
@@ -69,10 +72,12 @@ class WeightedLogistic(_Logistic):
     def __post_init__(self) -> None:
         require_number("passes", self.passes, "WeightedLogistic", low=0, whole=True)
         require_number("step", self.step, "WeightedLogistic", low=0)
+        require_number("alpha", self.alpha, "WeightedLogistic", low=0, at_low=True)
 
     @property
     def label(self) -> str:
-        return f"logistic, class-weight exponent {self.exponent:.2g}"
+        penalty = f", alpha {self.alpha:g}" if self.alpha else ""
+        return f"logistic, class-weight exponent {self.exponent:.2g}{penalty}"
 
     def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
         """Take logistic steps pass by pass; the model is the mean of those of the last pass."""
@@ -90,7 +95,7 @@ class WeightedLogistic(_Logistic):
                 task.n_features,
                 step=self.step * math.log(2.0),  # the logistic reward is to base 2
                 leverage=seen().leverage,
-                l2=task.l2,
+                l2=max(task.l2, self.alpha),
             )
             weights = ratio / max(ratio, 1.0), 1.0 / max(ratio, 1.0)
             learned = yield Learn(settings, Logistic(), weights, passes=1, restart_mean=True, **first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -160,10 +161,16 @@ def within_budget(effort: float, least_folds: int, least_starts: int) -> tuple[i
 
 
 def starts_for(
-    measure: Measure, prevalence: float, points: int, plan: SelectionPlan, *, whitened: bool
+    measure: Measure,
+    prevalence: float,
+    points: int,
+    plan: SelectionPlan,
+    *,
+    whitened: bool,
+    may_penalize: bool = False,
 ) -> list[Solver]:
     """Return logistic regression with the class weights that suit the measure; with a choice of weights and of L2
-    strengths where rows are few.
+    strengths where rows are few, and with a penalized start beside it where ``may_penalize`` and rows validate.
 
     Balanced class weights need half the passes, because the rarer class counts from the start; whitened rows need
     one or two passes, others up to eight, fewer the more rows there are.
@@ -171,7 +178,10 @@ def starts_for(
     if not plan.small or plan.starts == 1:
         if measure.bounds:  # slopes do not show where the cut will be
             return [start_with(exponent, points, whitened=whitened) for exponent in (0.0, 0.5, 1.0)]
-        return [start_with(natural_exponent(measure, prevalence), points, whitened=whitened)]
+        start = start_with(natural_exponent(measure, prevalence), points, whitened=whitened)
+        if not may_penalize or plan.folds == 1:
+            return [start]
+        return [start, dataclasses.replace(start, alpha=config.SPARSE_ALPHA)]
     passes = config.WHITENED_START_PASSES if whitened else config.START_PASSES
     natural = 0.5 if measure.bounds else natural_exponent(measure, prevalence)
     stochastic = [WeightedLogistic(exponent, passes) for exponent in config.CLASS_WEIGHT_EXPONENTS]

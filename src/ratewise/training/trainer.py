@@ -131,7 +131,14 @@ class Trainer:
         transform = source.transform(standardize=settings.standardize, whiten=whitened)
         rows = source.transformed(transform, plan.folds, plan.repeats, sharpen.row_limit)
         points = rows.points_per_pass
-        starts = starts_for(settings.measure, statistics.prevalence, points, plan, whitened=whitened)
+        starts = starts_for(
+            settings.measure,
+            statistics.prevalence,
+            points,
+            plan,
+            whitened=whitened,
+            may_penalize=statistics.sparse and settings.l2 == 0,
+        )
         if settings.start is not None:
             starts = [settings.start]
         starts, passes = share_passes(starts, sharpen.passes_over(points), settings.passes)

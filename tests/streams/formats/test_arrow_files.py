@@ -62,6 +62,22 @@ def test_the_end_of_a_file_is_let_go_when_nobody_has_it_open(path, monkeypatch):
     assert stream._readers[0]._metadata is None
 
 
+def test_texts_that_hardly_recur_are_not_read_as_a_dictionary_and_become_the_same_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    seconds = rng.integers(0, 10**8, 1 << 16).astype("M8[s]").astype(str)
+    columns = {"when": np.char.replace(seconds, "T", " "), "colour": rng.choice(["red", "blue"], 1 << 16)}
+    table = pa.table(columns | {"label": rng.integers(0, 2, 1 << 16)})
+    pq.write_table(table, tmp_path / "a.parquet")
+    feather.write_feather(table, tmp_path / "a.feather")
+    parquet, arrow = (open_stream(tmp_path / name, target="label") for name in ("a.parquet", "a.feather"))
+    (reader,) = parquet._readers
+    batch = next(reader.read(0, 1000)).features
+    assert [pa.types.is_dictionary(batch[name].type) for name in ("when", "colour")] == [False, True]
+    for mine, other in zip(parquet.windows(), arrow.windows(), strict=True):
+        assert np.array_equal(mine.X, other.X)
+    assert str(parquet.encoder) == str(arrow.encoder)
+
+
 def write_with_a_bad_dictionary(path, opener):
     """Write a column whose code 3 stands for none of its two values, as a damaged file has it."""
     codes = pa.array([0, 1, 3, 0] * 20, pa.int32())
