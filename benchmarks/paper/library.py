@@ -16,8 +16,8 @@ from ratewise.estimators._targets import checked_labels, training_set
 from ratewise.measures import Measure, PseudoLinearMeasure
 from ratewise.solvers import Amp, LinearModel, Task, best_threshold
 from ratewise.solvers.base import History
+from ratewise.training.answers import Runner
 from ratewise.training.rows import ArrayRows
-from ratewise.training.source import Runner
 from ratewise.transforms import Standardizer
 
 __all__ = [
@@ -78,7 +78,8 @@ class OnlineRun:
 
     def model(self) -> LinearModel:
         """Return the model as it stands, for the rows as the solver sees them."""
-        return self._runner.run.model()
+        model: LinearModel = self._runner.run.model()
+        return model
 
 
 def amp_levels(solver: Amp, measure: PseudoLinearMeasure, rows: ArrayRows) -> NDArray[np.float64]:

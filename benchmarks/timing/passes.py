@@ -14,8 +14,8 @@ import numpy as np
 import datasets
 from ratewise.measures import get_measure
 from ratewise.solvers import Solver, Spade, Stamp, Task
+from ratewise.training.answers import Runner
 from ratewise.training.rows import ArrayRows
-from ratewise.training.source import Runner
 
 from .clock import median_ratio, take_turns
 from .points import made_up_dense, made_up_sparse, real_or_made_up, rows_of

@@ -186,6 +186,11 @@ def one_vs_rest_rates(right: Any, predicted: Any, totals: Any) -> Rates:
     return Rates(np.clip(tpr, 0.0, 1.0), np.clip(tnr, 0.0, 1.0), totals / everything)
 
 
+def mean_rates(table: NDArray[Any]) -> Rates:
+    """Return the mean rates of all classes, each against the rest, of C[true, predicted]."""
+    return Rates(*(float(one.mean()) for one in Counts(table).one_vs_rest()))
+
+
 def sums_by_class(codes: NDArray[np.intp], values: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     """Return the values of the rows of each class, added up."""
     sums: NDArray[Any] = np.bincount(codes, weights=values, minlength=n_classes)

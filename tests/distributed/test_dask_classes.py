@@ -33,7 +33,7 @@ def data():
 def on_shards(monkeypatch):
     """As if the rows were too many to be gathered or sampled whole."""
     monkeypatch.setattr(config, "IN_MEMORY_BYTES", 1 << 10)
-    monkeypatch.setattr("ratewise.training.shards.classes.CODED_SAMPLE_ROWS", 4_000)
+    monkeypatch.setattr(config, "CODED_SAMPLE_ROWS", 4_000)
 
 
 def spread(X, y):

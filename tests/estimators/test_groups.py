@@ -9,9 +9,10 @@ from sklearn.model_selection import GroupKFold, cross_validate
 
 from ratewise import MeasureClassifier
 from ratewise.solvers import Sharpen
-from ratewise.training.labelled import MulticlassRows
+from ratewise.training import ArraySource
 from ratewise.training.memory import in_folds
 from ratewise.training.rows import ArrayRows
+from ratewise.training.targets import class_targets, codes_of
 from ratewise.transforms import Standardizer
 
 
@@ -45,23 +46,17 @@ def test_folds_of_two_classes_keep_groups_together_and_classes_in_proportion():
 
 def test_folds_of_many_classes_keep_groups_together():
     X, codes, groups = blocks(n_classes=3)
-    rows = MulticlassRows(
-        X,
-        codes,
-        np.ones(codes.size),
-        3,
-        Standardizer(X.shape[1], active=False),
-        np.random.default_rng(0),
-        groups=groups,
-    )
-    ordered = rows.in_folds(4, np.random.default_rng(1))
+    targets = class_targets(codes, np.ones(codes.size))
+    source = ArraySource(X, targets, np.random.default_rng(0), n_classes=3, groups=groups)
+    training = source.transformed(source.transform(standardize=False, whiten=False), 4)
     everything, validated = set(groups), []
     for fold in range(4):
-        others = ordered.without(fold)
-        marks = set(others.with_ones()[:, 2:-1].argmax(axis=1))
+        others = training.training_rows(fold)
+        found = set(codes_of(others.targets))
+        marks = set(others.with_ones[0][:, 2:-1].argmax(axis=1))
         validated.append(everything - marks)
-        assert set(others.codes) == {0, 1, 2}
-        np.testing.assert_array_equal(np.unique(codes[np.isin(groups, list(marks))]), np.unique(others.codes))
+        assert found == {0, 1, 2}
+        np.testing.assert_array_equal(np.unique(codes[np.isin(groups, list(marks))]), sorted(found))
     assert set().union(*validated) == everything
     assert len(everything) == sum(map(len, validated))
 

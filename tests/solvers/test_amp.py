@@ -11,8 +11,8 @@ from ratewise.measures import CohenKappa, CostMatrix, FBeta, GowerLegendre, Jacc
 from ratewise.rewards import Reward
 from ratewise.solvers import Amp, Task, best_threshold, rates_at
 from ratewise.solvers.base import History
+from ratewise.training.answers import Runner
 from ratewise.training.rows import ArrayRows
-from ratewise.training.source import Runner
 from ratewise.transforms import Standardizer
 
 MEASURES = [FBeta(1.0), FBeta(2.0), Jaccard(), GowerLegendre(0.5), GowerLegendre(2.0), Tversky(), CohenKappa()]

@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from ratewise.measures import FBeta
 from ratewise.solvers import Task, WeightedLogistic
 from ratewise.solvers.logistic import PenalizedLogistic, class_ratio
+from ratewise.training.answers import Runner
 from ratewise.training.rows import ArrayRows
-from ratewise.training.source import Runner
 from ratewise.transforms import Standardizer
 
 plain_and_balanced = pytest.mark.parametrize(("exponent", "class_weight"), [(0.0, None), (1.0, "balanced")])

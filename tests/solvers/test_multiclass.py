@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ratewise.decisions.calibrate import log_odds_line
 from ratewise.decisions.class_offsets import ClassScores, best_offsets
 from ratewise.measures import confusion_measure
-from ratewise.solvers.softmax import softmax
+from ratewise.solvers.maximize_classes import softmax
 
 
 def problem(seed, n=60, n_classes=4):

@@ -28,8 +28,8 @@ from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.solvers.requests import Cut, Evaluate
 from ratewise.solvers.sharpen import Sharpened, halfway, is_power_of_two
 from ratewise.solvers.state import RowTotals
+from ratewise.training.answers import Runner, answer, learn
 from ratewise.training.rows import ArrayRows
-from ratewise.training.source import Runner, answer, learn
 from ratewise.transforms import Standardizer
 
 

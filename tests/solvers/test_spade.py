@@ -21,8 +21,8 @@ from ratewise.measures import (
 from ratewise.rewards import Hinge
 from ratewise.solvers import Spade, Task, best_threshold, rates_at
 from ratewise.solvers.base import History
+from ratewise.training.answers import Runner
 from ratewise.training.rows import ArrayRows
-from ratewise.training.source import Runner
 from ratewise.transforms import Standardizer
 
 CONCAVE = [MinRate(), HMean(), QMean(), GMean()]

@@ -25,8 +25,8 @@ from ratewise.solvers import Learn, LinearModel, RowTotals, Stamp, Task, best_th
 from ratewise.solvers.base import History
 from ratewise.solvers.requests import CountRates
 from ratewise.solvers.stamp import fewest_level_rows
+from ratewise.training.answers import Runner
 from ratewise.training.rows import ArrayRows
-from ratewise.training.source import Runner
 from ratewise.transforms import Standardizer
 
 MEASURES = [

@@ -19,9 +19,10 @@ from ratewise.solvers import LinearModel, Task, best_threshold
 from ratewise.solvers.batch import Batch
 from ratewise.solvers.centroids import ShrunkenCentroids
 from ratewise.solvers.logistic import PenalizedLogistic
-from ratewise.training.memory import ArraySource, folds_of_rows
+from ratewise.training.folds import ALL_ROWS, folds_of_rows
+from ratewise.training.memory import ArraySource
 from ratewise.training.selection import SelectionPlan, batch_starts
-from ratewise.training.source import ALL_ROWS, DataShape
+from ratewise.training.source import DataShape
 from ratewise.training.trainer import beside_frequent_rows, is_wide
 
 

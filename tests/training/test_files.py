@@ -21,15 +21,10 @@ from ratewise.solvers.base import Algorithm, History
 from ratewise.solvers.learner import Learner
 from ratewise.solvers.requests import Learn
 from ratewise.training import ArraySource, FitConfig, Trainer, config, trainer
-from ratewise.training.files import (
-    StreamLabels,
-    TwoClassPass,
-    WindowSource,
-    both_classes_in_all,
-    interrupts_held_back,
-)
+from ratewise.training.files import StreamLabels, WindowSource, interrupts_held_back
 from ratewise.training.files_in_memory import rows_in_memory
 from ratewise.training.plain_data import Known, Packed, pack, unpack
+from ratewise.training.windows import FirstPass, both_classes_in_all
 from ratewise.transforms import Whitener
 
 F1, GMEAN = get_measure("f1"), get_measure("gmean")
@@ -350,11 +345,11 @@ def test_small_streams_are_read_into_memory_and_larger_ones_are_not(as_sparse, m
 
 def test_the_effective_points_of_a_class_are_its_rows_unless_weights_differ():
     X = np.arange(8.0, dtype=np.float32)[:, None]
-    first = TwoClassPass(0, standardize=True, sample_rows=math.inf)
+    first = FirstPass(0, 2, standardize=True, sample_rows=math.inf)
     for part in (slice(0, 3), slice(3, 8)):
         first.take(X[part], np.array([5.0, 5.0, -2.0, 5.0, -1.0, -1.0, -1.0, -1.0])[part], None)
     # (2 + 1 + 1 + 1 + 1)^2 / (4 + 1 + 1 + 1 + 1) of the negatives
-    assert first.points == pytest.approx((3.0, 36 / 8))
+    assert first.classes.points == pytest.approx((3.0, 36 / 8))
     assert first.mean_weight == pytest.approx(21 / 8)
 
 
@@ -420,7 +415,7 @@ def test_rows_of_a_window_weigh_what_they_weigh_among_all_and_long_ones_pull_les
     (chunk,) = window.part((0, 500)).take(500)
     lengths = (window.X.astype(np.float64) ** 2).sum(axis=1) + 1.0
     pulls = window.signed_weights * np.minimum(0.5 * training.leverage / lengths, 1.0)
-    np.testing.assert_allclose(chunk.signed_weights, pulls, rtol=1e-4)
+    np.testing.assert_allclose(chunk.targets, pulls, rtol=1e-4)
 
 
 def test_progress_tells_stage_pass_rows_and_the_value_where_rows_are_learned_from(many_rows):
@@ -464,7 +459,7 @@ def test_a_sample_of_each_class_takes_so_many_bytes_but_holds_a_thousand_rows(as
     X = sparse.csr_matrix(X) if as_sparse else X
     per_row = 4 * (8 if as_sparse else 4)
     monkeypatch.setattr(config, "SAMPLE_BYTES", 2000 * 16 if not as_sparse else 10 * per_row)
-    found = TwoClassPass(0, standardize=True, sample_rows=math.inf)
+    found = FirstPass(0, 2, standardize=True, sample_rows=math.inf)
     found.take(X, signed, np.random.default_rng(0))
     assert found.reservoir.capacity == kept
 

@@ -11,22 +11,16 @@ from scipy import sparse
 from ratewise import MeasureClassifier
 from ratewise.measures import FBeta
 from ratewise.solvers import LinearModel, Stamp, Task
-from ratewise.training import rows as rows_module
-from ratewise.training.memory import (
-    ArraySource,
-    ArrayTrainingRows,
-    equal_ranges,
-    folds_of_rows,
-    in_threads,
-    order_by_group,
-)
+from ratewise.training import storage
+from ratewise.training.folds import equal_ranges, folds_of_rows, order_by_group
+from ratewise.training.memory import ArraySource, ArrayTrainingRows, in_threads
 from ratewise.transforms import Standardizer
 
 
 @pytest.fixture
 def small_cache(monkeypatch):
     """So few rows at a time that a pass takes several chunks."""
-    monkeypatch.setattr(rows_module, "_CACHED_BYTES", 1 << 13)
+    monkeypatch.setattr(storage, "_CACHED_BYTES", 1 << 13)
 
 
 def a_problem(kind, seed=0):
@@ -135,7 +129,7 @@ def test_folds_of_groups_have_about_their_share_of_every_class(n_groups):
     rng = np.random.default_rng(n_groups)
     groups = np.concatenate([np.arange(n_groups), rng.integers(n_groups, size=9000 - n_groups)])
     codes = (rng.random(9000) < 0.2).astype(int)
-    order, ranges = order_by_group(groups, codes, 3, rng, lambda mine, rng: np.arange(mine.size))
+    order, ranges = order_by_group(groups, codes, 3, rng)
     assert sorted(order) == list(range(9000))
     assert [stop for _, stop in ranges[:-1]] == [start for start, _ in ranges[1:]]
     folds = [order[start:stop] for start, stop in ranges]
@@ -148,9 +142,7 @@ def test_folds_of_groups_have_about_their_share_of_every_class(n_groups):
 def test_a_large_group_has_a_fold_to_itself_where_it_is_as_large_as_the_others_together():
     groups = np.repeat(np.arange(11), [1000, *[100] * 10])
     codes = np.tile([0, 1], 1000)
-    order, ranges = order_by_group(
-        groups, codes, 2, np.random.default_rng(0), lambda mine, rng: np.arange(mine.size)
-    )
+    order, ranges = order_by_group(groups, codes, 2, np.random.default_rng(0))
     assert {tuple(sorted(set(groups[order[a:b]]))) for a, b in ranges} == {(0,), tuple(range(1, 11))}
 
 

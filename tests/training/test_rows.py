@@ -14,8 +14,9 @@ from scipy import sparse
 from ratewise.decisions.cuts import rates_at
 from ratewise.solvers.state import NOTHING_SEEN, LinearModel, RowTotals, summarize
 from ratewise.training import rows as rows_module
+from ratewise.training import storage
+from ratewise.training.answers import curvature_is_cheap, model_shift
 from ratewise.training.rows import ArrayRows, ShuffledBlocks
-from ratewise.training.source import curvature_is_cheap, model_shift
 from ratewise.transforms import Standardizer, Whitener
 
 quick = settings(deadline=None, max_examples=60)
@@ -249,7 +250,7 @@ def rows_and_transform(kind, n=3000, d=6, seed=0):
 @pytest.fixture
 def small_cache(monkeypatch):
     """So few rows at a time that a pass takes several chunks."""
-    monkeypatch.setattr(rows_module, "_CACHED_BYTES", 1 << 13)
+    monkeypatch.setattr(storage, "_CACHED_BYTES", 1 << 13)
 
 
 def both_storages(kind):
@@ -269,7 +270,7 @@ def read(stored, points):
         if isinstance(matrix, tuple):
             matrix = sparse.csr_matrix(matrix, shape=(matrix[2].size - 1, stored.n_features)).toarray()
         rows.append(in_ranges(chunk, matrix))
-        weights.append(in_ranges(chunk, chunk.signed_weights))
+        weights.append(in_ranges(chunk, chunk.targets))
     return np.concatenate(rows), np.concatenate(weights)
 
 
@@ -370,7 +371,7 @@ def test_the_usual_row_is_that_of_the_first_thousand_and_more_if_they_have_few_v
 def test_lazy_rows_are_gathered_as_many_at_a_time_as_fit_in_the_cache(columns, at_once, small_cache):
     X = np.random.default_rng(0).normal(size=(5_000, columns))
     rows = ArrayRows(X, np.ones(5_000), Standardizer(columns), np.random.default_rng(0), low_memory=True)
-    sizes = [chunk.signed_weights.size for chunk in rows.take(5_000)]
+    sizes = [chunk.targets.size for chunk in rows.take(5_000)]
     assert set(sizes[:-1]) == {at_once}
     assert sum(sizes) == 5_000
     pieces = [piece.shape[0] for piece in rows._stored.pieces([(0, 5_000)])]
@@ -385,7 +386,7 @@ def test_the_length_of_rows_as_the_user_gave_them_counts_an_intercept_of_their_o
     assert rows.limit_rows(0.5) == pytest.approx(lengths.mean())
     (chunk,) = rows.take(4)
     expected = np.minimum(0.5 * lengths.mean() / lengths, 1.0)
-    np.testing.assert_allclose(np.sort(chunk.signed_weights), np.sort(expected), rtol=1e-5)
+    np.testing.assert_allclose(np.sort(chunk.targets), np.sort(expected), rtol=1e-5)
 
 
 @quick
@@ -423,7 +424,7 @@ def test_few_rows_are_one_matrix_with_an_entry_of_one_added():
 
 def test_a_share_is_of_the_weight_of_the_rows_own_class():
     rows = numbered_rows(30)
-    rows.signed_weights = rows.signed_weights * np.float32(1e-6)  # whatever their unit
+    rows.targets = rows.targets * np.float32(1e-6)  # whatever their unit
     signs, shares = rows.signs_and_shares
     weights = rows.signed_weights
     assert (signs == np.sign(weights)).all()
@@ -467,7 +468,7 @@ def test_rows_of_more_than_the_limit_pull_in_proportion_less(kind, mean):
     found = rows.limit_rows(1.5, mean)
     assert found == pytest.approx(lengths.mean() if mean is None else 2.0, rel=1e-5)
     expected = rows.signed_weights * np.minimum(1.5 * found / lengths, 1.0)
-    pulls = np.concatenate([in_ranges(chunk, chunk.signed_weights) for chunk in rows.part((0, 700)).take(700)])
+    pulls = np.concatenate([in_ranges(chunk, chunk.targets) for chunk in rows.part((0, 700)).take(700)])
     np.testing.assert_allclose(np.sort(pulls), np.sort(expected), rtol=1e-4)
     assert (expected != rows.signed_weights).any()
 
@@ -500,7 +501,7 @@ def test_rows_in_another_order_keep_weights_pulls_and_groups():
     assert other.groups.tolist() == ((numbers - 1) // 4).tolist()
     assert other.n_groups == 10
     (before,), (after,) = rows.take(40), other.take(40)
-    assert after.signed_weights.tolist() == before.signed_weights[order].tolist()
+    assert after.targets.tolist() == before.targets[order].tolist()
 
 
 def test_a_model_is_compared_with_those_of_the_folds_on_the_rows_that_they_learned():
@@ -515,7 +516,7 @@ def test_a_model_is_compared_with_those_of_the_folds_on_the_rows_that_they_learn
     found = model_shift(parts, cut_at[2], cut_at[:2], 0.0, 2)
     tiny = [copy.copy(part) for part in parts]
     for part in tiny:
-        part._weights = part._weights * np.float32(1e-6)
+        part._all_targets = part._all_targets * np.float32(1e-6)
     same = model_shift([part.part(*part._ranges) for part in tiny], cut_at[2], cut_at[:2], 0.0, 2)
     np.testing.assert_allclose(np.concatenate(same[:3]), np.concatenate(found[:3]), rtol=1e-5)
     # The first has learned the odd rows: it finds 5 and 7, and passes 1 but not 3. The second has learned the even
@@ -551,7 +552,7 @@ def test_entries_of_standardised_rows_are_of_usual_size_one(of):
 @pytest.mark.parametrize("of", [np.asarray, sparse.csr_matrix])
 def test_ranges_of_rows_are_those_rows_however_many_there_are(of):
     X = np.arange(1.0, 31.0).reshape(10, 3)
-    stored = rows_module.MaterializedRows(of(X))
+    stored = storage.MaterializedRows(of(X))
     for start, stop in ((2, 5), (0, 10), (9, 10), (4, 4), (0, 3)):
         (piece,) = stored.pieces([(start, stop)])
         assert (piece.toarray() if sparse.issparse(piece) else piece).tolist() == X[start:stop].tolist()

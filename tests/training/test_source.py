@@ -18,16 +18,9 @@ from ratewise.solvers import Amp, LinearModel, Spade, Stamp, Task
 from ratewise.solvers.base import Algorithm
 from ratewise.solvers.driver import Run
 from ratewise.solvers.requests import CountRates, Evaluate, Learn, Maximize, MeanRewards
+from ratewise.training.answers import Runner, WeightedReward, answer, chunk_scores, reward_sums
 from ratewise.training.rows import ArrayRows
-from ratewise.training.source import (
-    FitResult,
-    Runner,
-    WeightedReward,
-    answer,
-    chunk_scores,
-    occupied_columns,
-    reward_sums,
-)
+from ratewise.training.source import FitResult, occupied_columns
 from ratewise.transforms import Standardizer
 
 quick = settings(deadline=None, max_examples=60)
@@ -355,7 +348,7 @@ def test_chunks_are_scored_as_they_are_read(of):
     matrix = same.rows if of is np.asarray else sparse.csr_matrix(same.rows, shape=(200, 4)).toarray()
     places = np.concatenate([np.arange(a, b) for a, b in zip(same.starts, same.stops, strict=True)])
     np.testing.assert_allclose(scores, matrix[places] @ model.weights - 0.5, rtol=1e-4, atol=1e-5)
-    assert weights.tolist() == same.signed_weights[places].tolist()
+    assert weights.tolist() == same.targets[places].tolist()
     rewards, sums = reward_sums(scores, weights * 2.0, get_reward("hinge"))
     up = weights > 0
     hinge = get_reward("hinge").value(np.where(up, 1, -1) * scores)

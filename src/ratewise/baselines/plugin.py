@@ -12,8 +12,8 @@ from scipy import optimize
 from ..measures import Measure
 from ..rewards import Logistic
 from ..solvers import LinearModel
+from ..training.answers import WeightedReward
 from ..training.rows import ArrayRows
-from ..training.source import WeightedReward
 from .linear import (
     Finish,
     FitContext,

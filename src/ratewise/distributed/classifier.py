@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..estimators._fits import Fitted, fitted_two_classes, store_fit, warn_of_constraints
-from ..estimators._multiclass import MulticlassFit, fitted_many, of_many_classes, require_all_classes
+from ..estimators._multiclass import MulticlassFit, fitted_many, of_many_classes, require_classes_of
 from ..estimators._settings import (
     fit_config,
     one_blas_thread,
@@ -29,8 +29,7 @@ from ..solvers import Sharpen, Solver
 from ..solvers.base import History
 from ..streams import FileSurvey
 from ..training import ArraySource, FitConfig, Trainer
-from ..training.multiclass import learn_classes
-from ..training.shards.classes import ShardClasses, fetch_classes
+from ..training.multiclass import ClassTrainer
 from ..training.shards.engine import Engine
 from ..training.shards.source import ShardSource
 from ..training.shards.statistics import CountLabels, LabelCounts
@@ -214,7 +213,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         report: Progress,
     ) -> Fitted:
         """Learn more than two classes, by the slopes of all rows."""
-        classes, rng = counts.classes, np.random.default_rng(seed)
+        classes = counts.classes
         require_no_positive(self.pos_label, f"{classes.size} classes")
         if self.merging == "models":
             raise ValueError(
@@ -223,17 +222,17 @@ class DaskMeasureClassifier(FittedOnCluster):
         settings = of_many_classes(settings, self.measure, classes)
         if settings.basis is not None:
             shared_basis(settings.basis, counts.n_features, f"{classes.size} classes")
+        source = ShardSource(engine, seed, self._choose_positive, counts=counts, report=report)
         if self.merging == "auto" and counts.fit_in_memory():
             self.merging_ = "none"
-            X, targets = fetch_classes(engine, counts, classes)
+            X, targets = source.fetch()
             kept, occupied = occupied_columns(X)
-            fitted = MulticlassFit.of_targets(kept, targets, classes, settings).learn(None, rng, history)
+            task = MulticlassFit.of_targets(kept, targets, classes, settings)
+            fitted = task.learn(None, np.random.default_rng(seed), history)
             return fitted._replace(result=fitted.result.widened(occupied, X.shape[1]))
         self.merging_ = "gradients"
-        rows = ShardClasses(engine, counts, classes, settings, seed, report)
-        require_all_classes(classes, rows.facts.totals, settings)
-        selected = learn_classes(rows, settings, None, rng, history)
-        return fitted_many(selected, rows.transform, classes, rows.facts.counts, settings)
+        require_classes_of(source, classes, settings)
+        return fitted_many(ClassTrainer(settings, history).fit(source), source, classes, settings)
 
     def _settings(self) -> FitConfig:
         if self.merging not in ("auto", "models", "gradients"):

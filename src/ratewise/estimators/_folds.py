@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.model_selection import PredefinedSplit, StratifiedGroupKFold, StratifiedKFold, check_cv
 
-from ..training.memory import GivenFolds, folds_of_rows
+from ..training.folds import GivenFolds, folds_of_rows
 from ._targets import group_numbers
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]

@@ -9,17 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..counts import against_the_rest
-from ..decisions.calibrate import class_calibrations
 from ..decisions.certify import bound_message
-from ..decisions.intervals import rates_interval, warn_of_unknown_rates
+from ..decisions.intervals import warn_of_unknown_rates
 from ..measures import ConstrainedClasses, confusion_measure, one_vs_rest_measure
 from ..solvers.base import History
 from ..solvers.state import LinearModels
-from ..training import ArraySource, FitConfig, FitResult
-from ..training.labelled import MulticlassRows
-from ..training.multiclass import SelectedMany, learn_classes
-from ..training.trainer import may_whiten
-from ..transforms import Transform
+from ..training import ArraySource, FitConfig, FitResult, RowSource
+from ..training.multiclass import ClassTrainer
+from ..training.targets import class_targets, codes_of, weights_of
 from ._fits import FitOptions, Fitted, first_message
 from ._rows import CheckedRows
 from ._settings import shared_basis
@@ -51,11 +48,11 @@ class MulticlassFit:
     def of_targets(
         cls, X: Any, targets: NDArray[np.float32], classes: NDArray[Any], settings: FitConfig
     ) -> MulticlassFit:
-        """Return the fit to rows with the number of each row's class, and its weight."""
-        kept = targets[:, 1] > 0
+        """Return the fit to rows with their targets."""
+        codes, weights = codes_of(targets), weights_of(targets).astype(np.float64)
+        kept = weights > 0
         if not kept.all():
-            X, targets = X[kept], targets[kept]
-        codes, weights = targets[:, 0].astype(np.intp), targets[:, 1].astype(np.float64)
+            X, codes, weights = X[kept], codes[kept], weights[kept]
         require_all_classes(classes, np.bincount(codes, weights, minlength=classes.size), settings)
         rows = ManyClassSet(CheckedRows(X, None), codes, weights * (weights.size / weights.sum()), classes)
         return cls(rows, FitOptions(settings, settings.of_many, low_memory=False, pos_label=None, groups=None))
@@ -65,35 +62,24 @@ class MulticlassFit:
         return int(self.rows.classes.size)
 
     def learn(self, before: LinearModels | None, rng: np.random.Generator, history: History) -> Fitted:
-        rows = self.rows
-        transform = self._transform(rng)
-        stored = MulticlassRows(
+        rows, options = self.rows, self.options
+        settings = of_many_classes(options.settings, options.measure, rows.classes)
+        if settings.basis is not None:
+            settings = replace(
+                settings, basis=shared_basis(settings.basis, rows.X.shape[1], f"{self.n_models} classes")
+            )
+        source = ArraySource(
             rows.X,
-            rows.codes,
-            rows.weights,
-            rows.classes.size,
-            transform,
+            class_targets(rows.codes, rows.weights),
             rng,
+            n_classes=self.n_models,
+            standardizer=rows.checked.statistics,
             groups=rows.groups,
             splits=rows.splits,
-            low_memory=self.options.low_memory,
+            low_memory=options.low_memory,
+            threads=settings.threads,
         )
-        settings = of_many_classes(self.options.settings, self.options.measure, rows.classes)
-        initial = None if before is None else before.mapped(transform.transform_coef)
-        selected = learn_classes(stored, settings, initial, rng, history)
-        counts = np.bincount(rows.codes, minlength=self.n_models).astype(float)
-        return fitted_many(selected, transform, rows.classes, counts, settings)
-
-    def _transform(self, rng: np.random.Generator) -> Transform:
-        checked, settings = self.rows.checked, self.options.settings
-        # Knots are as many as the rarest class can tell.
-        rarest = np.bincount(self.rows.codes).argmin()
-        signs = np.where(self.rows.codes == rarest, 1.0, -1.0)
-        source = ArraySource(checked.X, signs, rng, standardizer=checked.statistics)
-        if settings.basis is not None:
-            source = source.coded(shared_basis(settings.basis, checked.X.shape[1], f"{self.n_models} classes"))
-        whiten = settings.sharpen is not None and settings.standardize and may_whiten(source.statistics())
-        return source.transform(standardize=settings.standardize, whiten=whiten)
+        return fitted_many(ClassTrainer(settings, history, before).fit(source), source, rows.classes, settings)
 
 
 def require_all_classes(classes: NDArray[Any], totals: NDArray[Any], settings: FitConfig) -> None:
@@ -103,6 +89,13 @@ def require_all_classes(classes: NDArray[Any], totals: NDArray[Any], settings: F
         raise ValueError(f"All rows of class {empty!r} have sample_weight 0: leave them out, or weigh them.")
     for total in totals:
         settings.solver.check(settings.measure, float(total / totals.sum()))
+
+
+def require_classes_of(source: RowSource, classes: NDArray[Any], settings: FitConfig) -> None:
+    """Refuse the same of rows that are not in memory."""
+    of_classes = source.statistics().of_classes
+    assert of_classes is not None
+    require_all_classes(classes, of_classes.weights, settings)
 
 
 def of_many_classes(settings: FitConfig, measure: Any, classes: NDArray[Any]) -> FitConfig:
@@ -118,33 +111,13 @@ def of_many_classes(settings: FitConfig, measure: Any, classes: NDArray[Any]) ->
     return replace(settings, of_many=found)
 
 
-def fitted_many(
-    selected: SelectedMany,
-    transform: Transform,
-    classes: NDArray[Any],
-    counts: NDArray[np.float64],
-    settings: FitConfig,
-) -> Fitted:
-    """Return the outcome in the user's columns; ``counts`` are the rows of each class."""
-    coef, intercept = selected.model.mapped(transform.inverse_coef)
-    rates, points = selected.rates_by_class(), against_the_rest(counts)
-    measure, seen = settings.measure, list(zip(rates, points, strict=True))
-    fitted = 0 if settings.sharpen is not None else coef.shape[1] + 1
-    result = FitResult(
-        coef,
-        intercept,
-        transform.scale,
-        rates,
-        selected.stages,
-        selected.solver,
-        [rates_interval(one, measure, mine, fitted) for one, mine in seen],
-        class_calibrations(*selected.validated),
-        basis=getattr(transform, "basis", None),
-        centre=transform.centre,
-        table=selected.table,
-    )
-    names = [f"class {label!r}" for label in classes.tolist()]
+def fitted_many(result: FitResult, source: RowSource, classes: NDArray[Any], settings: FitConfig) -> Fitted:
+    """Return the result with the names of its classes, and warn of rates that few rows tell."""
+    of_classes = source.statistics().of_classes
+    assert of_classes is not None
+    points, names = against_the_rest(of_classes.rows), [f"class {label!r}" for label in classes.tolist()]
     for name, mine in zip(names, points, strict=True):
         warn_of_unknown_rates(mine, f"{name}: ")
-    messages = (bound_message(measure, one, mine) for one, mine in seen)
-    return Fitted(classes, result.checked(), selected.message or first_message(names, messages))
+    seen = zip(result.rates, points, strict=True)
+    messages = (bound_message(settings.measure, one, mine) for one, mine in seen)
+    return Fitted(classes, result, result.message or first_message(names, messages))

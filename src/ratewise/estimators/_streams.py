@@ -23,15 +23,14 @@ from ..streams import DataError, FileSurvey, Stream, Window
 from ..streams.kept import KEPT_SHARE, free_memory
 from ..training import ArraySource, FitConfig, Trainer, config
 from ..training.checkpoint import Checkpoint, facts_of_files
-from ..training.class_windows import ClassWindows
 from ..training.files import ClassLabels, StreamLabels, WindowSource, require_weights
 from ..training.files_in_memory import rows_in_memory
-from ..training.multiclass import learn_classes
+from ..training.multiclass import ClassTrainer
 from ..training.plain_data import digest
 from ..training.source import Progress, occupied_columns
 from ._fits import Fitted, at_target, check_prevalence, fitted_two_classes, measure_at, warn_of_constraints
 from ._folds import draws_own_folds, splits_by_time
-from ._multiclass import MulticlassFit, fitted_many, of_many_classes, require_all_classes
+from ._multiclass import MulticlassFit, fitted_many, of_many_classes, require_classes_of
 from ._settings import fit_config, one_blas_thread, passes_asked_for, require_basis_columns, shared_basis
 from ._targets import group_numbers, positive_label, require_no_positive, warn_of_rare_labels
 
@@ -302,10 +301,9 @@ class StreamFitting:
                 fitted = task.learn(None, np.random.default_rng(found.seed), found.history)
                 return fitted._replace(result=fitted.result.widened(occupied, stream.encoder.n_features)), settings
             source = found.windows(labels, settings)
-            rows = ClassWindows(source, labels.classes.size, settings)
-            require_all_classes(labels.classes, rows.facts.totals, settings)
-            selected = learn_classes(rows, settings, None, source.rng(5), found.history)
-            return fitted_many(selected, rows.transform, labels.classes, rows.facts.counts, settings), settings
+            require_classes_of(source, labels.classes, settings)
+            result = ClassTrainer(settings, found.history).fit(source)
+            return fitted_many(result, source, labels.classes, settings), settings
 
     def _fit_stream_once(self, stream: Stream, progress: Progress | None) -> Self:
         encoded = {"encode": None, "columns": None, "cv": None, "half_life": None}  # windows are encoded already

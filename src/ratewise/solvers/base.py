@@ -29,8 +29,8 @@ from ..rewards import Reward, get_reward
 from . import driver
 from .driver import Run
 from .history import History as History
-from .learner import LearnSettings
-from .state import LinearModel, RowTotals
+from .learner import Learner, LearnSettings
+from .state import ClassTotals, RowTotals
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,17 @@ class Task:
     False
     """
 
-    measure: Measure
+    measure: Any
+    """A ``Measure``; of many classes a ``ConfusionMeasure``."""
     n_features: int
     dtype: Any = np.float32
     l2: float = 0.0
-    initial: LinearModel | None = None
+    initial: Any = None
+    """A ``LinearModel``; of many classes ``LinearModels``."""
     history: History | None = None
     endless: bool = False
     """Rows come without end, as in ``partial_fit``: the run is never finished."""
+    n_classes: int = 2
 
 
 class Algorithm(ABC):
@@ -69,6 +72,10 @@ class Algorithm(ABC):
 
         ``seen()`` sums up the rows of one pass or, for a stream, the rows so far. Call it again after each answer.
         """
+
+    def learner(self, task: Task) -> Any:
+        """Return what learns from the points of a run."""
+        return Learner(task.n_features, task.dtype, task.initial)
 
     def start(self, task: Task) -> Run:
         """Return a run from the task's initial model."""
@@ -186,7 +193,7 @@ def primal_settings(
 
 
 def leverage_settings(
-    seen: RowTotals, n_features: int, *, step: float, leverage: float, l2: float
+    seen: RowTotals | ClassTotals, n_features: int, *, step: float, leverage: float, l2: float
 ) -> LearnSettings:
     """Return steps in units of a point's own leverage, for class weights that are held.
 

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..measures import Rates
 from .history import History
-from .learner import Learner
 from .requests import Learn, Learned, Record, Request, Savepoint
-from .state import LinearModel, RowTotals
+from .state import ClassTotals, LinearModel, RowTotals
 
 if TYPE_CHECKING:
     from .base import Algorithm, Task
 
 Steps = Generator[Request | Savepoint | Record, Any, Any]
 """An algorithm at work: it yields requests, is sent their answers, and returns what it has found."""
+
+Totals = RowTotals | ClassTotals
+"""What a run is told of the rows that it learns from."""
 
 Change = Callable[[Any, float], Any]
 """Takes weights and intercept to columns that are transformed differently; linear in both."""
@@ -39,8 +41,8 @@ class Run:
 
     def __init__(self, algorithm: Algorithm, task: Task):
         self.algorithm, self.task = algorithm, task
-        self.learner = Learner(task.n_features, task.dtype, task.initial)
-        self._seen: RowTotals | None = None
+        self.learner = algorithm.learner(task)
+        self._seen: Totals | None = None
         self._saved: tuple[Any, ...] = ()  # the state of the last savepoint, if there was one
         self._answers: list[Any] = []  # since then
         self._learning: Learn | None = None  # the last request to learn
@@ -57,7 +59,7 @@ class Run:
         self._request: Request | None = None
         self._sent = 0  # of the answers
 
-    def request(self, seen: RowTotals) -> Request:
+    def request(self, seen: Totals) -> Request:
         """Return what is to be done next; ``seen`` sums up the rows of one pass. Asking twice changes nothing."""
         if seen is not self._seen:
             if self._request is not None and seen != self._seen:
@@ -78,8 +80,8 @@ class Run:
         self._stands = self._begun = False
         self._advance()
 
-    def model(self) -> LinearModel:
-        """Return the current model."""
+    def model(self) -> Any:
+        """Return the current model, or the models of all classes."""
         if self.finished:
             return self.result if isinstance(self.result, LinearModel) else self.result[-1].model
         learning = self._learning
@@ -94,7 +96,8 @@ class Run:
 
     def progressive_rates(self) -> Rates:
         """Return the rates on the latest points, each scored before it was learned from."""
-        return self.learner.progressive_rates()
+        rates: Rates = self.learner.progressive_rates()
+        return rates
 
     def change_transform(self, change: Change) -> None:
         """Carry all that has been learned over to columns that are transformed differently."""
@@ -149,7 +152,7 @@ class Run:
                 self.learner.class_weights = request.class_weights
         self._stands = True
 
-    def to_learn(self) -> Learner:
+    def to_learn(self) -> Any:
         """Return the learner to learn the next points of the request with."""
         if not self._begun and isinstance(self._request, Learn) and self._request.restart_mean:
             self.learner.restart_mean()

@@ -81,7 +81,7 @@ class Learner:
         try:
             kernels.learn(
                 chunk.rows,
-                chunk.signed_weights,
+                chunk.targets,
                 chunk.starts,
                 chunk.stops,
                 self._direction,
@@ -191,7 +191,7 @@ class Learner:
 
     def begin(self, request: Learn) -> None:
         """Start as a request says; until the first of its points the model is the mean so far."""
-        if request.start is not None:
+        if isinstance(request.start, LinearModel):
             self.set_model(request.start)
         if request.restart_steps is not None:
             self.restart_steps(request.restart_steps)

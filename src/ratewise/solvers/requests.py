@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..decisions.cuts import BestThreshold
-from ..measures import Measure, Rates
+from ..measures import ConfusionMeasure, Measure, Rates
 from ..rewards import Reward
 from .learner import LearnSettings
-from .state import LinearModel
+from .state import LinearModel, LinearModels
 
 
 @dataclass(frozen=True)
@@ -29,14 +32,15 @@ class Learn:
     """
 
     settings: LearnSettings
-    reward: Reward
-    class_weights: tuple[float, float] | None = None
-    """What the two classes weigh; None leaves them as they are."""
+    reward: Reward | None
+    """None for many classes, which climb the log likelihood, or what predictions are worth."""
+    class_weights: Any = None
+    """What each of the classes weighs; None leaves them as they are."""
     measure: Any = None
     """A concave measure whose dual pair is learned along; None holds the class weights."""
     passes: int | None = None
     points: int | None = None
-    start: LinearModel | None = None
+    start: LinearModel | LinearModels | None = None
     """The model to begin from; None goes on from the last one."""
     restart_mean: bool = False
     """The mean of the models, and the progressive rates, start anew with this request."""
@@ -46,16 +50,18 @@ class Learn:
     """The last model is wanted too, not only the mean."""
     meanwhile: LinearModel | None = None
     """The model of the run until half of the points have been learned from; None for the mean so far."""
+    gains: NDArray[np.float64] | None = None
+    """Of many classes, what a share of a prediction is worth, [true, predicted]; None for the log likelihood."""
 
 
 class Learned(NamedTuple):
     """What learning came to."""
 
-    mean: LinearModel
+    mean: Any
     """The mean of the models since the last restart."""
-    last: LinearModel | None
+    last: Any
     """Where it was wanted."""
-    class_weights: tuple[float, float]
+    class_weights: Any
     """The dual pair, where it was learned along."""
 
 
@@ -134,7 +140,46 @@ class CompareCentroids:
     """
 
 
-Request = Learn | Evaluate | CountRates | MeanRewards | Maximize | CompareCentroids
+@dataclass(frozen=True)
+class MaximizeLikelihood:
+    """Find the models of all classes with the largest weighted log likelihood, less the penalty."""
+
+    class_weights: NDArray[np.float64]
+    l2: float
+    start: LinearModels
+    tolerance: float = 1e-4
+    steps: int = 100
+
+
+@dataclass(frozen=True)
+class ClimbMeasure:
+    """Take a few steps, on all rows, up the measure of the softmax shares; answered by models of all classes."""
+
+    measure: ConfusionMeasure
+    start: LinearModels
+    l2: float
+    steps: int
+    tolerance: float = 1e-7
+
+
+@dataclass(frozen=True)
+class CutClasses:
+    """Find the best offsets on the training rows, or a fair sample; answered by ``ClassCut``."""
+
+    measure: ConfusionMeasure
+    model: LinearModels
+
+
+class ClassCut(NamedTuple):
+    """Offsets of the scores of each class, and C[true, predicted] where the highest score then wins."""
+
+    offsets: NDArray[np.float64]
+    table: NDArray[np.float64]
+
+
+OfTwoClasses = Learn | Evaluate | CountRates | MeanRewards | Maximize | CompareCentroids
+OfManyClasses = Learn | MaximizeLikelihood | ClimbMeasure | CutClasses
+Request = OfTwoClasses | OfManyClasses
 
 
 class Savepoint(NamedTuple):

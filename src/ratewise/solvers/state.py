@@ -64,6 +64,12 @@ class LinearModels(NamedTuple):
         """Return the models whose scores are these and an offset per model."""
         return self._replace(intercepts=self.intercepts + offsets)
 
+    def divided(self, spread: float) -> LinearModels:
+        """Return the models whose scores, less the mean score of each row, are divided by this."""
+        weights = self.weights - self.weights.mean(axis=0)
+        intercepts = self.intercepts - self.intercepts.mean()
+        return LinearModels(weights / spread, intercepts / spread)
+
 
 def mean_model(models: Sequence[LinearModel]) -> LinearModel:
     return LinearModel(
@@ -71,12 +77,18 @@ def mean_model(models: Sequence[LinearModel]) -> LinearModel:
     )
 
 
+def mean_of_models(models: Sequence[LinearModels]) -> LinearModels:
+    """Return the mean of models of many classes."""
+    return LinearModels(*(np.mean(parts, axis=0) for parts in zip(*models, strict=True)))
+
+
 class Chunk(NamedTuple):
     """Rows in memory, and the ranges of them to read, in order."""
 
     rows: DenseRows | CSRRows
-    signed_weights: NDArray[np.float32]
-    """The sample weight of each row, negative for a row of the negative class."""
+    targets: NDArray[np.float32]
+    """The sample weight of each row, negative for a row of the negative class; of more than two classes, the
+    number of the row's class and its weight."""
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
 
@@ -123,6 +135,29 @@ class RowTotals(NamedTuple):
             points,
             self.positive_weight + other.positive_weight,
             self.negative_weight + other.negative_weight,
+            self.squared_rows + other.squared_rows,
+            (self.points * self.entry_square + other.points * other.entry_square) / max(points, 1),
+        )
+
+
+class ClassTotals(NamedTuple):
+    """The same of rows of more than two classes."""
+
+    points: int
+    class_weights: tuple[float, ...]
+    squared_rows: float
+    entry_square: float = 1.0
+
+    @property
+    def leverage(self) -> float:
+        """The mean squared length of a row with the intercept's entry."""
+        return self.squared_rows / max(self.points, 1) + self.entry_square
+
+    def merge(self, other: ClassTotals) -> ClassTotals:
+        points = self.points + other.points
+        return ClassTotals(
+            points,
+            tuple(mine + theirs for mine, theirs in zip(self.class_weights, other.class_weights, strict=True)),
             self.squared_rows + other.squared_rows,
             (self.points * self.entry_square + other.points * other.entry_square) / max(points, 1),
         )

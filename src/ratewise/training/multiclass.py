@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..counts import Counts, Rates, sums_by_class
+from ..counts import Counts, against_the_rest, mean_rates, sums_by_class
+from ..decisions.calibrate import class_calibrations
 from ..decisions.choose import half_standard_error, near_best
 from ..decisions.class_bounds import bounded_offsets
 from ..decisions.class_offsets import ClassScores, best_offsets
+from ..decisions.intervals import rates_interval
 from ..decisions.offsets import offsets_of_scores
 from ..measures import ConfusionMeasure, ConstrainedClasses, confusion_measure
 from ..measures.recalls import MeasureOfRecalls
 from ..solvers.base import History, Solver, Task
+from ..solvers.driver import Run
 from ..solvers.multiclass import MultinomialLogistic
-from ..solvers.softmax import ClassCandidate, ClassShape, ClassTask, Path, at_once, in_passes
-from ..solvers.state import LinearModel, LinearModels
+from ..solvers.softmax import ClassAlgorithm, ClassesAtOnce, ClassesInPasses
+from ..solvers.state import LinearModel, LinearModels, mean_of_models
+from ..transforms import Transform
 from . import config
 from .config import FitConfig
-from .labelled import MulticlassRows
+from .folds import ALL_ROWS
 from .memory import ArrayTrainingRows
 from .online import as_log_odds
-from .source import ALL_ROWS
+from .rows import ArrayRows
+from .source import DataShape, FitResult, RowSource
 from .threads import in_threads
-from .trainer import trained_with_care
+from .trainer import may_whiten, trained_with_care
 
 _CALIBRATED_ROWS = 1 << 15  # validation rows that calibrate the probabilities
 # Parts of the validation rows that the table is counted on, by offsets of the other parts. Of 1,100 rows, 40
@@ -35,32 +39,8 @@ _PARTS = 5
 _NEVER = -30.0  # the log odds of a class that no row is of
 
 
-class ClassRows(Protocol):
-    """Rows of many classes, transformed and split into folds, wherever they lie."""
-
-    def in_folds(self, folds: int, rng: np.random.Generator) -> ClassRows:
-        """Return the same rows, split."""
-
-    def shape(self, without: int = ALL_ROWS) -> ClassShape:
-        """Sum up the rows without those of a fold."""
-
-    def follow(
-        self, paths: Sequence[tuple[int, Path]], rng: np.random.Generator, threads: int
-    ) -> list[list[ClassCandidate]]:
-        """Answer the requests of paths to their ends, each from the rows without those of its fold."""
-
-    def validation_scores(self, models: Sequence[LinearModels]) -> ClassScores:
-        """Score the validation rows of the first folds, each by its own model."""
-
-    def sample(self) -> MulticlassRows:
-        """Return these rows, or a fair sample of them, in memory."""
-
-    def all_sampled(self) -> bool:
-        """Return whether the sample contains all rows."""
-
-
-class SelectedMany(NamedTuple):
-    """The result: a model of all classes, and the counts to expect from it on new rows."""
+class Decided(NamedTuple):
+    """A model of all classes, and what validation rows say of it."""
 
     model: LinearModels
     table: NDArray[np.float64]
@@ -74,111 +54,139 @@ class SelectedMany(NamedTuple):
     message: str | None = None
     """A sentence or two if bounds on classes cannot be promised."""
 
-    def rates_by_class(self) -> list[Rates]:
-        """Return the rates of each class against the rest."""
-        return Counts(self.table).one_vs_rest().each()
 
-
-def measure_of(settings: FitConfig) -> ConfusionMeasure:
-    """Return the measure of many classes that a fit is for; without its bounds, which offsets keep at the end."""
-    found = settings.of_many or confusion_measure(settings.measure)
-    return found.measure if isinstance(found, ConstrainedClasses) else found
-
-
-def learn_classes(
-    rows: ClassRows,
-    settings: FitConfig,
-    initial: LinearModels | None,
-    rng: np.random.Generator,
-    history: History,
-) -> SelectedMany:
-    """Fit all classes at once or, without sharpening, each against the rest; ``initial`` is the model to start
-    from.
+class ClassTrainer:
+    """A fit of more than two classes: all of them at once or, without sharpening, each against the rest.
 
     Without sharpening it is the paper's algorithm for every class. The highest log odds win, moved to the best
-    value of the measure. That, and a start from a solver that is named, learns from a sample of rows in files.
+    value of the measure. That, and a start from a solver that is named, learns from rows in memory: of files and
+    shards, from a fair sample of each class.
+
+    Parameters
+    ----------
+    config : FitConfig
+    history : History
+    before : LinearModels, optional
+        Where to begin, in the user's columns.
     """
-    if settings.sharpen is None or settings.start is not None or rows.all_sampled():
-        rows = rows.sample()
-    if settings.sharpen is not None:
-        return _learn_jointly(rows, settings, initial, rng, history)
-    assert isinstance(rows, MulticlassRows)
-    model = one_against_the_rest(
-        rows, settings, settings.solver, initial, rng, history, calibrate=settings.tune, threads=settings.threads
-    )
-    found = rows.scored(model)
-    if settings.tune:
-        offsets = best_offsets(found, measure_of(settings))
-        model, found = model.plus(offsets), found.plus(offsets)
-    return SelectedMany(model, found.table(), (), settings.solver, found.first(_CALIBRATED_ROWS))
 
+    def __init__(self, config: FitConfig, history: History, before: LinearModels | None = None):
+        self._config, self._history, self._before = config, history, before
+        found = config.of_many or confusion_measure(config.measure)
+        self._bounded = found if isinstance(found, ConstrainedClasses) else None
+        # Offsets keep bounds, at the end.
+        self._measure: ConfusionMeasure = found.measure if isinstance(found, ConstrainedClasses) else found
 
-def _learn_jointly(
-    rows: ClassRows,
-    settings: FitConfig,
-    initial: LinearModels | None,
-    rng: np.random.Generator,
-    history: History,
-) -> SelectedMany:
-    """Learn all classes together; validation rows choose among the stages, then all rows go that far.
+    def fit(self, source: RowSource) -> FitResult:
+        settings = self._config
+        if settings.sharpen is None or settings.start is not None:
+            source = source.sample()
+        if settings.basis is not None:
+            assert not isinstance(settings.basis, str)  # of many classes a basis must be named
+            source = source.coded(settings.basis)
+        statistics = source.statistics()
+        whiten = settings.sharpen is not None and settings.standardize and may_whiten(statistics)
+        transform = source.transform(standardize=settings.standardize, whiten=whiten)
+        learn = self._each_against_the_rest if settings.sharpen is None else self._all_at_once
+        return self._result(learn(source, statistics, transform), statistics, transform)
 
-    Stages that validation rows cannot distinguish are averaged.
-    """
-    measure, shape = measure_of(settings), rows.shape()
-    plan = ClassPlan.of(shape, settings)
-    rows = rows.in_folds(plan.folds, rng)
-    validated = range(plan.folds if plan.all_folds else 1)
+    def _result(self, decided: Decided, statistics: DataShape, transform: Transform) -> FitResult:
+        """Return the outcome in the user's columns."""
+        assert statistics.of_classes is not None
+        model, measure = decided.model.mapped(transform.inverse_coef), self._config.measure
+        rates, points = Counts(decided.table).one_vs_rest().each(), against_the_rest(statistics.of_classes.rows)
+        fitted = 0 if self._config.sharpen is not None else model.weights.shape[1] + 1
+        return FitResult(
+            *model,
+            transform.scale,
+            rates,
+            decided.stages,
+            decided.solver,
+            [rates_interval(one, measure, mine, fitted) for one, mine in zip(rates, points, strict=True)],
+            class_calibrations(*decided.validated),
+            decided.message,
+            basis=getattr(transform, "basis", None),
+            centre=transform.centre,
+            table=decided.table,
+        ).checked()
 
-    def path(fold: int, wanted: Collection[str] | None = None) -> tuple[int, Path]:
-        first, exponents = initial, plan.exponents
-        if settings.start is not None:
-            part = rows.sample() if fold == ALL_ROWS else rows.sample().without(fold)
-            first, exponents = one_against_the_rest(part, settings, settings.start, initial, rng, History()), ()
-        task = ClassTask(measure, rows.shape(fold), settings.l2, first)
-        if plan.batch:
-            return fold, at_once(task, exponents, plan.strengths, plan.climbs, wanted)
-        return fold, in_passes(task, exponents, settings.passes or config.CLASS_PASSES, plan.climbs)
+    def _initial(self, transform: Transform) -> LinearModels | None:
+        return None if self._before is None else self._before.mapped(transform.transform_coef)
 
-    bounded = settings.of_many if isinstance(settings.of_many, ConstrainedClasses) else None
-    # A pass over the rows serves all paths; on all rows at once only the stages that are chosen are learned. A
-    # model that is to keep bounds is the mean of those that validation rows have scored: another one, of all rows,
-    # would put other rows near the borders of the classes.
-    together = () if plan.batch or bounded is not None else (ALL_ROWS,)
-    found = rows.follow([path(fold) for fold in (*validated, *together)], rng, settings.threads)
-    found, last = found[: len(validated)], found[len(validated) :]
-    scores = {
-        stage: rows.validation_scores([one[place].model for one in found])
-        for place, stage in enumerate(one.stage for one in found[0])
-    }
-    spreads = {stage: max(float(one.scores.std()), 1e-12) for stage, one in scores.items()}
-    cuts = {stage: ClassRule.of(one, measure) for stage, one in scores.items()}
-    for number, rule in enumerate(cuts.values()):
-        passes, of_classes = number + 1, Counts(rule.table).one_vs_rest()
-        rates = Rates(*(float(one.mean()) for one in of_classes))
-        history.record(run=0, passes=passes, points=passes * shape.points, rates=rates, value=rule.value)
-    best = max(cuts.values(), key=lambda rule: rule.value)
-    near = near_best((rule.value for rule in cuts.values()), best.half_standard_error)
-    chosen = [stage for place, stage in enumerate(cuts) if place in near]
-    mean = np.mean([scores[stage].scores / spreads[stage] for stage in chosen], axis=0)
-    validation = next(iter(scores.values()))._replace(scores=mean)
-    rule, message = ClassRule.of(validation, measure), None
-    table = rule.table
-    if bounded is not None:
-        starts = [rule.offsets, np.zeros_like(rule.offsets)]
-        offsets, _, message = bounded_offsets(validation, bounded, starts=starts)
-        rule, last = rule._replace(offsets=offsets), found
-        table = validation.plus(offsets).table()
-    elif rule.offsets.any():
-        table, plain = ClassRule.table_of_others(validation, measure), validation.table()
-        if measure.value(table) <= measure.value(plain):
-            rule, table = rule._replace(offsets=np.zeros_like(rule.offsets)), plain
-    if bounded is None and not together:
-        last = rows.follow([path(ALL_ROWS, chosen)], rng, 1)
-    models = [_divided(one.model, spreads[one.stage]) for fits in last for one in fits if one.stage in chosen]
-    model = _mean(models).plus(rule.offsets)
-    solver = settings.start or MultinomialLogistic(settings.l2 or 1.0 / (plan.strengths[-1] * shape.points))
-    kept = validation.first(_CALIBRATED_ROWS).plus(rule.offsets)
-    return SelectedMany(model, table, tuple(chosen), solver, kept, message)
+    def _each_against_the_rest(self, source: RowSource, statistics: DataShape, transform: Transform) -> Decided:
+        settings, training = self._config, source.transformed(transform)
+        assert isinstance(training, ArrayTrainingRows)
+        rows = training.training_rows(ALL_ROWS)
+        model = one_against_the_rest(
+            rows, settings, settings.solver, self._initial(transform), self._history, calibrate=settings.tune
+        )
+        found = rows.class_scores(model)
+        if settings.tune:
+            offsets = best_offsets(found, self._measure)
+            model, found = model.plus(offsets), found.plus(offsets)
+        return Decided(model, found.table(), (), settings.solver, found.first(_CALIBRATED_ROWS))
+
+    def _all_at_once(self, source: RowSource, statistics: DataShape, transform: Transform) -> Decided:
+        """Learn all classes together; validation rows choose among the stages, then all rows go that far.
+
+        Stages that validation rows cannot distinguish are averaged.
+        """
+        settings, measure = self._config, self._measure
+        plan = ClassPlan.of(statistics, settings, measure)
+        rows = source.transformed(transform, plan.folds)
+
+        def run_of(fold: int, wanted: tuple[str, ...] | None = None) -> tuple[int, Run]:
+            initial, algorithm = self._initial(transform), plan.algorithm(settings, wanted)
+            if settings.start is not None:
+                assert isinstance(rows, ArrayTrainingRows)
+                part = rows.training_rows(fold)
+                initial = one_against_the_rest(part, settings, settings.start, initial, History(), threads=1)
+            assert statistics.of_classes is not None
+            n_classes = statistics.of_classes.rows.size
+            task = Task(measure, statistics.n_features, source.dtype, settings.l2, initial, n_classes=n_classes)
+            return fold, algorithm.start(task)
+
+        validated = range(rows.n_folds if plan.all_folds else 1)
+        # A pass over the rows serves all runs; on all rows at once only the stages that are chosen are learned. A
+        # model that is to keep bounds is the mean of those that validation rows have scored: another one, of all
+        # rows, would put other rows near the borders of the classes.
+        together = () if plan.batch or self._bounded is not None else (ALL_ROWS,)
+        found = [run.result for run in rows.train([run_of(fold) for fold in (*validated, *together)])]
+        found, last = found[: len(validated)], found[len(validated) :]
+        scores = {
+            stage: rows.class_scores([one[place].model for one in found]).centred()
+            for place, stage in enumerate(one.stage for one in found[0])
+        }
+        spreads = {stage: max(float(one.scores.std()), 1e-12) for stage, one in scores.items()}
+        cuts = {stage: ClassRule.of(one, measure) for stage, one in scores.items()}
+        for number, rule in enumerate(cuts.values(), start=1):
+            points = number * statistics.rows
+            self._history.record(
+                run=0, passes=number, points=points, rates=mean_rates(rule.table), value=rule.value
+            )
+        best = max(cuts.values(), key=lambda rule: rule.value)
+        near = near_best((rule.value for rule in cuts.values()), best.half_standard_error)
+        chosen = tuple(stage for place, stage in enumerate(cuts) if place in near)
+        mean = np.mean([scores[stage].scores / spreads[stage] for stage in chosen], axis=0)
+        validation, message = next(iter(scores.values()))._replace(scores=mean), None
+        rule = ClassRule.of(validation, measure)
+        table = rule.table
+        if self._bounded is not None:
+            starts = [rule.offsets, np.zeros_like(rule.offsets)]
+            offsets, _, message = bounded_offsets(validation, self._bounded, starts=starts)
+            rule, last = rule._replace(offsets=offsets), found
+            table = validation.plus(offsets).table()
+        elif rule.offsets.any():
+            table, plain = ClassRule.table_of_others(validation, measure), validation.table()
+            if measure.value(table) <= measure.value(plain):
+                rule, table = rule._replace(offsets=np.zeros_like(rule.offsets)), plain
+        if self._bounded is None and not together:
+            last = [run.result for run in rows.train([run_of(ALL_ROWS, chosen)])]
+        models = [one.model.divided(spreads[one.stage]) for fits in last for one in fits if one.stage in chosen]
+        model = mean_of_models(models).plus(rule.offsets)
+        solver = settings.start or MultinomialLogistic(settings.l2 or 1.0 / (plan.strengths[-1] * statistics.rows))
+        kept = validation.first(_CALIBRATED_ROWS).plus(rule.offsets)
+        return Decided(model, table, chosen, solver, kept, message)
 
 
 class ClassPlan(NamedTuple):
@@ -196,35 +204,43 @@ class ClassPlan(NamedTuple):
     climbs: tuple[int, ...]
     """Steps on all rows at once, or passes, after which a model that climbs the measure is a candidate."""
 
+    def algorithm(self, settings: FitConfig, wanted: tuple[str, ...] | None) -> ClassAlgorithm:
+        """Return what is run; only ``wanted`` stages are made on all rows at once."""
+        exponents = () if settings.start is not None else self.exponents
+        if self.batch:
+            return ClassesAtOnce(exponents, self.strengths, self.climbs, wanted)
+        return ClassesInPasses(exponents, settings.passes or config.CLASS_PASSES, self.climbs)
+
     @classmethod
-    def of(cls, rows: ClassShape, settings: FitConfig) -> ClassPlan:
-        sharpen, measure = settings.sharpen, measure_of(settings)
+    def of(cls, rows: DataShape, settings: FitConfig, measure: ConfusionMeasure) -> ClassPlan:
+        sharpen, of_classes = settings.sharpen, rows.of_classes
         assert sharpen is not None
-        totals = rows.totals[rows.totals > 0]
-        n_classes = rows.totals.size
+        assert of_classes is not None
+        totals = of_classes.weights[of_classes.weights > 0]
+        n_classes = of_classes.weights.size
         folds = 5 if settings.validation_fraction is None else max(round(1.0 / settings.validation_fraction), 2)
-        folds = min(folds, rows.points, rows.n_groups or folds)
-        batch = rows.at_once or (
+        folds = min(folds, rows.rows, rows.n_groups or folds)
+        batch = rows.whole_steps or (
             rows.in_memory
-            and rows.points <= config.BATCH_ROWS
+            and rows.rows <= config.BATCH_ROWS
             and rows.n_values * n_classes <= config.CLASS_BATCH_VALUES
         )
         even = totals.max() < config.EVEN_CLASSES * totals.min()
         plenty = totals.min() >= config.PLENTY_PER_COLUMN * (rows.n_features + 1)
         strengths = config.CLASS_C[-1:] if plenty else config.CLASS_C
         if settings.l2 > 0:
-            strengths = (1.0 / (settings.l2 * rows.points),)
+            strengths = (1.0 / (settings.l2 * rows.rows),)
         climbs: tuple[int, ...] = config.CLASS_CLIMBS if batch else config.CLASS_CLIMB_PASSES
         if sharpen.passes != "auto":
             climbs = (int(sharpen.passes),)
-        overfits = rows.points < config.CLASS_CLIMB_ROWS * n_classes * (rows.n_features + 1)
+        overfits = rows.rows < config.CLASS_CLIMB_ROWS * n_classes * (rows.n_features + 1)
         swings = not (batch or measure.smooth)  # from side to side of a corner
         if sharpen.passes == "auto" and (overfits or swings):
             climbs = ()
         exponents = (0.0,) if even else (0.0, 1.0, 0.5) if batch else (0.5, 0.0)
         if not (even or batch) and isinstance(measure, MeasureOfRecalls):
             exponents = (0.5, 0.0, 1.0)
-        many = rows.points > config.CLASS_FOLD_ROWS
+        many = rows.rows > config.CLASS_FOLD_ROWS
         if many and not plenty and settings.validation_fraction is None:
             folds = min(config.LEAST_FOLDS, folds)
         all_folds = not (many and plenty) and rows.in_memory
@@ -271,33 +287,19 @@ class ClassRule(NamedTuple):
         return cls(offsets, table, value, half_standard_error(value, scale, rows.codes.size))
 
 
-def _divided(model: LinearModels, spread: float) -> LinearModels:
-    weights = model.weights - model.weights.mean(axis=0)
-    intercepts = model.intercepts - model.intercepts.mean()
-    return LinearModels(weights / spread, intercepts / spread)
-
-
-def _mean(models: list[LinearModels]) -> LinearModels:
-    return LinearModels(
-        np.mean([one.weights for one in models], axis=0), np.mean([one.intercepts for one in models], axis=0)
-    )
-
-
 def one_against_the_rest(
-    rows: MulticlassRows,
+    rows: ArrayRows,
     settings: FitConfig,
     solver: Solver,
     initial: LinearModels | None,
-    rng: np.random.Generator,
     history: History,
     *,
     calibrate: bool = True,
-    threads: int = 1,
+    threads: int | None = None,
 ) -> LinearModels:
     """A run of the solver for each class; ``calibrate`` makes log odds of its scores, to compare them by."""
     histories = [history.branch() for _ in range(rows.n_classes)]
-    seeds = rng.spawn(rows.n_classes)
-    totals = rows.class_weights()
+    seeds, totals = rows.rng.spawn(rows.n_classes), np.array(rows.summary.class_weights)
 
     def learned(k: int) -> LinearModel:
         if totals[k] == 0 or totals[k] == totals.sum():
@@ -311,7 +313,7 @@ def one_against_the_rest(
         model = run.model()
         return as_log_odds(model, scores.values, mine.signed_weights) if calibrate else model
 
-    models = in_threads(learned, range(rows.n_classes), threads)
+    models = in_threads(learned, range(rows.n_classes), settings.threads if threads is None else threads)
     for k, one in enumerate(histories):
         history.join(one, **{"class": float(k)})
     return LinearModels.of(models)

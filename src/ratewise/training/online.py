@@ -15,10 +15,11 @@ from ..solvers.base import History, Scores, Task
 from ..solvers.state import NOTHING_SEEN, LinearModel, RowTotals
 from ..transforms import Standardizer
 from . import config
+from .answers import Runner
 from .config import FitConfig
 from .reservoir import Reservoir
 from .rows import ArrayRows
-from .source import FitResult, Runner
+from .source import FitResult
 
 
 class OnlineFit:
@@ -60,7 +61,8 @@ class OnlineFit:
 
     @property
     def seen(self) -> RowTotals:
-        return self._runner.seen
+        seen: RowTotals = self._runner.seen
+        return seen
 
     def learn(self, X: Any, signed_weights: NDArray[Any], *, last: bool = False) -> None:
         """Learn from a block of rows, the ``last`` one or not."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from scipy import sparse
 
 from ..solvers.base import Scores
 from . import config
+from .targets import Targets, class_targets, weights_of
 
 _LEAST_ROWS = 1_000
-_CLASSES = (1.0, -1.0)
+_SIGNS = (1.0, -1.0)
 
 
 class Reservoir:
@@ -23,8 +25,10 @@ class Reservoir:
     class by all rows seen of it, so that measures are those of the whole stream.
     """
 
-    def __init__(self, capacity: int, rng: np.random.Generator):
-        self.capacity = capacity
+    n_classes = 2
+
+    def __init__(self, capacity: int, rng: np.random.Generator, n_classes: int = 2):
+        self.capacity, self.n_classes = capacity, n_classes
         self._rng = rng
         self._rows: dict[float, Any] = {}
         self._weights: dict[float, NDArray[np.float64]] = {}
@@ -39,21 +43,22 @@ class Reservoir:
         values, size = (X.nnz, 8) if sparse.issparse(X) else (X.size, X.dtype.itemsize)
         share = 2 / n_classes
         held = share * config.SAMPLE_BYTES / max(values / X.shape[0] * size, 1.0)
-        return cls(int(max(min(held, most), share * _LEAST_ROWS, 1.0)), rng)
+        return cls(int(max(min(held, most), share * _LEAST_ROWS, 1.0)), rng, n_classes)
 
-    def add(self, X: Any, signed_weights: NDArray[Any]) -> None:
+    @property
+    def _labels(self) -> Sequence[float]:
+        """What the classes are named by here: signs, or the numbers of many classes."""
+        return _SIGNS if self.n_classes == 2 else range(self.n_classes)
+
+    def add(self, X: Any, targets: Targets) -> None:
         """Offer more rows."""
-        for label in _CLASSES:
-            mine = np.flatnonzero(signed_weights > 0 if label > 0 else signed_weights < 0)
+        for label in self._labels:
+            if self.n_classes == 2:
+                mine = np.flatnonzero(targets > 0 if label > 0 else targets < 0)
+            else:
+                mine = np.flatnonzero((targets[:, 0] == label) & (targets[:, 1] > 0))
             if mine.size:
-                self._offer(label, X, mine, np.abs(signed_weights[mine]).astype(np.float64))
-
-    def add_classes(self, X: Any, codes: NDArray[Any], weights: NDArray[Any]) -> None:
-        """Offer rows of classes by their numbers."""
-        for code in np.unique(codes).tolist():
-            mine = np.flatnonzero((codes == code) & (weights > 0))
-            if mine.size:
-                self._offer(float(code), X, mine, weights[mine].astype(np.float64))
+                self._offer(float(label), X, mine, weights_of(targets[mine]).astype(np.float64))
 
     def _offer(self, label: float, X: Any, mine: NDArray[np.intp], weights: NDArray[np.float64]) -> None:
         """Offer some rows of X, all of one class."""
@@ -89,14 +94,20 @@ class Reservoir:
         for rows in self._rows.values():
             require_sound_rows(rows, n_features)
 
-    def sample(self) -> tuple[Any, NDArray[np.float64]]:
-        """Rows and signed weights; each class weighs as much as all its rows so far."""
-        labels = [label for label in _CLASSES if label in self._rows]
-        return self._together(labels), np.concatenate([label * self._scaled(label) for label in labels])
+    def sample(self) -> tuple[Any, Targets]:
+        """Return rows and their targets; each class weighs as much as all its rows so far."""
+        labels = [label for label in self._labels if label in self._rows]
+        weights = [self._scaled(label) for label in labels]
+        if self.n_classes == 2:
+            targets = np.concatenate([label * mine for label, mine in zip(labels, weights, strict=True)])
+        else:
+            codes = np.repeat(labels, [mine.size for mine in weights])
+            targets = class_targets(codes, np.concatenate(weights))
+        return self._together(labels), targets
 
     def scores(self, weights: NDArray[np.float64], intercept: float) -> Scores:
-        """Return how a linear model scores the sample."""
-        labels = [label for label in _CLASSES if label in self._rows]
+        """Return how a linear model of two classes scores the sample."""
+        labels = [label for label in _SIGNS if label in self._rows]
         values = [np.asarray(self._rows[label] @ weights) + intercept for label in labels]
         return Scores(np.concatenate(values), np.concatenate([label * self._scaled(label) for label in labels]))
 
@@ -106,13 +117,6 @@ class Reservoir:
             return X, signed_weights
         sample, sampled_weights = self.sample()
         return _stack(sample, X), np.concatenate([sampled_weights, signed_weights])
-
-    def sample_of_classes(self) -> tuple[Any, NDArray[np.intp], NDArray[np.float64]]:
-        """Return rows, the numbers of their classes, and weights."""
-        labels = sorted(self._rows)
-        weights = [self._scaled(label) for label in labels]
-        codes = np.repeat(np.array(labels, dtype=np.intp), [one.size for one in weights])
-        return self._together(labels), codes, np.concatenate(weights)
 
     def _together(self, labels: list[float]) -> Any:
         rows = self._rows[labels[0]]

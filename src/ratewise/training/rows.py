@@ -3,37 +3,230 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._sparse_rows import row_range, stacked
+from ..counts import sums_by_class
+from ..decisions.class_offsets import ClassScores
 from ..features.coded import CodedColumns
-from ..kernels import evenly_mixed_order, gather_weights, hash_rows, square_rows
-from ..solvers.state import Chunk, RowTotals, class_totals, kernel_rows, sum_of_squares
+from ..kernels import gather_weights, hash_rows, square_rows
+from ..solvers.state import Chunk, ClassTotals, LinearModels, RowTotals, class_totals, sum_of_squares
 from ..transforms import Standardizer, Transform
-from .folds import order_by_fold
+from .folds import ALL_ROWS, Ranges, order_by_fold
+from .storage import MaterializedRows, RowStorage, joined, store
+from .targets import Targets, against_the_rest, codes_of, mixed_order, weights_of
 
 # A kernel call sums models in the width of the data; learners fold that into float64 between calls.
 _LARGEST_CHUNK = 1 << 18
 _SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
 _BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
-_CACHED_BYTES = 1 << 20
-
-Ranges = Sequence[tuple[int, int]]
 
 
-class StoredRows:
-    """Ranges of stored rows; rows of one group stay together."""
+class ArrayRows:
+    """Rows in memory, transformed and shuffled once, and read pass after pass without end.
 
-    _stored: RowStorage
+    Reading in random order costs a cache miss per row, several times the arithmetic. So the one copy that the
+    transform needs is made in random order, each pass reads it in contiguous blocks, and only the order of the
+    blocks changes from pass to pass. The random order spreads the rarer class evenly, so that any stretch of rows
+    holds its share of it.
+
+    ``targets`` are the sample weights, negative for rows of the negative class; of more than two classes, the
+    number of each row's class and its weight. Of given folds (``fold_of_row``), :meth:`fold` and
+    :meth:`without_fold` are the parts. ``low_memory`` makes no copy: the rows of each block are gathered again
+    whenever it is read.
+    """
+
     _groups: NDArray[np.intp] | None
     _sensitive: NDArray[np.intp] | None
-    _ranges: tuple[tuple[int, int], ...]
+
+    def __init__(
+        self,
+        X: Any,
+        targets: Targets,
+        transform: Transform,
+        rng: np.random.Generator,
+        dtype: Any = np.float32,
+        *,
+        n_classes: int = 2,
+        groups: NDArray[np.intp] | None = None,
+        sensitive: NDArray[np.intp] | None = None,
+        fold_of_row: NDArray[Any] | None = None,
+        n_folds: int = 1,
+        low_memory: bool = False,
+        threads: int = 1,
+    ):
+        targets = np.asarray(targets)
+        self.fold_ranges = [(0, len(targets))]
+        if fold_of_row is None or n_folds == 1:
+            order = mixed_order(targets, rng)
+        else:
+            order, self.fold_ranges = order_by_fold(fold_of_row, targets, n_folds, rng)
+        stored = store(X, order, transform, dtype, low_memory=low_memory, threads=threads)
+        two = targets.ndim == 1
+        ordered = gather_weights(targets, order) if two else targets[order].astype(np.float32)
+        self._begin(stored, ordered, transform.unit_scale, rng, n_classes)
+        self._groups = None if groups is None else groups[order]
+        self._sensitive = None if sensitive is None else sensitive[order]
+        self._own_scales = isinstance(transform, CodedColumns)
+
+    @classmethod
+    def of_stored(
+        cls, stored: RowStorage, signed_weights: NDArray[np.float32], unit_scale: bool, rng: np.random.Generator
+    ) -> ArrayRows:
+        """Return rows that are stored already, in random order; nothing is copied."""
+        rows = cls.__new__(cls)
+        rows.fold_ranges = [(0, stored.shape[0])]
+        rows._begin(stored, signed_weights, unit_scale, rng)
+        return rows
+
+    def _begin(
+        self,
+        stored: RowStorage,
+        targets: NDArray[np.float32],
+        unit_scale: bool,
+        rng: np.random.Generator,
+        n_classes: int = 2,
+    ) -> None:
+        self._stored, self.n_classes = stored, n_classes
+        self._all_targets = self._step_targets = targets
+        self._rng = rng
+        self._groups = self._sensitive = None
+        self._ranges: tuple[tuple[int, int], ...] = ((0, stored.shape[0]),)
+        self._unit_scale = unit_scale
+        self._own_scales = False  # the deviations of columns are part of their meaning
+        self._measured: tuple[float, float] | None = None
+        self._restart()
+
+    def _usual_row(self) -> tuple[float, float]:
+        """The mean squared length of a row, and the usual square of an entry."""
+        if self._measured is None:
+            self._measured = self._measure_some_rows()
+        return self._measured
+
+    def _measure_some_rows(self) -> tuple[float, float]:
+        """From the first rows: they are a random sample."""
+        values_per_row = max(self._stored.n_values / max(self._stored.shape[0], 1), 1.0)
+        number = min(self._stored.shape[0], _SAMPLED_ROWS, int(_SAMPLED_VALUES / values_per_row) + 1000)
+        sample = list(self._stored.pieces([(0, number)]))
+        rows = max(sum(piece.shape[0] for piece in sample), 1)
+        squares = sum(sum_of_squares(piece) for piece in sample)
+        if self._unit_scale or squares == 0:
+            return squares / rows, 1.0
+        nonzeros = sum(np.count_nonzero(piece.data if sparse.issparse(piece) else piece) for piece in sample)
+        return squares / rows, squares / nonzeros
+
+    def _restart(self) -> None:
+        """Begin a new pass."""
+        self.targets = joined([self._all_targets[start:stop] for start, stop in self._ranges])
+        self.n_points = len(self.targets)
+        self._summary: RowTotals | ClassTotals | None = None
+        self._blocks: ShuffledBlocks | None = None
+        self._shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._with_ones: tuple[Any, Any] | None = None
+
+    @property
+    def signed_weights(self) -> NDArray[np.float32]:
+        """The weight of each row of two classes, negative for the negative class."""
+        found: NDArray[np.float32] = self.targets
+        return found
+
+    @property
+    def summary(self) -> Any:
+        """The totals of the rows, computed when first needed."""
+        if self._summary is None:
+            squared_row, entry_square = self._usual_row()
+            sizes = squared_row * self.n_points, entry_square
+            if self.targets.ndim == 1:
+                self._summary = RowTotals(self.n_points, *class_totals(self.targets), *sizes)
+            else:
+                weights = sums_by_class(codes_of(self.targets), weights_of(self.targets), self.n_classes)
+                self._summary = ClassTotals(self.n_points, tuple(weights.tolist()), *sizes)
+        return self._summary
+
+    def part(self, *ranges: tuple[int, int], rng: np.random.Generator | None = None) -> ArrayRows:
+        """Return these ranges of rows alone, their blocks shuffled by ``rng`` if given; nothing is copied."""
+        self._usual_row()  # the same for all parts
+        other = copy.copy(self)
+        other._ranges = tuple((start, stop) for start, stop in ranges if start < stop)
+        other._rng = self._rng if rng is None else rng
+        other._restart()
+        return other
+
+    def fold(self, number: int) -> ArrayRows:
+        """Return the rows of one of the given folds; all rows if there is one only."""
+        if len(self.fold_ranges) == 1:
+            return self
+        return self.part(self.fold_ranges[number])
+
+    def without_fold(self, number: int) -> ArrayRows:
+        """Return all rows but those of one of the given folds; all rows if there is one only, or for ALL_ROWS."""
+        if len(self.fold_ranges) == 1 or number == ALL_ROWS:
+            return self
+        return self.part(*self.fold_ranges[:number], *self.fold_ranges[number + 1 :])
+
+    def blocks(self, rows: int) -> Iterator[ArrayRows]:
+        """Yield these rows, so many at a time."""
+        for start, stop in self._ranges:
+            for begin in range(start, stop, rows):
+                yield self.part((begin, min(begin + rows, stop)))
+
+    def with_rng(self, rng: np.random.Generator) -> ArrayRows:
+        """Return the same rows, their blocks shuffled by another generator."""
+        return self.part(*self._ranges, rng=rng)
+
+    def first(self, points: int) -> ArrayRows:
+        """Return a random sample of so many rows: the first ones, since their order is random."""
+        if points >= self.n_points:
+            return self
+        ranges = []
+        for start, stop in self._ranges:
+            ranges.append((start, min(stop, start + points)))
+            points -= ranges[-1][1] - start
+        return self.part(*ranges)
+
+    def reshuffled(self, rng: np.random.Generator) -> ArrayRows:
+        """Return a copy in another random order."""
+        return self.reordered(mixed_order(self._all_targets, rng), rng)
+
+    def reordered(self, order: NDArray[np.signedinteger[Any]], rng: np.random.Generator) -> ArrayRows:
+        """Return a copy in this order."""
+        self._usual_row()  # the same whatever the order
+        other = copy.copy(self)
+        other._stored = self._stored.reordered(order)
+        other._all_targets, other._step_targets = self._all_targets[order], self._step_targets[order]
+        kept = (self._groups, self._sensitive)
+        other._groups, other._sensitive = (None if one is None else one[order] for one in kept)
+        other.fold_ranges = [(0, len(other._all_targets))]
+        other._rng = rng
+        other._restart()
+        return other
+
+    def limit_rows(self, limit: float, mean: float | None = None) -> float:
+        """Reduce the weight of rows longer than ``limit`` mean squared lengths in proportion; return that mean.
+
+        A row's length counts the intercept as one more entry of the usual size. ``mean`` is that of these rows
+        unless given.
+        """
+        entry_square = 1.0 if self._unit_scale else self._usual_row()[1]
+        squares = joined([square_rows(piece) for piece in self._stored.pieces(self._ranges)])
+        squares += squares.dtype.type(entry_square)
+        if mean is None:
+            mean = float(squares.mean(dtype=np.float64))
+        np.divide(squares.dtype.type(limit * mean), squares, out=squares)
+        np.minimum(squares, 1.0, out=squares)
+        squares *= self.signed_weights
+        if self.n_points == self._stored.shape[0]:
+            self._step_targets = squares.astype(np.float32, copy=False)
+            return mean
+        self._step_targets = np.zeros(self._stored.shape[0], np.float32)
+        ends = np.cumsum([stop - start for start, stop in self._ranges])[:-1]
+        for (start, stop), mine in zip(self._ranges, np.split(squares, ends), strict=True):
+            self._step_targets[start:stop] = mine
+        return mean
 
     @property
     def n_features(self) -> int:
@@ -63,188 +256,6 @@ class StoredRows:
         """None if every row is on its own."""
         return None if self._groups is None else int(self._groups.max()) + 1
 
-
-class ArrayRows(StoredRows):
-    """Rows in memory, transformed and shuffled once, and read pass after pass without end.
-
-    Reading in random order costs a cache miss per row, several times the arithmetic. So the one copy that the
-    transform needs is made in random order, each pass reads it in contiguous blocks, and only the order of the
-    blocks changes from pass to pass. The random order spreads the rarer class evenly, so that any stretch of rows
-    holds its share of it.
-
-    ``signed_weights`` are the sample weights, negative for rows of the negative class. Of given folds
-    (``fold_of_row``), :meth:`fold` and :meth:`without_fold` are the parts. ``low_memory`` makes no copy: the rows
-    of each block are gathered again whenever it is read.
-    """
-
-    def __init__(
-        self,
-        X: Any,
-        signed_weights: NDArray[Any],
-        transform: Transform,
-        rng: np.random.Generator,
-        dtype: Any = np.float32,
-        *,
-        groups: NDArray[np.intp] | None = None,
-        sensitive: NDArray[np.intp] | None = None,
-        fold_of_row: NDArray[Any] | None = None,
-        n_folds: int = 1,
-        low_memory: bool = False,
-        threads: int = 1,
-    ):
-        signed_weights = np.asarray(signed_weights)
-        self.fold_ranges = [(0, int(signed_weights.size))]
-        if fold_of_row is None or n_folds == 1:
-            order = evenly_mixed_order(signed_weights > 0, rng)
-        else:
-            order, self.fold_ranges = order_by_fold(
-                fold_of_row, signed_weights > 0, n_folds, rng, evenly_mixed_order
-            )
-        stored = store(X, order, transform, dtype, low_memory=low_memory, threads=threads)
-        self._begin(stored, gather_weights(signed_weights, order), transform.unit_scale, rng)
-        self._groups, self._sensitive = (None if one is None else one[order] for one in (groups, sensitive))
-        self._own_scales = isinstance(transform, CodedColumns)
-
-    @classmethod
-    def of_stored(
-        cls, stored: RowStorage, signed_weights: NDArray[np.float32], unit_scale: bool, rng: np.random.Generator
-    ) -> ArrayRows:
-        """Return rows that are stored already, in random order; nothing is copied."""
-        rows = cls.__new__(cls)
-        rows.fold_ranges = [(0, stored.shape[0])]
-        rows._begin(stored, signed_weights, unit_scale, rng)
-        return rows
-
-    def _begin(
-        self, stored: RowStorage, weights: NDArray[np.float32], unit_scale: bool, rng: np.random.Generator
-    ) -> None:
-        self._stored = stored
-        self._weights = self._step_weights = weights
-        self._rng = rng
-        self._groups = self._sensitive = None
-        self._ranges = ((0, stored.shape[0]),)
-        self._unit_scale = unit_scale
-        self._own_scales = False  # the deviations of columns are part of their meaning
-        self._measured: tuple[float, float] | None = None
-        self._restart()
-
-    def _usual_row(self) -> tuple[float, float]:
-        """The mean squared length of a row, and the usual square of an entry."""
-        if self._measured is None:
-            self._measured = self._measure_some_rows()
-        return self._measured
-
-    def _measure_some_rows(self) -> tuple[float, float]:
-        """From the first rows: they are a random sample."""
-        values_per_row = max(self._stored.n_values / max(self._stored.shape[0], 1), 1.0)
-        number = min(self._stored.shape[0], _SAMPLED_ROWS, int(_SAMPLED_VALUES / values_per_row) + 1000)
-        sample = list(self._stored.pieces([(0, number)]))
-        rows = max(sum(piece.shape[0] for piece in sample), 1)
-        squares = sum(sum_of_squares(piece) for piece in sample)
-        if self._unit_scale or squares == 0:
-            return squares / rows, 1.0
-        nonzeros = sum(np.count_nonzero(piece.data if sparse.issparse(piece) else piece) for piece in sample)
-        return squares / rows, squares / nonzeros
-
-    def _restart(self) -> None:
-        """Begin a new pass."""
-        self.signed_weights = joined([self._weights[start:stop] for start, stop in self._ranges])
-        self.n_points = int(self.signed_weights.size)
-        self._summary: RowTotals | None = None
-        self._blocks: ShuffledBlocks | None = None
-        self._shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-        self._with_ones: tuple[Any, Any] | None = None
-
-    @property
-    def summary(self) -> RowTotals:
-        """The totals of the rows, computed when first needed."""
-        if self._summary is None:
-            squared_row, entry_square = self._usual_row()
-            weights = class_totals(self.signed_weights)
-            self._summary = RowTotals(self.n_points, *weights, squared_row * self.n_points, entry_square)
-        return self._summary
-
-    def part(self, *ranges: tuple[int, int], rng: np.random.Generator | None = None) -> ArrayRows:
-        """Return these ranges of rows alone, their blocks shuffled by ``rng`` if given; nothing is copied."""
-        self._usual_row()  # the same for all parts
-        other = copy.copy(self)
-        other._ranges = tuple((start, stop) for start, stop in ranges if start < stop)
-        other._rng = self._rng if rng is None else rng
-        other._restart()
-        return other
-
-    def fold(self, number: int) -> ArrayRows:
-        """Return the rows of one of the given folds; all rows if there is one only."""
-        if len(self.fold_ranges) == 1:
-            return self
-        return self.part(self.fold_ranges[number])
-
-    def without_fold(self, number: int) -> ArrayRows:
-        """Return all rows but those of one of the given folds; all rows if there is one only."""
-        if len(self.fold_ranges) == 1:
-            return self
-        return self.part(*self.fold_ranges[:number], *self.fold_ranges[number + 1 :])
-
-    def blocks(self, rows: int) -> Iterator[ArrayRows]:
-        """Yield these rows, so many at a time."""
-        for start, stop in self._ranges:
-            for begin in range(start, stop, rows):
-                yield self.part((begin, min(begin + rows, stop)))
-
-    def with_rng(self, rng: np.random.Generator) -> ArrayRows:
-        """Return the same rows, their blocks shuffled by another generator."""
-        return self.part(*self._ranges, rng=rng)
-
-    def first(self, points: int) -> ArrayRows:
-        """Return a random sample of so many rows: the first ones, since their order is random."""
-        if points >= self.n_points:
-            return self
-        ranges = []
-        for start, stop in self._ranges:
-            ranges.append((start, min(stop, start + points)))
-            points -= ranges[-1][1] - start
-        return self.part(*ranges)
-
-    def reshuffled(self, rng: np.random.Generator) -> ArrayRows:
-        """Return a copy in another random order."""
-        return self.reordered(evenly_mixed_order(self._weights > 0, rng), rng)
-
-    def reordered(self, order: NDArray[np.signedinteger[Any]], rng: np.random.Generator) -> ArrayRows:
-        """Return a copy in this order."""
-        self._usual_row()  # the same whatever the order
-        other = copy.copy(self)
-        other._stored = self._stored.reordered(order)
-        other._weights, other._step_weights = self._weights[order], self._step_weights[order]
-        kept = (self._groups, self._sensitive)
-        other._groups, other._sensitive = (None if one is None else one[order] for one in kept)
-        other.fold_ranges = [(0, other._weights.size)]
-        other._rng = rng
-        other._restart()
-        return other
-
-    def limit_rows(self, limit: float, mean: float | None = None) -> float:
-        """Reduce the weight of rows longer than ``limit`` mean squared lengths in proportion; return that mean.
-
-        A row's length counts the intercept as one more entry of the usual size. ``mean`` is that of these rows
-        unless given.
-        """
-        entry_square = 1.0 if self._unit_scale else self._usual_row()[1]
-        squares = joined([square_rows(piece) for piece in self._stored.pieces(self._ranges)])
-        squares += squares.dtype.type(entry_square)
-        if mean is None:
-            mean = float(squares.mean(dtype=np.float64))
-        np.divide(squares.dtype.type(limit * mean), squares, out=squares)
-        np.minimum(squares, 1.0, out=squares)
-        squares *= self.signed_weights
-        if self.n_points == self._stored.shape[0]:
-            self._step_weights = squares.astype(np.float32, copy=False)
-            return mean
-        self._step_weights = np.zeros(self._stored.shape[0], np.float32)
-        ends = np.cumsum([stop - start for start, stop in self._ranges])[:-1]
-        for (start, stop), mine in zip(self._ranges, np.split(squares, ends), strict=True):
-            self._step_weights[start:stop] = mine
-        return mean
-
     @property
     def X(self) -> Any:
         """All rows, transformed, in their order here."""
@@ -264,7 +275,7 @@ class ArrayRows(StoredRows):
             self._blocks = ShuffledBlocks(self._ranges, self._rng)
         while points > 0:
             now = min(points, _LARGEST_CHUNK)
-            yield from self._stored.chunks(self._step_weights, *self._blocks.take(now))
+            yield from self._stored.chunks(self._step_targets, *self._blocks.take(now))
             points -= now
 
     def scores(self, weights: NDArray[Any], intercept: Any) -> NDArray[np.floating[Any]]:
@@ -278,6 +289,16 @@ class ArrayRows(StoredRows):
         )
         scores += np.asarray(intercept, dtype=self.dtype)
         return scores
+
+    def class_scores(self, models: LinearModels) -> ClassScores:
+        """Return the scores of all rows for each of many classes."""
+        scores = self.scores(models.weights.T, models.intercepts)
+        return ClassScores(scores, codes_of(self.targets), weights_of(self.targets))
+
+    def against_the_rest(self, code: int, rng: np.random.Generator) -> ArrayRows:
+        """Return one of many classes as the positive one and all others as the negative; the rows are shared."""
+        signed = against_the_rest(self._all_targets, code)
+        return ArrayRows.of_stored(self._stored, signed, self._unit_scale, rng).part(*self._ranges)
 
     def places_among(self, common: Any) -> NDArray[np.intp]:
         """Return which of some rows, transformed as these, each row equals; -1 for none."""
@@ -326,120 +347,6 @@ class ArrayRows(StoredRows):
         return total
 
 
-class RowStorage(ABC):
-    """Rows, transformed, in random order."""
-
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    n_values: int
-    """Numbers a pass over all rows reads."""
-    sparse: bool
-
-    @abstractmethod
-    def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
-        """The rows of these ranges, one matrix after another."""
-
-    @abstractmethod
-    def chunks(
-        self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
-    ) -> Iterator[Chunk]:
-        """The rows of these ranges, for a kernel, with the weights of the rows."""
-
-    @abstractmethod
-    def reordered(self, order: NDArray[np.signedinteger[Any]]) -> RowStorage:
-        """The same rows in another order."""
-
-
-class MaterializedRows(RowStorage):
-    """A transformed copy of the rows: a pass reads it from end to end."""
-
-    def __init__(self, matrix: Any):
-        self.matrix = matrix
-        self.shape = matrix.shape
-        self.dtype = matrix.dtype
-        self.sparse = bool(sparse.issparse(matrix))
-        self.n_values = int(matrix.nnz if self.sparse else matrix.size)
-
-    def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
-        for start, stop in ranges:
-            yield row_range(self.matrix, start, stop)
-
-    def chunks(
-        self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
-    ) -> Iterator[Chunk]:
-        yield Chunk(kernel_rows(self.matrix), signed_weights, starts, stops)
-
-    def reordered(self, order: NDArray[np.signedinteger[Any]]) -> MaterializedRows:
-        return MaterializedRows(self.matrix[order])
-
-
-class LazyRows(RowStorage):
-    """The user's own rows, transformed as they are read, as many at a time as fit in cache.
-
-    Reading takes a few times as long as from a copy; only the order is kept.
-    """
-
-    def __init__(self, X: Any, order: NDArray[np.signedinteger[Any]], transform: Transform, dtype: Any):
-        self._X, self._order, self._transform = X, order, transform
-        self.shape = (X.shape[0], transform.width)
-        self.dtype = np.dtype(dtype)
-        self.sparse = bool(sparse.issparse(X))
-        self.n_values = int(X.nnz if self.sparse else X.shape[0] * transform.width)
-        row_bytes = self.n_values / max(X.shape[0], 1) * self.dtype.itemsize
-        self._at_once = max(int(_CACHED_BYTES / max(row_bytes, 1.0)), 64)
-
-    def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
-        for start, stop in ranges:
-            for begin in range(start, stop, self._at_once):
-                yield self._gathered(self._order[begin : min(begin + self._at_once, stop)])
-
-    def chunks(
-        self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
-    ) -> Iterator[Chunk]:
-        for group in _groups(zip(starts.tolist(), stops.tolist(), strict=True), self._at_once):
-            rows = self._gathered(np.concatenate([self._order[start:stop] for start, stop in group]))
-            weights = np.concatenate([signed_weights[start:stop] for start, stop in group])
-            yield Chunk(kernel_rows(rows), weights, np.zeros(1, np.int64), np.array([weights.shape[0]]))
-
-    def reordered(self, order: NDArray[np.signedinteger[Any]]) -> LazyRows:
-        return LazyRows(self._X, self._order[order], self._transform, self.dtype)
-
-    def _gathered(self, which: NDArray[np.signedinteger[Any]]) -> Any:
-        return self._transform.transform(self._X, which, self.dtype)
-
-
-def store(
-    X: Any,
-    order: NDArray[np.signedinteger[Any]],
-    transform: Transform,
-    dtype: Any,
-    *,
-    low_memory: bool,
-    threads: int = 1,
-) -> RowStorage:
-    """Store rows in this order, transformed; ``low_memory`` makes no copy of them."""
-    if low_memory:
-        return LazyRows(X, order, transform, dtype)
-    return MaterializedRows(transform.transform(X, order, dtype, threads))
-
-
-def _groups(ranges: Iterable[tuple[int, int]], rows: int) -> Iterator[list[tuple[int, int]]]:
-    """The ranges in order, cut and put together into groups of so many rows."""
-    group: list[tuple[int, int]] = []
-    room = rows
-    for start, stop in ranges:
-        while start < stop:
-            end = min(stop, start + room)
-            group.append((start, end))
-            room -= end - start
-            start = end
-            if room == 0:
-                yield group
-                group, room = [], rows
-    if group:
-        yield group
-
-
 class ShuffledBlocks:
     """The rows of some ranges, block after block, without end; every pass has another order."""
 
@@ -478,10 +385,3 @@ class ShuffledBlocks:
         ahead[0][0] = taken[1][-1] = stops[last] - (ends[last] - rows)
         self._ahead = ahead
         return taken
-
-
-def joined(pieces: list[Any]) -> Any:
-    """Return matrices or arrays one below the other; a single one as it is."""
-    if len(pieces) == 1:
-        return pieces[0]
-    return stacked(pieces) if sparse.issparse(pieces[0]) else np.concatenate(pieces)

@@ -23,8 +23,10 @@ from ..solvers.sharpen import Candidate, Sharpen, Sharpened
 from ..solvers.state import LinearModel, mean_model
 from ..transforms import Transform
 from . import config
+from .answers import curvature_is_cheap
 from .bases import candidates, simplest_of_the_best
 from .config import FitConfig
+from .folds import ALL_ROWS
 from .selection import (
     NOTHING_LEARNED,
     Selected,
@@ -35,7 +37,7 @@ from .selection import (
     select_crossfitted,
     starts_for,
 )
-from .source import ALL_ROWS, DataShape, FitResult, RowSource, TrainingRows, curvature_is_cheap
+from .source import DataShape, FitResult, RowSource, TrainingRows
 
 _DIVERGED_TRIES = 5
 _BESIDE = 1e-3  # of the deviation of scores: more than rounding

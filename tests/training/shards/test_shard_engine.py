@@ -15,7 +15,7 @@ from ratewise.rewards import Sigmoid
 from ratewise.solvers import LinearModel
 from ratewise.training.shards.engine import QuestionBatch, Sums, grouped, merge, merge_few
 from ratewise.training.shards.questions import MakeReady, TakeSlope
-from ratewise.training.shards.statistics import Sign
+from ratewise.training.shards.statistics import Label
 from ratewise.transforms import Standardizer
 
 
@@ -73,7 +73,7 @@ def test_several_questions_of_one_round_are_answered_side_by_side(rows):
 
 
 def ready(X, y, number, folds=1):
-    worker = Worker.load(ArrayShard(X, y), number).prepare(Sign(True, 1.0))
+    worker = Worker.load(ArrayShard(X, y), number).prepare(Label((False, True), 1.0))
     return worker.prepare(MakeReady(Standardizer(X.shape[1]).update(X), folds, 5))
 
 
@@ -108,7 +108,7 @@ def test_rows_at_odd_addresses_are_brought_to_even_ones(rows):
 
 def test_a_setup_leaves_the_worker_it_was_applied_to_alone(rows):
     worker = Worker.load(ArrayShard(*rows), 0)
-    worker.prepare(Sign(True, 1.0))
+    worker.prepare(Label((False, True), 1.0))
     assert worker.rows.labels.dtype == bool
 
 

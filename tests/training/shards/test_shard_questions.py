@@ -22,6 +22,7 @@ from ratewise.solvers.base import leverage_settings
 from ratewise.solvers.learner import Learner
 from ratewise.solvers.requests import Learn
 from ratewise.solvers.state import RowTotals
+from ratewise.training.answers import WeightedReward
 from ratewise.training.shards.engine import merge
 from ratewise.training.shards.questions import (
     BinCounts,
@@ -39,11 +40,10 @@ from ratewise.training.shards.statistics import (
     CountFolds,
     CountLabels,
     FetchRows,
-    Sign,
+    Label,
     TakeCovariance,
     TakeMoments,
 )
-from ratewise.training.source import WeightedReward
 from ratewise.transforms import Standardizer, Whitener
 
 MODEL = LinearModel(np.linspace(-1.0, 1.0, 6), 0.25)
@@ -60,7 +60,7 @@ def shards(X, y, number, weights=None):
 
 def signed(X, y, number, weights=None):
     engine = LocalEngine(shards(X, y, number, weights))
-    engine.prepare(Sign(True, 1.0))
+    engine.prepare(Label((False, True), 1.0))
     return engine
 
 
@@ -78,7 +78,7 @@ def test_statistics_of_shards_are_those_of_all_rows(rows, form):
     counts = engine.ask(CountLabels())
     assert counts.rows == len(y)
     assert counts.labels[True].rows == y.sum()
-    engine.prepare(Sign(True, 1.0))
+    engine.prepare(Label((False, True), 1.0))
     merged, whole = engine.ask(TakeMoments(True)), Standardizer(6).update(X)
     np.testing.assert_allclose(merged.scale, whole.scale, rtol=1e-12)
     np.testing.assert_allclose(merged.centre, whole.centre, rtol=1e-6)
@@ -94,8 +94,8 @@ def test_weights_are_counted_by_class_and_rows_of_weight_0_go(rows):
     counts = engine.ask(CountLabels()).labels
     assert counts[True] == (y.sum(), 3.0 * y.sum(), 9.0 * y.sum())
     assert counts[False].rows == counts[False].weight == weights[~y].sum()
-    engine.prepare(Sign(True, 0.5))
-    found = engine.ask(FetchRows((1.0, 1.0), 0)).together().signed_weights
+    engine.prepare(Label((False, True), 0.5))
+    found = engine.ask(FetchRows((1.0, 1.0), 0)).together().targets
     np.testing.assert_array_equal(found, (np.where(y, weights, -weights) * 0.5)[weights > 0])
 
 

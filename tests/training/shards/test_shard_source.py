@@ -223,10 +223,12 @@ def test_one_class_in_all_partitions_is_refused(rows):
         source_of(LocalEngine([ArrayShard(X, np.zeros(len(X))), ArrayShard(X, np.zeros(len(X)))]))
 
 
-def test_three_classes_over_partitions_are_refused(rows):
+def test_three_classes_over_partitions_have_the_rarest_as_the_positive_one(rows):
     X, y = rows
-    with pytest.raises(ValueError, match="3 classes"):
-        source_of(LocalEngine([ArrayShard(X, np.where(y, 1, 0)), ArrayShard(X, np.where(y, 2, 0))]))
+    source = source_of(LocalEngine([ArrayShard(X, np.where(y, 1, 0)), ArrayShard(X, np.where(y, 2, 0))]))
+    statistics = source.statistics()
+    np.testing.assert_array_equal(statistics.of_classes.rows, [2 * (~y).sum(), y.sum(), y.sum()])
+    assert statistics.positive_rows == y.sum()
 
 
 # Thresholds over all shards are exact, not averaged.

@@ -14,13 +14,14 @@ from ...kernels import count_predicted, fold_of_each_row, score_moments
 from ...measures import Rates
 from ...rewards import Reward
 from ...solvers.learner import Learner, LearnerState
+from ...solvers.maximize_classes import ClassObjective
 from ...solvers.requests import Learn
 from ...solvers.state import LinearModel
 from ...transforms import Transform
+from ..answers import learn, objective_of, reward_sums
 from ..rows import ArrayRows
-from ..source import learn, reward_sums
 from .engine import Answer, Question, Setup, Sums
-from .statistics import SignedRows, Summaries
+from .statistics import TargetedRows, Summaries
 
 _SCORES_KEPT = 2
 
@@ -34,6 +35,7 @@ class ReadyRows:
     def __init__(self, rows: ArrayRows):
         self.rows = rows
         self._scores: dict[Any, tuple[NDArray[Any], NDArray[Any]]] = {}
+        self._objectives: list[ClassObjective] = []
 
     @property
     def nbytes(self) -> int:
@@ -49,8 +51,15 @@ class ReadyRows:
             self._scores[key] = rows.scores(*model), rows.signed_weights
         return self._scores[key]
 
+    def objectives(self, fold: int) -> list[ClassObjective]:
+        """Return functions of the rows of many classes that are not of a fold, one for each other fold."""
+        folds = range(len(self.rows.fold_ranges))
+        if not self._objectives:
+            self._objectives = [objective_of(self.rows.fold(one)) for one in folds]
+        return [one for k, one in zip(folds, self._objectives, strict=True) if k != fold and one.total > 0]
+
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_scores": {}}
+        return self.__dict__ | {"_scores": {}, "_objectives": []}
 
 
 @dataclass(frozen=True)
@@ -60,13 +69,14 @@ class MakeReady(Setup):
     transform: Transform
     folds: int
     seed: int
+    n_classes: int = 2
 
     name: ClassVar[str] = "ready"
 
-    def apply(self, rows: SignedRows, shard: int) -> ReadyRows:
+    def apply(self, rows: TargetedRows, shard: int) -> ReadyRows:
         rng = np.random.default_rng([self.seed, 2, shard])
-        fold_of_row = fold_of_each_row(rows.X, self.folds)
-        return ReadyRows(ArrayRows(*rows, self.transform, rng, fold_of_row=fold_of_row, n_folds=self.folds))
+        folds = {"fold_of_row": fold_of_each_row(rows.X, self.folds), "n_folds": self.folds}
+        return ReadyRows(ArrayRows(*rows, self.transform, rng, n_classes=self.n_classes, **folds))
 
 
 @dataclass(frozen=True)
@@ -87,13 +97,13 @@ class LimitRows(Setup):
 
 @dataclass(frozen=True)
 class TakeSummaries(Question[Summaries]):
-    """Of the training rows of each fold."""
+    """Of the training rows of each fold, and of all rows."""
 
     name: ClassVar[str] = "summary"
 
     def answer(self, rows: ReadyRows, shard: int) -> Summaries:
         folds = range(len(rows.rows.fold_ranges))
-        return Summaries(tuple(rows.rows.without_fold(fold).summary for fold in folds))
+        return Summaries(tuple(rows.rows.without_fold(fold).summary for fold in folds), rows.rows.summary)
 
 
 @dataclass(frozen=True)

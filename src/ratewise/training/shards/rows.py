@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...decisions.class_offsets import ClassScores
 from ...decisions.cuts import Points, ScoreBins, ScoreHistogram, constrained_ranks
 from ...decisions.intervals import ModelShift
 from ...measures import Measure
@@ -18,10 +19,23 @@ from ...solvers.driver import Run, answered
 from ...solvers.evaluate import evaluate
 from ...solvers.learner import Learner
 from ...solvers.maximize import maximize, minimise
-from ...solvers.requests import CountRates, Evaluate, Learn, Maximize, MeanRewards, Request
-from ...solvers.state import LinearModel, RowTotals
+from ...solvers.maximize_classes import maximize_classes
+from ...solvers.requests import (
+    ClimbMeasure,
+    CountRates,
+    Evaluate,
+    Learn,
+    Maximize,
+    MaximizeLikelihood,
+    MeanRewards,
+    Request,
+)
+from ...solvers.state import LinearModel, LinearModels, RowTotals
 from .. import config
+from ..folds import ALL_ROWS
+from ..rows import ArrayRows
 from ..source import Progress
+from .classes import ShardObjective
 from .engine import Engine, Question, QuestionBatch, merge
 from .questions import (
     CountPredicted,
@@ -62,7 +76,9 @@ class ShardTrainingRows:
         n_features: int,
         seed: int,
         report: Progress,
+        sample: ArrayRows | None = None,
     ):
+        self._sample = sample  # of many classes
         self._engine, self._n_features, self._seed, self._report_now = engine, n_features, seed, report
         self.n_folds = len(summaries[0].folds)
         self._merged: Summaries = merge(summaries)
@@ -80,9 +96,9 @@ class ShardTrainingRows:
         self.points_per_pass = max(self._usual, 1)
         self._rounds = 0
 
-    def summary(self, fold: int) -> RowTotals:
+    def summary(self, fold: int) -> Any:
         """Return the totals of one pass of a model: over a typical shard if each shard learns on its own."""
-        whole = self._merged.folds[fold]
+        whole = self._merged.whole if fold == ALL_ROWS else self._merged.folds[fold]
         if self._learning_shards is None:
             return whole
         share = self._usual / max(whole.points, 1)
@@ -114,10 +130,17 @@ class ShardTrainingRows:
             run.receive(found)
             self._report(run)
 
+    def class_scores(self, models: Sequence[LinearModels]) -> ClassScores:
+        """Score the sample that each fold holds out."""
+        assert self._sample is not None
+        parts = [self._sample.fold(k).class_scores(model) for k, model in enumerate(models)]
+        return ClassScores(*(np.concatenate(every) for every in zip(*parts, strict=True)))
+
     def _report(self, run: Run) -> None:
         self._rounds += 1
-        rates = run.progressive_rates()
-        self._report_now({"stage": "learning", "tpr": rates.tpr, "tnr": rates.tnr})
+        if self._sample is None:  # models of many classes report while they learn
+            rates = run.progressive_rates()
+            self._report_now({"stage": "learning", "tpr": rates.tpr, "tnr": rates.tnr})
 
     def _answer(self, fold: int, run: Run, request: Request) -> Asking:
         match request:
@@ -134,6 +157,9 @@ class ShardTrainingRows:
             case MeanRewards(model, reward):
                 slope = yield TakeSlope(fold, model, reward, 0.0, 0.0, 1.0)
                 return tuple((slope.rewards / np.maximum(slope.weights, 1e-300)).tolist())
+            case MaximizeLikelihood() | ClimbMeasure():
+                total = sum(self.summary(fold).class_weights)
+                return maximize_classes(request, ShardObjective(self._engine, fold, total, self._report_now))
             case Maximize(reward, class_weights):
                 return maximize(self._objective(fold, reward, class_weights, 1.0), request)
 
@@ -153,6 +179,7 @@ class ShardTrainingRows:
         for _ in range(request.passes or 1):
             alpha, beta = learner.class_weights
             weights = (alpha * steps.per_positive * p, beta * steps.per_negative * (1.0 - p))
+            assert request.reward is not None  # models of many classes learn from all rows at once
             objective = self._objective(fold, request.reward, weights, self._gradient_share(seen))
             model = minimise(objective, learner.current(), steps.l2, tolerance=1e-6, iterations=_STEPS_PER_PASS)
             if request.settings.radius is not None:

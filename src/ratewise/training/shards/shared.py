@@ -6,7 +6,8 @@ from typing import Any
 
 from ...transforms import Transform
 from .. import config
-from ..memory import ArraySource, GivenFolds, equal_ranges
+from ..folds import GivenFolds, equal_ranges
+from ..memory import ArraySource
 from ..source import TrainingRows
 from .engine import LocalEngine
 from .questions import ReadyRows, TakeSummaries

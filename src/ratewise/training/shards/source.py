@@ -8,19 +8,22 @@ gradients of all rows, and it does not matter how rows are spread. Solvers do no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...counts import effective_points
 from ...features.splines import Basis, BasisSettings
+from ...kernels import fold_of_each_row
 from ...solvers.state import RowTotals
 from ...transforms import Standardizer, Transform, Whitener, sample_size
 from .. import config
 from ..bases import INDICATORS, basis_of_rows, transform_by_sample
 from ..memory import ArraySource
-from ..source import DataShape, Progress
+from ..rows import ArrayRows
+from ..source import ClassRows, DataShape, Progress
+from ..targets import rarest_against_the_rest, weights_of, with_weights_divided
 from .engine import Engine, merge
 from .questions import MakeReady, TakeSummaries
 from .rows import ShardTrainingRows
@@ -28,9 +31,9 @@ from .statistics import (
     CountFolds,
     CountLabels,
     FetchRows,
+    Label,
     LabelCounts,
-    Sign,
-    SignedRows,
+    TargetedRows,
     Summaries,
     TakeCovariance,
     TakeMoments,
@@ -42,9 +45,9 @@ _SHIFT = 0.5
 
 
 class ShardSource:
-    """Rows of two classes in the shards of an engine, which hold them as they were read.
+    """Rows in the shards of an engine, which hold them as they were read.
 
-    ``choose_positive`` returns the positive one of the two classes. ``report`` is called after every round with a
+    ``choose_positive`` returns the positive one of two classes. ``report`` is called after every round with a
     dict: stage, and tpr, tnr and value where they are known.
     """
 
@@ -65,31 +68,30 @@ class ShardSource:
         self.basis: Basis | None = None
         report({"stage": "label counts"})
         self.counts: LabelCounts = counts or engine.ask(CountLabels())
-        self.classes = _two_classes(self.counts)
-        positive = choose_positive(self.classes)
-        self.positive = positive.item() if isinstance(positive, np.generic) else positive
-        negative = next(label for label in self.classes.tolist() if label != self.positive)
-        self._of_classes = self.counts.labels[self.positive], self.counts.labels[negative]
-        self._mean_weight = sum(count.weight for count in self._of_classes) / self._rows
-        engine.prepare(Sign(self.positive, 1.0 / self._mean_weight, self.counts.names))
+        self.classes = _two_or_more(self.counts)
+        labels = self.classes.tolist()
+        if len(labels) == 2:
+            positive = choose_positive(self.classes)
+            self.positive = positive.item() if isinstance(positive, np.generic) else positive
+            labels.sort(key=lambda label: label == self.positive)
+        found = [self.counts.labels[label] for label in labels]
+        self._of_classes = ClassRows(*np.array(found, dtype=float).T)
+        engine.prepare(Label(tuple(labels), 1.0 / self._of_classes.mean_weight, self.counts.names))
 
     @property
     def _rows(self) -> int:
-        return sum(count.rows for count in self._of_classes)
+        return int(self._of_classes.rows.sum())
 
     def statistics(self) -> DataShape:
-        positive, negative = self._of_classes
-        of_positives, of_negatives = (effective_points(one.weight, one.squared_weight) for one in self._of_classes)
-        return DataShape(
-            self._rows,
-            positive.rows,
-            positive.weight / self._mean_weight,
-            negative.weight / self._mean_weight,
-            (of_positives, of_negatives),
-            self.n_features,
-            self.counts.n_values if self.basis is None else self._rows * self.basis.width,
-            self.counts.sparse,
-            coded=self.basis is not None,
+        counts, basis = self.counts, self.basis
+        coded_width = None if basis is None else basis.width
+        return DataShape.of_rows(
+            self._of_classes,
+            counts.n_features,
+            coded_width,
+            counts.n_values,
+            counts.sparse,
+            whole_steps=self.classes.size > 2,
         )
 
     def coded(self, asked: BasisSettings | Basis | None) -> ShardSource:
@@ -99,20 +101,24 @@ class ShardSource:
         if asked is None and moments.missing is not None:
             asked = INDICATORS
         if asked is not None:
-            self._some = self._some_rows()
+            X, targets = self._some_rows
             rng = np.random.default_rng([self.seed, 3])
-            self.basis = basis_of_rows(asked, *self._some, moments, self._rows, rng)
+            self.basis = basis_of_rows(asked, X, rarest_against_the_rest(targets), moments, self._rows, rng)
         return self
 
     def sample(self) -> ArraySource:
-        X, weights = self._some_rows()
-        return ArraySource(X, weights / np.abs(weights).mean(), np.random.default_rng([self.seed, 4]))
+        X, targets = self._some_rows
+        targets = with_weights_divided(targets, weights_of(targets).mean())
+        rng = np.random.default_rng([self.seed, 4])
+        return ArraySource(X, targets, rng, n_classes=self.classes.size)
 
-    def _some_rows(self) -> SignedRows:
-        """Return a fair sample of each class, which weighs as much as all of it."""
+    @cached_property
+    def _some_rows(self) -> TargetedRows:
+        """A fair sample of each class, which weighs as much as all of it."""
         self.report({"stage": "sample"})
-        shares = tuple(min(config.CODED_SAMPLE_ROWS / max(count.rows, 1), 1.0) for count in self._of_classes)
-        found: SignedRows = self.engine.ask(FetchRows(shares, self.seed)).together()
+        most = config.CODED_SAMPLE_ROWS * 2 / self.classes.size
+        shares = np.minimum(most / np.maximum(self._of_classes.rows, 1.0), 1.0)
+        found: TargetedRows = self.engine.ask(FetchRows(tuple(shares.tolist()), self.seed)).together()
         return found
 
     @property
@@ -120,9 +126,9 @@ class ShardSource:
         """The number of columns that models have."""
         return self.counts.n_features if self.basis is None else self.basis.width
 
-    def fetch(self) -> SignedRows:
+    def fetch(self) -> TargetedRows:
         """Return all rows."""
-        found: SignedRows = self.engine.ask(FetchRows((1.0, 1.0), self.seed)).together()
+        found: TargetedRows = self.engine.ask(FetchRows((1.0,) * self.classes.size, self.seed)).together()
         return found
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:
@@ -131,7 +137,8 @@ class ShardSource:
         standardizer: Standardizer = merge(self._moments)
         if self.basis is not None:
             rng = np.random.default_rng([self.seed, 1])
-            return transform_by_sample(self._some, standardizer, self.basis, rng, whiten=whiten)
+            X, targets = self._some_rows
+            return transform_by_sample((X, weights_of(targets)), standardizer, self.basis, rng, whiten=whiten)
         if not whiten:
             return standardizer
         self.report({"stage": "covariance"})
@@ -142,12 +149,14 @@ class ShardSource:
     def transformed(
         self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
     ) -> ShardTrainingRows:
-        if folds > 1 and not _both_classes_in_all(self.engine.ask(CountFolds(folds))):
+        n_classes = int(self.classes.size)
+        if n_classes == 2 and folds > 1 and not _both_classes_in_all(self.engine.ask(CountFolds(folds))):
             folds = 1
-        self.engine.prepare(MakeReady(transform, folds, self.seed))
+        sample = None if n_classes == 2 else self._sampled(transform, folds)
+        self.engine.prepare(MakeReady(transform, folds, self.seed, n_classes))
         self.report({"stage": "summaries"})
         summaries = self.engine.ask_each(TakeSummaries())
-        learning_shards = self._learning_shards(summaries)
+        learning_shards = self._learning_shards(summaries) if n_classes == 2 else None
         self.merging_used = "gradients" if learning_shards is None else "models"
         return ShardTrainingRows(
             self.engine,
@@ -158,6 +167,20 @@ class ShardSource:
             n_features=self.n_features,
             seed=self.seed,
             report=self.report,
+            sample=sample,
+        )
+
+    def _sampled(self, transform: Transform, folds: int) -> ArrayRows:
+        """Return a sample of the rows of many classes, transformed: their models are validated by it."""
+        X, targets = self._some_rows
+        return ArrayRows(
+            X,
+            targets,
+            transform,
+            np.random.default_rng([self.seed, 5]),
+            n_classes=int(self.classes.size),
+            fold_of_row=fold_of_each_row(X, folds),
+            n_folds=folds,
         )
 
     def _learning_shards(self, summaries: list[Summaries]) -> frozenset[int] | None:
@@ -174,15 +197,11 @@ class ShardSource:
         return None if None in found else frozenset.intersection(*(one for one in found if one is not None))
 
 
-def _two_classes(counts: LabelCounts) -> NDArray[Any]:
+def _two_or_more(counts: LabelCounts) -> NDArray[Any]:
     labels = counts.classes.tolist()
     if len(labels) == 1:
         raise ValueError(
             f"y holds one class only ({labels[0]!r}) in all partitions: a classifier needs rows of two classes."
-        )
-    if len(labels) != 2:
-        raise ValueError(
-            f"Only binary classification is supported: there are {len(labels)} classes over all partitions."
         )
     return counts.classes
 

@@ -14,7 +14,8 @@ from ...kernels import fold_of_each_row
 from ...solvers.state import RowTotals, class_totals
 from ...transforms import Standardizer, standardized_products
 from .. import config
-from ..rows import joined
+from ..storage import joined
+from ..targets import Targets, class_targets, codes_of, weights_of, with_weights_divided
 from .engine import Answer, Question, Setup, Sums
 from .read import Names, ReadRows, bytes_of, naming, require_same_names
 
@@ -93,45 +94,46 @@ def _count(rows: ReadRows, label: Any) -> LabelCount:
     return LabelCount(int(np.count_nonzero(weights)), float(weights.sum()), float(weights @ weights))
 
 
-class SignedRows(NamedTuple):
-    """A matrix, and the weight of each row, negative for a row of the negative class."""
+class TargetedRows(NamedTuple):
+    """A matrix, and what is known of each row besides: its target."""
 
     X: Any
-    signed_weights: NDArray[np.float32]
+    targets: Targets
 
     @property
     def nbytes(self) -> int:
-        return self.signed_weights.nbytes + bytes_of(self.X)
+        return int(self.targets.nbytes) + bytes_of(self.X)
 
-    @property
-    def codes(self) -> NDArray[np.intp]:
-        """The class of each row: positives are number 0."""
-        return (self.signed_weights < 0).astype(np.intp)
-
-    def drawn(self, which: NDArray[np.intp], shares: NDArray[np.float64]) -> SignedRows:
+    def drawn(self, which: NDArray[np.intp], shares: NDArray[np.float64]) -> TargetedRows:
         """Return rows that were drawn with these probabilities; they also represent those that were not."""
-        return SignedRows(self.X[which], (self.signed_weights[which] / shares).astype(np.float32))
+        targets = with_weights_divided(self.targets[which], shares)
+        return TargetedRows(self.X[which], targets.astype(np.float32))
 
 
 @dataclass(frozen=True)
-class Sign(Setup):
-    """Labels become signs; rows of weight 0 go; named columns come into one order."""
+class Label(Setup):
+    """Labels become targets; rows of weight 0 go; named columns come into one order."""
 
-    positive: Any
+    classes: tuple[Any, ...]
+    """Of two, the second is the positive one."""
     weight_scale: float
     names: Names | None = None
 
-    name: ClassVar[str] = "sign"
+    name: ClassVar[str] = "label"
 
-    def apply(self, rows: ReadRows, shard: int) -> SignedRows:
+    def apply(self, rows: ReadRows, shard: int) -> TargetedRows:
         rows = rows.in_order(self.names)
-        signed = np.where(rows.labels == self.positive, np.float32(1.0), np.float32(-1.0))
+        scale = np.float32(1.0) if rows.weights is None else (rows.weights * self.weight_scale).astype(np.float32)
+        if len(self.classes) == 2:
+            targets = np.where(rows.labels == self.classes[1], np.float32(1.0), np.float32(-1.0)) * scale
+        else:
+            codes = np.searchsorted(np.array(self.classes), rows.labels)
+            targets = class_targets(codes, np.broadcast_to(scale, codes.shape))
         if rows.weights is None:
-            return SignedRows(rows.X, signed)
-        signed *= (rows.weights * self.weight_scale).astype(np.float32)
-        kept = np.flatnonzero(signed)
-        X = rows.X if kept.size == signed.size else rows.X[kept]
-        return SignedRows(X, signed[kept])
+            return TargetedRows(rows.X, targets)
+        kept = np.flatnonzero(weights_of(targets))
+        X = rows.X if kept.size == len(targets) else rows.X[kept]
+        return TargetedRows(X, targets[kept])
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ class FetchRows(Question[RowParts]):
     name: ClassVar[str] = "sample"
 
     def answer(self, rows: Any, shard: int) -> RowParts:
-        shares = np.array(self.shares)[rows.codes]
+        shares = np.array(self.shares)[codes_of(rows.targets)]
         drawn = np.flatnonzero(np.random.default_rng([self.seed, 2, shard]).random(shares.size) < shares)
         return RowParts((rows.drawn(drawn, shares[drawn]),))
 
@@ -166,7 +168,7 @@ class TakeMoments(Question[Standardizer]):
 
     name: ClassVar[str] = "moments"
 
-    def answer(self, rows: SignedRows, shard: int) -> Standardizer:
+    def answer(self, rows: TargetedRows, shard: int) -> Standardizer:
         return Standardizer(rows.X.shape[1], active=self.standardize).update_with_gaps(rows.X)
 
 
@@ -188,7 +190,7 @@ class TakeCovariance(Question[Covariance]):
 
     name: ClassVar[str] = "covariance"
 
-    def answer(self, rows: SignedRows, shard: int) -> Covariance:
+    def answer(self, rows: TargetedRows, shard: int) -> Covariance:
         size = min(int(np.ceil(self.share * rows.X.shape[0])), rows.X.shape[0])
         drawn = np.random.default_rng([self.seed, 1, shard]).choice(rows.X.shape[0], size, replace=False)
         return Covariance(size, standardized_products(self.standardizer, rows.X, drawn))
@@ -196,12 +198,15 @@ class TakeCovariance(Question[Covariance]):
 
 @dataclass(frozen=True)
 class Summaries(Answer):
-    """A summary per fold."""
+    """A summary per fold, and one of all rows."""
 
-    folds: tuple[RowTotals, ...]
+    folds: tuple[Any, ...]
+    whole: Any = None
 
     def merge(self, other: Summaries) -> Summaries:
-        return Summaries(tuple(mine.merge(theirs) for mine, theirs in zip(self.folds, other.folds, strict=True)))
+        whole = None if self.whole is None else self.whole.merge(other.whole)
+        folds = zip(self.folds, other.folds, strict=True)
+        return Summaries(tuple(mine.merge(theirs) for mine, theirs in folds), whole)
 
 
 @dataclass(frozen=True)
@@ -212,7 +217,7 @@ class CountFolds(Question[Summaries]):
 
     name: ClassVar[str] = "folds"
 
-    def answer(self, rows: SignedRows, shard: int) -> Summaries:
+    def answer(self, rows: TargetedRows, shard: int) -> Summaries:
         fold_of_row = fold_of_each_row(rows.X, self.folds)
-        mine = [rows.signed_weights[fold_of_row == fold] for fold in range(self.folds)]
+        mine = [rows.targets[fold_of_row == fold] for fold in range(self.folds)]
         return Summaries(tuple(RowTotals(one.size, *class_totals(one), 0.0) for one in mine))
