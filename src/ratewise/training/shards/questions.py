@@ -21,7 +21,7 @@ from ...transforms import Transform
 from ..answers import learn, objective_of, reward_sums
 from ..rows import ArrayRows
 from .engine import Answer, Question, Setup, Sums
-from .statistics import TargetedRows, Summaries
+from .statistics import RowsAndTargets, Summaries
 
 _SCORES_KEPT = 2
 
@@ -73,7 +73,7 @@ class MakeReady(Setup):
 
     name: ClassVar[str] = "ready"
 
-    def apply(self, rows: TargetedRows, shard: int) -> ReadyRows:
+    def apply(self, rows: RowsAndTargets, shard: int) -> ReadyRows:
         rng = np.random.default_rng([self.seed, 2, shard])
         folds = {"fold_of_row": fold_of_each_row(rows.X, self.folds), "n_folds": self.folds}
         return ReadyRows(ArrayRows(*rows, self.transform, rng, n_classes=self.n_classes, **folds))

@@ -33,7 +33,7 @@ from .statistics import (
     FetchRows,
     Label,
     LabelCounts,
-    TargetedRows,
+    RowsAndTargets,
     Summaries,
     TakeCovariance,
     TakeMoments,
@@ -113,12 +113,12 @@ class ShardSource:
         return ArraySource(X, targets, rng, n_classes=self.classes.size)
 
     @cached_property
-    def _some_rows(self) -> TargetedRows:
+    def _some_rows(self) -> RowsAndTargets:
         """A fair sample of each class, which weighs as much as all of it."""
         self.report({"stage": "sample"})
         most = config.CODED_SAMPLE_ROWS * 2 / self.classes.size
         shares = np.minimum(most / np.maximum(self._of_classes.rows, 1.0), 1.0)
-        found: TargetedRows = self.engine.ask(FetchRows(tuple(shares.tolist()), self.seed)).together()
+        found: RowsAndTargets = self.engine.ask(FetchRows(tuple(shares.tolist()), self.seed)).together()
         return found
 
     @property
@@ -126,9 +126,9 @@ class ShardSource:
         """The number of columns that models have."""
         return self.counts.n_features if self.basis is None else self.basis.width
 
-    def fetch(self) -> TargetedRows:
+    def fetch(self) -> RowsAndTargets:
         """Return all rows."""
-        found: TargetedRows = self.engine.ask(FetchRows((1.0,) * self.classes.size, self.seed)).together()
+        found: RowsAndTargets = self.engine.ask(FetchRows((1.0,) * self.classes.size, self.seed)).together()
         return found
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:

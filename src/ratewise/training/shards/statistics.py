@@ -94,7 +94,7 @@ def _count(rows: ReadRows, label: Any) -> LabelCount:
     return LabelCount(int(np.count_nonzero(weights)), float(weights.sum()), float(weights @ weights))
 
 
-class TargetedRows(NamedTuple):
+class RowsAndTargets(NamedTuple):
     """A matrix, and what is known of each row besides: its target."""
 
     X: Any
@@ -104,10 +104,10 @@ class TargetedRows(NamedTuple):
     def nbytes(self) -> int:
         return int(self.targets.nbytes) + bytes_of(self.X)
 
-    def drawn(self, which: NDArray[np.intp], shares: NDArray[np.float64]) -> TargetedRows:
+    def drawn(self, which: NDArray[np.intp], shares: NDArray[np.float64]) -> RowsAndTargets:
         """Return rows that were drawn with these probabilities; they also represent those that were not."""
         targets = with_weights_divided(self.targets[which], shares)
-        return TargetedRows(self.X[which], targets.astype(np.float32))
+        return RowsAndTargets(self.X[which], targets.astype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Label(Setup):
 
     name: ClassVar[str] = "label"
 
-    def apply(self, rows: ReadRows, shard: int) -> TargetedRows:
+    def apply(self, rows: ReadRows, shard: int) -> RowsAndTargets:
         rows = rows.in_order(self.names)
         scale = np.float32(1.0) if rows.weights is None else (rows.weights * self.weight_scale).astype(np.float32)
         if len(self.classes) == 2:
@@ -130,10 +130,10 @@ class Label(Setup):
             codes = np.searchsorted(np.array(self.classes), rows.labels)
             targets = class_targets(codes, np.broadcast_to(scale, codes.shape))
         if rows.weights is None:
-            return TargetedRows(rows.X, targets)
+            return RowsAndTargets(rows.X, targets)
         kept = np.flatnonzero(weights_of(targets))
         X = rows.X if kept.size == len(targets) else rows.X[kept]
-        return TargetedRows(X, targets[kept])
+        return RowsAndTargets(X, targets[kept])
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class TakeMoments(Question[Standardizer]):
 
     name: ClassVar[str] = "moments"
 
-    def answer(self, rows: TargetedRows, shard: int) -> Standardizer:
+    def answer(self, rows: RowsAndTargets, shard: int) -> Standardizer:
         return Standardizer(rows.X.shape[1], active=self.standardize).update_with_gaps(rows.X)
 
 
@@ -190,7 +190,7 @@ class TakeCovariance(Question[Covariance]):
 
     name: ClassVar[str] = "covariance"
 
-    def answer(self, rows: TargetedRows, shard: int) -> Covariance:
+    def answer(self, rows: RowsAndTargets, shard: int) -> Covariance:
         size = min(int(np.ceil(self.share * rows.X.shape[0])), rows.X.shape[0])
         drawn = np.random.default_rng([self.seed, 1, shard]).choice(rows.X.shape[0], size, replace=False)
         return Covariance(size, standardized_products(self.standardizer, rows.X, drawn))
@@ -217,7 +217,7 @@ class CountFolds(Question[Summaries]):
 
     name: ClassVar[str] = "folds"
 
-    def answer(self, rows: TargetedRows, shard: int) -> Summaries:
+    def answer(self, rows: RowsAndTargets, shard: int) -> Summaries:
         fold_of_row = fold_of_each_row(rows.X, self.folds)
         mine = [rows.targets[fold_of_row == fold] for fold in range(self.folds)]
         return Summaries(tuple(RowTotals(one.size, *class_totals(one), 0.0) for one in mine))
