@@ -82,10 +82,15 @@ def costs_of(model: Any, n_rows: int, costs: Any) -> NDArray[np.float64]:
     return row_costs(costs, n_rows, model.classes_.size, positive)
 
 
+def takes_costs(model: Any) -> bool:
+    """Return whether a model was fitted to costs per row, so that ``predict`` needs them."""
+    rule = getattr(model, "rule_", None)
+    return bool(getattr(model, "fitted_to_costs_", False) or (rule is not None and rule.measure_ is None))
+
+
 def require_costs(model: Any, costs: Any) -> None:
     """Refuse rows without costs for a model that was fitted to costs, and costs for others."""
-    fitted = getattr(model, "fitted_to_costs_", False)
-    if fitted and costs is None:
+    if costs is None and takes_costs(model):
         raise ValueError("The model was fitted to costs of rows: give costs= of these rows too.")
-    if costs is not None and not fitted:
+    if costs is not None and not takes_costs(model):
         raise ValueError("The model was fitted without costs: leave costs= out.")

@@ -14,6 +14,7 @@ from ..estimators._targets import checked_weights, labels_to_score
 from ..measures import ConfusionMeasure, Measure, confusion_measure, measure_name
 from ..plots import ConfusionDisplay
 from ..plots._scores import inner_classifier
+from ._costs import DecisionCosts, costs_of_decisions, decisions
 from ._document import Report
 from ._words import percent, shown
 
@@ -29,6 +30,8 @@ class ClassedModel(NamedTuple):
     value: float
     rows: int
     decisions: ConfusionDisplay
+    costs: DecisionCosts | None = None
+    """What the decisions cost, if the costs of rows are known."""
 
 
 class ClassReport(Report):
@@ -73,6 +76,7 @@ class ClassReport(Report):
         pos_label: Any = None,
         slices: Any = None,
         sensitive_features: Any = None,
+        costs: Any = None,
         title: str | None = None,
     ) -> Self:
         """Report on fitted classifiers, by name; see :func:`report`."""
@@ -80,21 +84,29 @@ class ClassReport(Report):
             raise ValueError(
                 "pos_label, slices and sensitive_features are for reports on two classes; a model here has more."
             )
-        return cls([_judged(name, one, X, y, measure, sample_weight) for name, one in models.items()], title=title)
+        found = [_judged(name, one, X, y, measure, sample_weight, costs) for name, one in models.items()]
+        return cls(found, title=title)
 
     def html(self) -> str:
         """Return the page: one file with its styles, which needs no program to be read."""
         return self._filled("classes.html", {"models": "\n".join(map(_section, self.models))})
 
 
-def _judged(name: str, model: Any, X: Any, y: Any, measure: Any, sample_weight: Any) -> ClassedModel:
-    classes, predicted = np.asarray(model.classes_), np.asarray(model.predict(X))
+def _judged(
+    name: str, model: Any, X: Any, y: Any, measure: Any, sample_weight: Any, costs: Any
+) -> ClassedModel:
+    table = costs_of_decisions(model, costs, int(np.shape(y)[0]), None)
+    classes, predicted = np.asarray(model.classes_), decisions(model, X, costs)
     true = labels_to_score(y, predicted.size, classes)
     weights = None if sample_weight is None else checked_weights(sample_weight, true)
     true, predicted = (np.searchsorted(classes, one) for one in (true, predicted))
     counts = Counts.of_labels(true, predicted, weights, n_classes=classes.size)
     own = getattr(inner_classifier(model), "measure_", None)
-    return counted_model(name, counts, predicted.size, classes, measure if measure is not None else own)
+    found = counted_model(name, counts, predicted.size, classes, measure if measure is not None else own)
+    if table is None:
+        return found
+    names = [str(one) for one in classes.tolist()]
+    return found._replace(costs=DecisionCosts.of(predicted, None, true, weights, table, names))
 
 
 def counted_model(name: str, counts: Counts, rows: int, classes: NDArray[Any], measure: Any) -> ClassedModel:
@@ -118,6 +130,7 @@ def _section(model: ClassedModel) -> str:
             f"<p>On these {model.rows:,} rows the {html.escape(model.measure)} is {shown(model.value)}.",
             f"The class with the lowest recall is {names[worst]}: {percent(float(found.recall_[worst]))}",
             f"of its rows are predicted as it (95% interval {low} to {high}).</p></section>",
+            "" if model.costs is None else model.costs.html(model.name),
             _table_of_classes(found, names, table),
             _matrix(names, table, shares) if len(names) <= _MOST_CELLS else "",
             _mistakes(names, table, shares),

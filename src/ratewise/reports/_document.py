@@ -15,6 +15,7 @@ from ..decisions.cuts import best_threshold
 from ..decisions.draws import values_of
 from ..decisions.labelled import labelled_scores
 from ..decisions.sensitive import column_of_groups
+from ..estimators._costs import takes_costs
 from ..estimators._positive import PositiveClass
 from ..measures import ConfusionMeasure, Measure, get_measure
 from ..plots._scores import (
@@ -26,6 +27,7 @@ from ..plots._scores import (
     threshold_of,
 )
 from ._columns import ColumnShares
+from ._costs import DecisionCosts, costs_of_decisions, decisions, even_threshold, mean_costs
 from ._facts import influences_of, path_of, sliced_columns
 from ._groups import GroupRates
 from ._page import Page, part_of_page
@@ -71,6 +73,7 @@ class Report(Page):
         pos_label: Any = None,
         slices: Any = None,
         sensitive_features: Any = None,
+        costs: Any = None,
         title: str | None = None,
     ) -> Self:
         """Report on fitted classifiers, by name; see :func:`report`."""
@@ -79,10 +82,22 @@ class Report(Page):
         found = []
         for name, model in models.items():
             positive = positive_class(model, pos_label)
-            scores, threshold, probabilities = _scored(model, X, y, sample_weight, positive, sensitive_features)
+            table = costs_of_decisions(model, costs, int(np.shape(y)[0]), positive)
+            by_costs = takes_costs(inner_classifier(model))
+            scored = _probabilities if by_costs else _scored
+            scores, threshold, probabilities = scored(model, X, y, sample_weight, positive, sensitive_features)
             rows = _labelled(scores.signed_weights, sample_weight is not None, y, positive)
-            judged_by, facts = _facts(model, measure, positive)
+            by_mean = None if table is None else mean_costs(table, rows.positive, rows.weights)
+            judged_by, facts = _facts(model, by_mean if measure is None else measure, positive)
+            if by_costs and by_mean is not None:
+                threshold = even_threshold(by_mean)
             one = ScoredModel(name, rows, scores.scores, threshold, judged_by, probabilities, facts)
+            if table is not None:
+                predicted = decisions(model, X, costs) == positive.label
+                facts["by_costs"] = by_costs
+                facts["costs"] = DecisionCosts.of(
+                    predicted, one.scores, rows.positive, rows.weights, table, rows.names[::-1]
+                )
             facts["influences"] = influences_of(model, X, y, judged_by, positive)
             facts["shapes"] = shapes_of(model, X, positive)
             facts["added"] = ColumnShares.of(model, X, positive)
@@ -175,7 +190,7 @@ class Report(Page):
         data = json.dumps(self._data(), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
         programs = {name: part_of_page(f"{name}.js") for name in ("measures", "shapes")}
         programs["program"] = part_of_page("page.js")
-        tables = {"groups": self._groups(), "added": self._added()}
+        tables = {"groups": self._costs() + self._groups(), "added": self._added()}
         parts = {"summary": self._summary(), **tables, "data": data, **programs}
         return self._filled("page.html", parts)
 
@@ -186,6 +201,11 @@ class Report(Page):
         alike = [other for other in others if other.measure == first.measure]
         paragraphs += [comparison(first, other) for other in alike]
         return "\n".join(f"<p>{html.escape(text)}</p>" for text in paragraphs)
+
+    def _costs(self) -> str:
+        """Return what the decisions of each model cost, if the costs of rows are known."""
+        known = [one for one in self.models if "costs" in one.facts]
+        return "".join(one.facts["costs"].html(one.name, row_by_row=one.facts["by_costs"]) for one in known)
 
     def _groups(self) -> str:
         """Return the rates of the groups that bounds are about, of the first model."""
@@ -255,7 +275,7 @@ def _facts(model: Any, measure: Any, positive: PositiveClass) -> tuple[Measure, 
     if (encoder := getattr(inner, "encoder_", None)) is not None:
         facts["columns"] = encoder.described()
     rates = getattr(inner, "rates_", None)
-    if hasattr(rates, "tpr") and for_this_class:
+    if hasattr(rates, "tpr") and for_this_class and not takes_costs(inner):
         facts |= {"expected": rates, "expected_between": getattr(inner, "rates_interval_", None)}
     return judged_by, facts
 
@@ -283,6 +303,14 @@ def _scored(
             raise
     rows = labelled_scores(positive.scores(model.decision_function(X)), y, sample_weight, positive.label)
     return rows, threshold_of(model, scored._replace(rows=rows, default=0.0)), False
+
+
+def _probabilities(
+    model: Any, X: Any, y: Any, sample_weight: Any, positive: PositiveClass, sensitive_features: Any
+) -> tuple[Any, float, bool]:
+    """Return the probabilities of a model that decides by costs, with labels."""
+    column = np.asarray(model.predict_proba(X))[:, int(positive.sign > 0)]
+    return labelled_scores(column, y, sample_weight, positive.label), 0.5, True
 
 
 def _labelled(signed: NDArray[np.float64], weighted: bool, y: Any, positive: PositiveClass) -> ReportedRows:

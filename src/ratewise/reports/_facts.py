@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..estimators._costs import takes_costs
 from ..estimators._positive import PositiveClass
 from ..measures import Measure
 from ..plots._scores import inner_classifier, names_inside, rows_inside
@@ -53,7 +54,8 @@ def influences_of(model: Any, X: Any, y: Any, measure: Measure, positive: Positi
     coef = np.asarray(getattr(classifier, "coef_", np.zeros(0)), dtype=object)
     if coef.dtype == object and coef.ndim == 2 and coef.shape[0] == 1:
         return _coefficients(model, classifier, X, positive)
-    if X is None or hasattr(classifier, "group_thresholds_"):  # which a scorer cannot give the groups of rows
+    # A scorer cannot give a model the groups or the costs of rows.
+    if X is None or hasattr(classifier, "group_thresholds_") or takes_costs(classifier):
         return None
     return _permuted(model, X, y, measure, positive.label)
 

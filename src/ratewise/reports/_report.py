@@ -21,6 +21,7 @@ def report(
     pos_label: Any = None,
     slices: Any = None,
     sensitive_features: Any = None,
+    costs: Any = None,
     title: str | None = None,
 ) -> Report:
     """Report on a fitted classifier, on rows that it was not trained on, as one HTML file.
@@ -49,6 +50,10 @@ def report(
     sensitive_features : array, optional
         With two classes, the group of each row: the report shows the rates of each group, and bounds on them. A
         model with a threshold for each group needs it. The sliders then move all thresholds together.
+    costs : dict of numbers or columns, or array [row, true, predicted] or [true, predicted], optional
+        What each decision costs in each row, as :meth:`ratewise.DecisionRule.fit` takes it: the report shows what
+        the decisions cost and what they save. A model that was fitted to costs needs them. With two classes the
+        model is then judged by the mean costs of a mistake, unless ``measure`` is given.
     title : str, optional
 
     Returns
@@ -77,6 +82,7 @@ def report(
         pos_label=pos_label,
         slices=slices,
         sensitive_features=sensitive_features,
+        costs=costs,
         title=title,
     )
 

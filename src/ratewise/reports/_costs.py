@@ -1,0 +1,132 @@
+"""What the decisions of a model cost on labelled rows, and what other decisions would have cost."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..decisions.costs import row_costs
+from ..estimators._costs import require_costs, takes_costs
+from ..estimators._positive import PositiveClass
+from ..measures import CostMatrix
+from ..plots._scores import inner_classifier
+
+_NORMAL = 1.96  # of a 95% interval
+
+
+class Alternative(NamedTuple):
+    """Other decisions for the same rows."""
+
+    name: str
+    total: float
+    saved: float
+    """What the model's decisions cost less."""
+    error: float
+    """The standard error of that, over rows drawn again."""
+
+
+class DecisionCosts(NamedTuple):
+    """The costs of a model's decisions, and of others. It holds sums, no rows."""
+
+    total: float
+    weight: float
+    others: list[Alternative]
+
+    @classmethod
+    def of(
+        cls,
+        decided: NDArray[Any],
+        scores: NDArray[Any] | None,
+        codes: NDArray[Any],
+        weights: NDArray[Any] | None,
+        costs: NDArray[np.float64],
+        names: Sequence[str],
+    ) -> Self:
+        """Count what the decisions cost; ``scores``, of two classes, are higher for the second."""
+        rows, weights = np.arange(codes.size), np.ones(codes.size) if weights is None else weights
+        by_decision = costs[rows, codes.astype(np.intp)]
+        spent = by_decision[rows, decided.astype(np.intp)]
+        one = int((weights @ by_decision).argmin())
+        tried = {f"no model: every row is predicted {names[one]}": by_decision[:, one]}
+        if scores is not None:
+            above = scores > _best_threshold(scores, weights * (by_decision[:, 1] - by_decision[:, 0]))
+            tried["one threshold for all rows, the best on these rows"] = by_decision[rows, above.astype(np.intp)]
+        others = []
+        for name, other in tried.items():
+            saved = weights * (other - spent)
+            error = float(np.sqrt(saved.size) * saved.std())
+            others.append(Alternative(name, float(weights @ other), float(saved.sum()), error))
+        return cls(float(weights @ spent), float(weights.sum()), others)
+
+    def html(self, name: str, *, row_by_row: bool = False) -> str:
+        """Return a section of the page; ``row_by_row`` says that the model decides by the costs of each row."""
+        lines = [("this model", self.total, "")]
+        for one in self.others:
+            reach = _NORMAL * one.error
+            ends = f"{_money(one.saved - reach)} to {_money(one.saved + reach)}"
+            lines.append((one.name, one.total, f"{_money(one.saved)} ({ends})"))
+        body = "".join(
+            f'<tr><th scope="row">{html.escape(label)}</th><td>{_money(total)}</td>'
+            f"<td>{_money(total / self.weight)}</td><td>{saved}</td></tr>"
+            for label, total, saved in lines
+        )
+        heads = ("decisions", "cost", "per row", "saved by the model, with 95% interval")
+        head = "".join(f'<th scope="col">{one}</th>' for one in heads)
+        title = f"What the decisions of {html.escape(name)} cost"
+        note = (
+            "<p>The model decides row by row, by the costs of the row. The words above and the sliders below are "
+            "about one threshold for all rows, which mean costs choose.</p>"
+        )
+        return (
+            f'<section><h2>{title}</h2>{note * row_by_row}<div class="scroll" tabindex="0" role="region" aria-label="{title}">'
+            '<table class="numbers"><caption>A few rows with large costs may decide these numbers: the intervals '
+            "say how much other rows may differ.</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></section>"
+        )
+
+
+def _best_threshold(scores: NDArray[Any], more: NDArray[np.float64]) -> float:
+    """Return the score above which rows go to the second class at least cost, by what that costs more in each."""
+    order = np.argsort(-scores, kind="stable")
+    ranked, sums = scores[order], np.append(0.0, more[order].cumsum())
+    ends = np.append(True, np.append(ranked[1:] != ranked[:-1], True))  # of rows with equal scores
+    number = int(np.where(ends, sums, np.inf).argmin())
+    return float(ranked[number]) if number < ranked.size else -np.inf
+
+
+def _money(amount: float) -> str:
+    return f"{amount:,.2f}" if abs(amount) < 1e4 else f"{amount:,.0f}"
+
+
+def costs_of_decisions(model: Any, costs: Any, n_rows: int, positive: PositiveClass | None) -> Any:
+    """Return costs[row, true, predicted], the positive one of two classes last; None where none are given."""
+    if costs is None:
+        require_costs(inner_classifier(model), None)
+        return None
+    classes = np.asarray(model.classes_).tolist()
+    second = positive is None or positive.label == classes[1]
+    found = row_costs(costs, n_rows, len(classes), int(second))
+    return found if second else found[:, ::-1, ::-1]
+
+
+def decisions(model: Any, X: Any, costs: Any) -> NDArray[Any]:
+    """Return the predictions of a model, by the costs of the rows if it takes them."""
+    return np.asarray(model.predict(X, costs=costs) if takes_costs(inner_classifier(model)) else model.predict(X))
+
+
+def even_threshold(mean: CostMatrix) -> float:
+    """Return the probability above which a row is predicted positive if all rows of a class cost the same."""
+    (_, fp), (fn, _) = mean.costs
+    return fp / (fp + fn)
+
+
+def mean_costs(costs: NDArray[np.float64], positive: NDArray[np.bool_], weights: Any) -> CostMatrix:
+    """Return the measure of what a mistake costs in the mean of these rows of each class."""
+    weights = np.ones(positive.size) if weights is None else weights
+    fn = np.average((costs[:, 1, 0] - costs[:, 1, 1])[positive], weights=weights[positive])
+    fp = np.average((costs[:, 0, 1] - costs[:, 0, 0])[~positive], weights=weights[~positive])
+    return CostMatrix(((0.0, float(fp)), (float(fn), 0.0)))
