@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ._costs import OF_THE_FIT, costs_for, costs_options, decided_by_costs, given_costs, spent_in_window
 from ._groups import counted_groups, differences, print_differences, print_groups
 from ._options import (
     decimal_option,
@@ -30,6 +31,7 @@ from ._output import Meter, print_json, print_table
 @weight_option
 @positive_option
 @sensitive_option
+@costs_options(OF_THE_FIT)
 @drop_unlabelled_option
 @seed_option
 @decimal_option
@@ -44,6 +46,8 @@ def evaluate(
     weight: str | None,
     positive: str | None,
     sensitive: str | None,
+    costs: tuple[str, str] | None,
+    true_positive_cost: str | None,
     drop_unlabelled: bool,
     seed: int,
     decimal: str,
@@ -57,6 +61,7 @@ def evaluate(
     With more than two classes: the confusion table, recall and precision of each class, and the model's measure.
     MODEL is a file that `ratewise fit` wrote; DATA are rows with labels. Either may be - for standard input.
     """
+    from ..estimators._costs import named_columns
     from ._classes import evaluation_of_classes, print_evaluation
     from ._data import column_of_groups, load_of_classes, require_positive, stream_for, target_of
 
@@ -65,10 +70,11 @@ def evaluate(
     classifier = load_of_classes(model)
     require_positive(classifier, model, positive)
     groups = column_of_groups(classifier, model, sensitive)
+    by_row = costs_for(classifier, model, given_costs(costs, true_positive_cost))
     stream = stream_for(
         classifier,
         sources,
-        keep=[] if groups is None else [groups],
+        keep=[*([] if groups is None else [groups]), *named_columns(by_row)],
         target=target_of(classifier, target),
         file_format=file_format,
         weight=weight,
@@ -85,12 +91,16 @@ def evaluate(
             print_evaluation(evaluated)
         return
     with Meter(quiet=quiet) as meter:
-        counts, rows, by_group = _count(classifier, stream, meter, groups, weighted=weight is not None)
+        counts, rows, by_group, spent = _count(
+            classifier, stream, meter, groups, by_row, weighted=weight is not None
+        )
     _say_unlabelled(stream, quiet=quiet)
     report = _report(classifier, counts, rows, seed)
     if groups is not None:
         report["groups"] = counted_groups(by_group, seed)
         report["bounds_between_groups"] = differences(classifier.measure_, by_group)
+    if by_row is not None:
+        report["costs"] = spent
     if as_json:
         print_json(report)
     else:
@@ -102,12 +112,13 @@ def _say_unlabelled(stream: Any, *, quiet: bool) -> None:
         click.echo(f"Left out {stream.n_unlabelled:,} rows without a label.", err=True)
 
 
-def _count(classifier: Any, stream: Any, meter: Meter, groups: str | None, *, weighted: bool) -> Any:
-    """Return the counts of all rows, their number, and the counts of each group."""
+def _count(classifier: Any, stream: Any, meter: Meter, groups: str | None, costs: Any, *, weighted: bool) -> Any:
+    """Return the counts of all rows, their number, the counts of each group, and what the decisions cost."""
     import numpy as np
 
     from ..counts import Counts
     from ..decisions.sensitive import column_of_groups as checked_column
+    from ..estimators._costs import takes_costs
     from ..estimators._positive import PositiveClass
     from ._data import check_labels, decisions_of, windows_with_progress
 
@@ -115,6 +126,7 @@ def _count(classifier: Any, stream: Any, meter: Meter, groups: str | None, *, we
     none = Counts(np.zeros((2, 2), dtype=np.int64), np.zeros((2, 2)) if weighted else None)
     counts, rows = none, 0
     by_group: dict[Any, Any] = {}
+    spent: dict[str, float] = {}
 
     def so_far() -> dict[str, float]:
         rates = counts.rates
@@ -122,7 +134,12 @@ def _count(classifier: Any, stream: Any, meter: Meter, groups: str | None, *, we
 
     for window in windows_with_progress(stream, meter, "evaluating", so_far):
         check_labels(window, classifier.classes_)
-        predicted = positive.scores(decisions_of(classifier, window, groups)) > positive.cut
+        scores = decisions_of(classifier, window, groups)
+        predicted = positive.scores(scores) > positive.cut
+        if costs is not None:
+            if takes_costs(classifier):
+                predicted = decided_by_costs(classifier, scores, costs, window) == positive.label
+            spent = spent_in_window(classifier, predicted, costs, window, spent)
         true = window.labels == positive.label
         rows += true.size
         counts = counts.merge(Counts.of_labels(true, predicted, window.weights))
@@ -133,7 +150,7 @@ def _count(classifier: Any, stream: Any, meter: Meter, groups: str | None, *, we
             one = Counts.of_labels(true[mine], predicted[mine], weights)
             by_group[name] = by_group.get(name, none).merge(one)
     _require_both_classes(counts, rows, classifier)
-    return counts, rows, by_group
+    return counts, rows, by_group, spent
 
 
 def _require_both_classes(counts: Any, rows: int, classifier: Any) -> None:
@@ -151,10 +168,15 @@ def _require_both_classes(counts: Any, rows: int, classifier: Any) -> None:
 
 def _report(classifier: Any, counts: Any, rows: int, seed: int) -> dict[str, Any]:
     from ..decisions.draws import interval, normal_draws, resampled, values_of
+    from ..estimators._costs import takes_costs
     from ..reports._scored import measures_with
 
     rates, draws = counts.rates, resampled(counts, normal_draws(seed))
     measures = measures_with(classifier.measure_)
+    trained_for = next(name for name, measure in measures.items() if measure == classifier.measure_)
+    if takes_costs(classifier):  # its measure is about one threshold for all rows
+        del measures[trained_for]
+        trained_for = "costs per row"
 
     def entry(value: Any, drawn: Any) -> dict[str, float]:
         value = float(value)
@@ -168,7 +190,7 @@ def _report(classifier: Any, counts: Any, rows: int, seed: int) -> dict[str, Any
         "tnr": entry(rates.tnr, draws.tnr),
         "precision": entry(rates.precision, draws.precision),
         "alert_rate": entry(rates.alert_rate, draws.alert_rate),
-        "trained_for": next(name for name, measure in measures.items() if measure == classifier.measure_),
+        "trained_for": trained_for,
         "measures": {
             name: entry(measure.value(*rates), values_of(measure, draws)) for name, measure in measures.items()
         },
@@ -180,7 +202,7 @@ def _report(classifier: Any, counts: Any, rows: int, seed: int) -> dict[str, Any
 def _contradicted(classifier: Any, found: dict[str, Any]) -> list[str]:
     """Return the rates whose interval on these rows does not overlap the one saved with the model."""
     claimed = getattr(classifier, "rates_interval_", None)
-    if claimed is None:
+    if claimed is None or found["trained_for"] not in found["measures"]:
         return []
     ends = {name: getattr(claimed, name) for name in ("tpr", "tnr")}
     return [name for name, (low, high) in ends.items() if found[name]["high"] < low or found[name]["low"] > high]
@@ -204,6 +226,9 @@ def _print(classifier: Any, report: dict[str, Any], *, all_measures: bool) -> No
         for name, one in entries.items()
     ]
     print_table(("measure", "value", "95% from", "to"), rows)
+    if "costs" in report:
+        for name, cost in report["costs"].items():
+            click.echo(f"Cost of {name}: {cost:,.2f}, or {cost / report['rows']:,.4g} per row.")
     if "groups" in report:
         print_groups(report["groups"])
         print_differences(report["bounds_between_groups"])
@@ -214,4 +239,5 @@ def _print(classifier: Any, report: dict[str, Any], *, all_measures: bool) -> No
             "come from a different distribution than the training rows."
         )
     more = "" if all_measures else " --all prints every measure."
-    click.echo(f"{report['rows']:,} rows; * what the model was trained for.{more}")
+    trained_for = "* what" if report["trained_for"] in report["measures"] else "costs per row are what"
+    click.echo(f"{report['rows']:,} rows; {trained_for} the model was trained for.{more}")

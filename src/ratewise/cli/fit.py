@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from . import INTERRUPTED, ignore_interrupts
+from ._costs import costs_options, given_costs
 from ._options import (
     MeasureName,
     NewFile,
@@ -73,13 +74,7 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
     help="The share of positives where the model is to be used.",
 )
 @click.option("--measure", type=MeasureName(), help="See `ratewise measures`. [default: f1]")
-@click.option(
-    "--costs",
-    nargs=2,
-    type=float,
-    metavar="FP FN",
-    help="In place of --measure: what a false positive and a false negative cost.",
-)
+@costs_options("In place of --measure: what a false positive and a false negative cost, numbers or columns.")
 @click.option("--positive", metavar="LABEL", help="The positive class; the last in sorted order unless given.")
 @click.option("--passes", type=Passes(), default="auto", show_default=True, help="Passes over the data.")
 @click.option("--solver", type=click.Choice(["auto", "spade", "stamp", "amp"]), default="auto", show_default=True)
@@ -125,7 +120,8 @@ def fit(
     sensitive: str | None,
     target_prevalence: float | None,
     measure: str | None,
-    costs: tuple[float, float] | None,
+    costs: tuple[str, str] | None,
+    true_positive_cost: str | None,
     positive: str | None,
     passes: int | str,
     solver: str,
@@ -166,12 +162,16 @@ def fit(
     if target is None and columns_are(sources, file_format) == "named":
         raise click.UsageError("Which column is to be predicted? Name it with --target.")
     columns: dict[str, Any] = {"target": target, "features": features or None, "weight": weight}
+    kinds = given_costs(costs, true_positive_cost)
+    maximized = _measure(measure, kinds)
+    by_row = kinds if maximized == "cost" else None
     keep = list(dict.fromkeys(name for name in (groups, time, sensitive) if name is not None))
     columns |= {"columns": _wanted(taken_for, [*exclude, *ids], keep), "keep": keep}
     columns |= {"decimal": decimal, "drop_unlabelled": drop_unlabelled}
+    if by_row is not None:
+        columns = _with_costs(columns, by_row, sources, file_format)
     stream = open_sources(sources, file_format, **columns)
     again = None if positive is None or not stream.repeatable else open_sources(sources, file_format, **columns)
-    maximized = _measure(measure, costs)
     _require_groups(maximized, sensitive)
     classifier = _classifier(
         maximized, solver, sharpen, seed, _typed(positive, again), None if basis == "none" else basis
@@ -185,7 +185,7 @@ def fit(
         with Meter(quiet=quiet) as meter:
             # Few rows are fitted in memory, as to standard output, unless a checkpoint is asked for.
             asked_for = checkpoint is not None or checkpoint_every is not None
-            folds = StreamFolds(target_prevalence, groups, time, sensitive)
+            folds = StreamFolds(target_prevalence, groups, time, sensitive, by_row)
             room = "auto" if max_memory is None else max_memory << 20
             cache = "auto" if disk_cache else False
             options = StreamOptions(folds, place, checkpoint_every, asked_for, meter, room, cache)
@@ -216,18 +216,35 @@ def _require_commas(sources: tuple[str, ...], given: dict[str, list[str]]) -> No
         )
 
 
-def _measure(name: str | None, costs: tuple[float, float] | None) -> Any:
-    """Return the name of the measure, or the measure of these costs."""
+def _measure(name: str | None, costs: dict[str, float | str] | None) -> Any:
+    """Return the name of the measure, or the measure of costs that are numbers; "cost" for costs per row."""
     from ..measures import CostMatrix
 
     if costs is None:
         return name or "f1"
     if name is not None:
         raise click.UsageError("--measure and --costs both say what to maximize: give one of them.")
+    if any(isinstance(one, str) for one in costs.values()):
+        return "cost"
+    fp, fn, tp = costs["false_positive"], costs["false_negative"], costs.get("true_positive", 0.0)
     try:
-        return CostMatrix(((0.0, costs[0]), (costs[1], 0.0)))
+        return CostMatrix(((0.0, fp), (fn, tp)))  # type: ignore[arg-type]
     except ValueError as error:
         raise click.UsageError(f"--costs: {error}") from error
+
+
+def _with_costs(
+    columns: dict[str, Any], costs: dict[str, float | str], sources: tuple[str, ...], file_format: str | None
+) -> dict[str, Any]:
+    """Return options of a stream that also keeps the columns of costs, which stay features if they were."""
+    from ..estimators._costs import named_columns
+    from ._data import open_sources
+
+    if "-" in sources:
+        raise click.UsageError("--costs with columns needs files, which are read more than once.")
+    features = columns["features"] or list(open_sources(sources, file_format, **columns).feature_names)
+    kept = list(dict.fromkeys([*columns["keep"], *named_columns(costs)]))
+    return columns | {"features": features, "keep": kept}
 
 
 def _classifier(measure: Any, solver: str, sharpen: bool, seed: int, positive: Any, basis: str | None) -> Any:
@@ -365,6 +382,9 @@ def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None
         )
     if not many and (words := interval_words(classifier)) is not None:
         click.echo(f"On new rows expect {words}.", err=to_stderr)
+    if classifier.fitted_to_costs_:
+        said = "Decisions are made row by row, by the costs of the row; these numbers are those of one threshold."
+        click.echo(said, err=to_stderr)
     if hasattr(classifier, "groups_"):
         print_groups(groups_of(classifier), to_stderr=to_stderr)
     if survey is not None:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from ._costs import OF_THE_FIT, costs_for, costs_options, decided_by_costs, given_costs, require_fitted_to_costs
 from ._options import (
     NewFile,
     columns_option,
@@ -37,6 +38,7 @@ _SUFFIXES = {".csv": "csv", ".feather": "feather", ".arrow": "feather", ".parque
 )
 @columns_option("--id", "ids", help="Columns of DATA to write in front, such as a row's name.")
 @sensitive_option
+@costs_options(OF_THE_FIT)
 @decimal_option
 @format_option
 @quiet_option
@@ -46,6 +48,8 @@ def predict(
     output: str,
     ids: list[str],
     sensitive: str | None,
+    costs: tuple[str, str] | None,
+    true_positive_cost: str | None,
     decimal: str,
     file_format: str | None,
     quiet: bool,
@@ -53,10 +57,11 @@ def predict(
     """Write a label, a score and a probability for every row of DATA, in order.
 
     The higher the score, the more likely the positive class, which `ratewise inspect` names; above 0 it is
-    predicted, or above the threshold of the row's group if the model has one for each. The probability is that of
-    the positive class. With more than two classes there is no score, and the probability is that of the label.
-    Rows need no labels.
+    predicted, or above the threshold of the row's group if the model has one for each. A model that was fitted to
+    costs per row predicts the class that is expected to cost least. The probability is that of the positive class.
+    With more than two classes there is no score, and the probability is that of the label. Rows need no labels.
     """
+    from ..estimators._costs import named_columns
     from ..streams.prefetch import Prefetched
     from ._data import column_of_groups, load_of_classes, refuse_inputs_as_outputs, stream_for, written
 
@@ -72,13 +77,16 @@ def predict(
     if taken := {"label", "score", "probability"} & set(ids):
         raise click.UsageError(f"--id {taken.pop()}: the output has a column of that name already.")
     groups = column_of_groups(classifier, model, sensitive)
-    keep = list(dict.fromkeys([*ids, *([] if groups is None else [groups])]))
+    given = given_costs(costs, true_positive_cost)
+    require_fitted_to_costs(classifier, model, given)
+    by_row = costs_for(classifier, model, given)
+    keep = list(dict.fromkeys([*ids, *([] if groups is None else [groups]), *named_columns(by_row)]))
     stream = stream_for(classifier, sources, target=None, file_format=file_format, keep=keep, decimal=decimal)
     with (
         Meter(quiet=quiet) as meter,
         written(output) as file,
         Prefetched(
-            _predictions(classifier, stream, ids, groups, meter)
+            _predictions(classifier, stream, ids, groups, by_row, meter)
         ) as predictions,  # made while others are written
     ):
         if kind == "csv":
@@ -88,7 +96,7 @@ def predict(
 
 
 def _predictions(
-    classifier: Any, stream: Any, ids: list[str], groups: str | None, meter: Meter
+    classifier: Any, stream: Any, ids: list[str], groups: str | None, costs: Any, meter: Meter
 ) -> Iterator[dict[str, list[Any]]]:
     """Yield the columns of the output, window by window."""
     from ._data import scores_of, windows_with_progress
@@ -96,7 +104,10 @@ def _predictions(
     for window in windows_with_progress(stream, meter, "predicting"):
         scores = scores_of(classifier, window)
         least = classifier._row_thresholds(None if groups is None else window.kept[groups], scores.shape[0])
-        yield {name: window.kept[name] for name in ids} | predicted_columns(classifier, scores, least)
+        found = predicted_columns(classifier, scores, least)
+        if costs is not None:
+            found["label"] = decided_by_costs(classifier, scores, costs, window).tolist()
+        yield {name: window.kept[name] for name in ids} | found
 
 
 def predicted_columns(classifier: Any, scores: Any, least: Any = 0.0) -> dict[str, list[Any]]:

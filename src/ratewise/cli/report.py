@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ._costs import OF_THE_FIT, costs_for, costs_options, given_costs
 from ._options import (
     MeasureName,
     NewFile,
@@ -31,6 +32,7 @@ _SLICED_COLUMNS = 20
 @weight_option
 @positive_option
 @sensitive_option
+@costs_options(OF_THE_FIT)
 @drop_unlabelled_option
 @click.option(
     "--and", "others", multiple=True, metavar="MODEL", help="Another model to compare with. May be repeated."
@@ -60,6 +62,8 @@ def report(
     weight: str | None,
     positive: str | None,
     sensitive: str | None,
+    costs: tuple[str, str] | None,
+    true_positive_cost: str | None,
     drop_unlabelled: bool,
     others: tuple[str, ...],
     slices: tuple[str, ...],
@@ -89,15 +93,20 @@ def report(
     read |= {"decimal": decimal, "drop_unlabelled": drop_unlabelled}
     with Meter(quiet=quiet) as meter:
         if score is not None:
-            if others or slices or sensitive:
-                raise click.UsageError("--and, --slice and --sensitive need a MODEL; --score is for scores alone.")
+            if others or slices or sensitive or costs:
+                raise click.UsageError(
+                    "--and, --slice, --sensitive and --costs need a MODEL; --score is for scores alone."
+                )
             made = _of_scores(files, score, positive, measure, threshold, read, meter)
         else:
             if len(files) < 2:
                 raise click.UsageError("Give a model and then the data: ratewise report MODEL DATA... -o FILE.")
             if threshold is not None:
                 raise click.UsageError("--threshold is for --score; a model has its own.")
-            made = _of_models((files[0], *others), files[1:], positive, measure, slices, sensitive, read, meter)
+            given = given_costs(costs, true_positive_cost)
+            made = _of_models(
+                (files[0], *others), files[1:], positive, measure, slices, sensitive, given, read, meter
+            )
     if title:
         made.title = title
     page = made.html().encode("utf-8")
@@ -114,9 +123,11 @@ def _of_models(
     measure: str | None,
     slices: tuple[str, ...],
     sensitive: str | None,
+    given: dict[str, float | str] | None,
     read: dict[str, Any],
     meter: Meter,
 ) -> Any:
+    from ..estimators._costs import named_columns
     from ..reports import ClassReport, Report
     from ._data import column_of_groups, load_of_classes, require_positive, stream_for, target_of
 
@@ -131,16 +142,18 @@ def _of_models(
     for path, name, classifier in zip(paths, names, models, strict=True):
         require_positive(classifier, path, positive)
         groups = column_of_groups(classifier, path, sensitive)
-        own = {"target": target_of(classifier, read["target"]), "keep": [] if groups is None else [groups]}
+        costs = costs_for(classifier, path, given)
+        keep = [*([] if groups is None else [groups]), *named_columns(costs)]
+        own = {"target": target_of(classifier, read["target"]), "keep": keep}
         stream = stream_for(classifier, sources, **read | own)
         weighted = read["weight"] is not None
         if many:
             found.append(_of_classes(name, classifier, stream, measure, meter, weighted=weighted))
             continue
         encoder = getattr(classifier, "encoder_", None)
-        rows = _StreamRows.of(classifier, stream, encoder, slices, groups, meter, weighted=weighted)
-        given = (rows.scores, rows.labels, measure, rows.weights, rows.columns)
-        found += Report.from_scored(classifier, *given, sensitive=groups).models
+        rows = _StreamRows.of(classifier, stream, encoder, slices, groups, costs, meter, weighted=weighted)
+        scored = (rows.scores, rows.labels, measure, rows.weights, rows.columns)
+        found += Report.from_scored(classifier, *scored, sensitive=groups, costs=rows.costs(costs)).models
         found[-1].name = name
     return (ClassReport if many else Report)(found)
 
@@ -171,6 +184,13 @@ class _StreamRows:
         self.labels: Any = []
         self.weights: Any = []
         self.columns: dict[str, Any] = {}
+        self.kept: dict[str, list[Any]] = {}
+
+    def costs(self, asked: Any) -> Any:
+        """Return the costs of the rows by kind; None without any."""
+        from ..estimators._costs import costs_in_columns
+
+        return None if asked is None else costs_in_columns(asked, self.kept)
 
     @classmethod
     def of(
@@ -180,6 +200,7 @@ class _StreamRows:
         encoder: Any,
         slices: tuple[str, ...],
         groups: str | None,
+        costs: Any,
         meter: Meter,
         *,
         weighted: bool,
@@ -187,6 +208,7 @@ class _StreamRows:
         import numpy as np
 
         from ..decisions.sensitive import column_of_groups as checked_column
+        from ..estimators._costs import named_columns
         from ._data import check_labels, decisions_of, windows_with_progress
 
         rows, spans = cls(), _spans(encoder, slices)
@@ -198,6 +220,8 @@ class _StreamRows:
             rows.weights.append(window.weights)
             for name, (start, codec) in spans.items():
                 kept[name].append(_column(window.X, start, codec))
+            for name in named_columns(costs):
+                rows.kept.setdefault(name, []).extend(window.kept[name])
             if groups is not None:
                 kept.setdefault(groups, []).append(checked_column(window.kept[groups], window.X.shape[0]))
         if not rows.scores:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
+from .._errors import DataError
+from ..decisions.calibrate import Calibration
 from ..decisions.costs import cost_weights, expected_costs, row_costs
 from ..measures import CostMatrix
 from ._targets import (
@@ -32,23 +36,26 @@ class CostedRows(NamedTuple):
         The measure is what one threshold for all rows costs beyond right decisions: of weighted rows, in which a
         mistake costs the same in all rows of a class.
         """
-        if measure != "cost":
-            raise ValueError(f'costs= goes with measure="cost"; the measure is {measure!r}.')
+        require_cost_measure(measure)
         if is_indicator(y):
             raise ValueError("costs= are for one class per row, and y is an indicator matrix of labels.")
-        n_rows = int(np.shape(y)[0])
-        y, classes = checked_labels(y, n_rows)
+        y, classes = checked_labels(y, int(np.shape(y)[0]))
         require_more_than_one_class(classes)
         if classes.size > 2:
             raise ValueError(
                 f"MeasureClassifier takes costs= of two classes, and y has {classes.size}: use "
                 'MeasureMaximizer(MeasureClassifier("accuracy"), "cost").'
             )
-        own = np.ones(n_rows) if sample_weight is None else checked_weights(sample_weight, y)
+        own = np.ones(y.size) if sample_weight is None else checked_weights(sample_weight, y)
         positive = classes.tolist().index(positive_label(classes, pos_label))
-        table = row_costs(costs, n_rows, 2, positive)
-        weights = own * cost_weights(table)
-        codes, rows = np.searchsorted(classes, y), np.arange(n_rows)
+        return cls.of_codes(row_costs(costs, y.size, 2, positive), np.searchsorted(classes, y), own, positive)
+
+    @classmethod
+    def of_codes(
+        cls, table: NDArray[np.float64], codes: NDArray[np.intp], own: NDArray[np.float64], positive: int
+    ) -> CostedRows:
+        """Return both for costs[row, true, predicted] and the numbers of the classes."""
+        rows = np.arange(codes.size)
         of_mistakes = table[rows, codes, 1 - codes] - table[rows, codes, codes]
         weights, found = own * cost_weights(table), {}
         for name, mine in (("positive", codes == positive), ("negative", codes != positive)):
@@ -61,10 +68,36 @@ class CostedRows(NamedTuple):
         return cls(weights, CostMatrix(((0.0, found["negative"]), (found["positive"], 0.0))))
 
 
-def cheapest(model: Any, X: Any, costs: Any) -> NDArray[np.intp]:
+def cheapest(model: Any, proba: NDArray[np.float64], costs: Any) -> NDArray[np.intp]:
     """Return the number of the class that is expected to cost least in each row."""
-    proba = model.predict_proba(X)
     found: NDArray[np.intp] = expected_costs(proba, costs_of(model, proba.shape[0], costs)).argmin(axis=1)
+    return found
+
+
+def shares_of_scores(model: Any, scores: Any) -> NDArray[np.float64]:
+    """Return the probability of each of two classes, by the scores of a linear model."""
+    second = expit(Calibration.of_numbers(model.calibration_[0]).log_odds(scores))
+    return np.column_stack([1.0 - second, second])
+
+
+def named_columns(costs: Mapping[str, float | str] | None) -> list[str]:
+    """Return the columns of a file that hold costs; the other costs are numbers."""
+    return [] if costs is None else list(dict.fromkeys(one for one in costs.values() if isinstance(one, str)))
+
+
+def costs_in_columns(costs: Mapping[str, float | str], kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return costs with the values of the columns that they name."""
+    found: dict[str, Any] = dict(costs)
+    for kind, column in costs.items():
+        if isinstance(column, str):
+            try:
+                found[kind] = np.array(kept[column], dtype=np.float64)
+            except (TypeError, ValueError):
+                raise DataError(f"Column {column!r} holds costs: it must hold numbers, without gaps.") from None
+            if not np.isfinite(found[kind]).all():
+                raise DataError(f"Column {column!r} holds costs: every row needs one that is finite.")
+            if (found[kind] < 0.0).any():
+                raise DataError(f"Column {column!r} holds costs: they must be 0 or more.")
     return found
 
 
@@ -80,6 +113,11 @@ def costs_of(model: Any, n_rows: int, costs: Any) -> NDArray[np.float64]:
     """Return costs[row, true, predicted] of new rows, for a model of two classes."""
     positive = model.classes_.tolist().index(positive_label(model.classes_, model.pos_label))
     return row_costs(costs, n_rows, model.classes_.size, positive)
+
+
+def require_cost_measure(measure: Any) -> None:
+    if measure != "cost":
+        raise ValueError(f'costs= goes with measure="cost"; the measure is {measure!r}.')
 
 
 def takes_costs(model: Any) -> bool:

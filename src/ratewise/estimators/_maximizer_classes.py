@@ -17,6 +17,7 @@ from ..decisions.blocks import clearly_better, standard_error
 from ..decisions.costs import cost_weights, row_costs
 from ..measures import ConstraintWarning
 from ._boosters import MANY_ROWS, booster_of, prepared
+from ._costs import require_cost_measure
 from ._crossfit import fit_base_estimator
 from ._folds import Fold, make_folds
 from ._targets import checked_labels, checked_weights, is_multiclass, positive_label, require_more_than_one_class
@@ -213,8 +214,7 @@ def class_cross_fit(
     require_more_than_one_class(classes)
     weights = None if sample_weight is None else checked_weights(sample_weight, y)
     if costs is not None:
-        if rule.measure != "cost":
-            raise ValueError(f'costs= goes with measure="cost"; the measure is {rule.measure!r}.')
+        require_cost_measure(rule.measure)
         positive = 1 if classes.size > 2 else classes.tolist().index(positive_label(classes, rule.pos_label))
         costs = row_costs(costs, n_rows, classes.size, positive)
     folds, numbers = make_folds(cv, X, y, groups)

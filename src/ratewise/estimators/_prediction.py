@@ -48,7 +48,7 @@ class LinearPrediction(GroupedPrediction):
         """
         require_costs(self, costs)
         if costs is not None:
-            return np.asarray(self.classes_[cheapest(self, X, costs)])
+            return np.asarray(self.classes_[cheapest(self, self.predict_proba(X), costs)])
         second = self._is_second(X)
         if second is not None:
             found: NDArray[Any] = self.classes_[second.view(np.uint8)]
@@ -145,7 +145,7 @@ class LinearPrediction(GroupedPrediction):
         """
         require_costs(self, costs)
         if costs is not None:
-            return -mean_cost(self, cheapest(self, X, costs), y, sample_weight, costs)
+            return -mean_cost(self, cheapest(self, self.predict_proba(X), costs), y, sample_weight, costs)
         predicted = self.predict(X) if sensitive_features is None else self.predict(X, sensitive_features)
         if self.multilabel_:
             return macro_of_labels(self.measure_, y, predicted, sample_weight)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from ..decisions.costs import row_costs
 from ..decisions.sensitive import checked_sensitive, require_rates
 from ..features.dates import times_of
 from ..measures import get_measure
@@ -28,13 +29,14 @@ from ..training.files_in_memory import rows_in_memory
 from ..training.multiclass import ClassTrainer
 from ..training.plain_data import digest
 from ..training.source import Progress, occupied_columns
+from ._costs import CostedRows, costs_in_columns, named_columns, require_cost_measure
 from ._fits import Fitted, at_target, check_prevalence, fitted_two_classes, measure_at, warn_of_constraints
 from ._folds import draws_own_folds, splits_by_time
 from ._multiclass import MulticlassFit, fitted_many, of_many_classes, require_classes_of
 from ._settings import fit_config, one_blas_thread, passes_asked_for, require_basis_columns, shared_basis
 from ._targets import group_numbers, positive_label, require_no_positive, warn_of_rare_labels
 
-STREAM_ATTRIBUTES = ("encoder_", "target_", "survey_", "n_samples_fit_", "sensitive_column_")
+STREAM_ATTRIBUTES = ("encoder_", "target_", "survey_", "n_samples_fit_", "sensitive_column_", "cost_columns_")
 
 
 class StreamFolds(NamedTuple):
@@ -45,11 +47,13 @@ class StreamFolds(NamedTuple):
     time: str | None = None
     sensitive: str | None = None
     """The column of the groups that bounds are about."""
+    costs: Mapping[str, float | str] | None = None
+    """What each kind of decision costs: a number, or a column."""
 
     @property
     def columns(self) -> list[str]:
-        """The columns that define the folds and the groups."""
-        given = (self.groups, self.time, self.sensitive)
+        """The columns that define the folds, the groups and the costs."""
+        given = (self.groups, self.time, self.sensitive, *named_columns(self.costs))
         return list(dict.fromkeys(name for name in given if name is not None))
 
     def check(self, stream: Stream, *, in_windows: bool) -> None:
@@ -59,17 +63,19 @@ class StreamFolds(NamedTuple):
         if any(one is not None for one in self) and not stream.repeatable:
             raise ValueError(
                 "A stream that can be read once only is learned from as it comes, without folds: leave out "
-                "groups=, time=, sensitive_features= and target_prevalence=, or give the rows as files."
+                "groups=, time=, sensitive_features=, costs= and target_prevalence=, or give the rows as files."
             )
         if self.sensitive is not None and self.target_prevalence is not None:
             raise ValueError("target_prevalence is for all rows: it cannot be given with sensitive_features.")
+        if self.costs is not None and (self.sensitive is not None or self.target_prevalence is not None):
+            raise ValueError("sensitive_features and target_prevalence are for measures, without costs.")
         for column in self.columns:
             if column not in stream.kept:
                 raise ValueError(f"The stream does not keep {column!r}: open_stream(..., keep=[{column!r}]).")
         if in_windows and self.columns:
             raise ValueError(
-                "groups=, time= and sensitive_features= read all rows into memory, where there is no checkpoint "
-                "to keep."
+                "groups=, time=, sensitive_features= and costs= read all rows into memory, where there is no "
+                "checkpoint to keep."
             )
 
     def rows(self, kept: dict[str, list[Any]], n_rows: int) -> dict[str, Any]:
@@ -145,6 +151,8 @@ class StreamFitting:
     verbose: int
     n_features_in_: int
     sensitive_column_: str
+    fitted_to_costs_: bool
+    cost_columns_: dict[str, float | str]
     history_: dict[str, Any]
     _store: Any
     _online: Any
@@ -161,6 +169,7 @@ class StreamFitting:
         groups: str | None = None,
         time: str | None = None,
         sensitive_features: str | None = None,
+        costs: Mapping[str, float | str] | None = None,
         max_memory: int | str = "auto",
         disk_cache: Any = "auto",
     ) -> Self:
@@ -195,6 +204,10 @@ class StreamFitting:
         sensitive_features : str, optional
             A column that the stream keeps: the groups that bounds of the measure are about, as for ``fit``. The
             model does not learn from it. All rows are read into memory. For two classes.
+        costs : dict, optional
+            With ``measure="cost"``, as for ``fit``: numbers, or columns that the stream keeps. The model learns
+            from such a column too if ``open_stream(features=)`` names it. All rows are read into memory. For two
+            classes.
         max_memory : int or "auto"
             Bytes of memory in which rows of files may be kept once they are decoded, so that files are read once;
             "auto" is a quarter of the memory that is free, by the limits of the container. 0 keeps none. The model
@@ -204,7 +217,7 @@ class StreamFitting:
             file without a name that is gone when the fit ends, however it ends. "auto" is the folder of the
             checkpoint, if there is one. False keeps none. The model is the same, bit for bit.
         """
-        folds = StreamFolds(target_prevalence, groups, time, sensitive_features)
+        folds = StreamFolds(target_prevalence, groups, time, sensitive_features, costs)
         in_windows = checkpoint is not None
         options = StreamOptions(folds, checkpoint, checkpoint_every, in_windows, progress, max_memory, disk_cache)
         try:
@@ -244,6 +257,8 @@ class StreamFitting:
         remember_stream(self, stream, survey)
         if folds.sensitive is not None:
             self.sensitive_column_ = folds.sensitive
+        if folds.costs is not None:
+            self.fitted_to_costs_, self.cost_columns_ = True, dict(folds.costs)
         warn_of_constraints(fitted.message, stacklevel=3)
         return self
 
@@ -266,6 +281,9 @@ class StreamFitting:
                 rng = np.random.default_rng(found.seed)
                 rows = folds.rows(in_memory[2], weights.size)
                 require_rates(settings.measure, rows.get("sensitive"), weights)
+                if folds.costs is not None:
+                    weights, settings = self._by_costs(weights, in_memory[2], folds.costs, settings)
+                    trainer = Trainer(settings, found.history)
                 result = trainer.fit(ArraySource(X, weights, rng, progress=found.options.progress, **rows))
                 result = result.widened(occupied, found.stream.encoder.n_features)
             else:
@@ -279,12 +297,27 @@ class StreamFitting:
             result = at_target(result, folds.target_prevalence, result.rates.prevalence)
         return fitted_two_classes(result, labels.classes, self.pos_label), settings
 
+    def _by_costs(
+        self,
+        signed_weights: NDArray[Any],
+        kept: dict[str, list[Any]],
+        costs: Mapping[str, float | str],
+        settings: FitConfig,
+    ) -> tuple[NDArray[Any], FitConfig]:
+        """Return the weights and the settings with which rows are learned by their costs."""
+        require_cost_measure(self.measure)
+        table = row_costs(costs_in_columns(costs, kept), signed_weights.size, 2)
+        positive = signed_weights > 0
+        rows = CostedRows.of_codes(table, positive.astype(np.intp), np.abs(signed_weights).astype(np.float64), 1)
+        signed = np.where(positive, rows.weights, -rows.weights)
+        return signed / rows.weights.mean(), dataclasses.replace(settings, measure=rows.measure)
+
     def _fit_many_classes(self, found: SurveyedStream, settings: FitConfig) -> tuple[Fitted, FitConfig]:
         """Learn more than two classes; rows that all fit into the sample are fitted in memory."""
         stream, counts = found.stream, found.survey.label_counts
         if found.options.folds != StreamFolds():
             raise ValueError(
-                "groups=, time=, sensitive_features= and target_prevalence= are for two classes, and "
+                "groups=, time=, sensitive_features=, costs= and target_prevalence= are for two classes, and "
                 f"{stream.target!r} has {len(counts)}. Read the rows, and use fit with groups= or cv=."
             )
         require_no_positive(self.pos_label, f"{len(counts)} classes")

@@ -29,6 +29,7 @@ from ..measures import (
     get_measure,
 )
 from ..measures.others import takes_one_argument
+from ._costs import require_cost_measure
 from ._fits import constraints_met, warn_of_constraints
 from ._sensitive import GroupedPrediction
 from ._targets import (
@@ -156,8 +157,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
             raise ValueError(f"All rows of class {classes[totals == 0].tolist()[0]!r} have sample_weight 0.")
         positive = self._positive(classes)
         if costs is not None:
-            if self.measure != "cost":
-                raise ValueError(f'costs= goes with measure="cost"; the measure is {self.measure!r}.')
+            require_cost_measure(self.measure)
             costs = row_costs(costs, y.size, classes.size, positive)
         numbers = group_numbers(groups, y.size)
         measure = None if costs is not None else self._measure_of(classes)

@@ -92,9 +92,7 @@ class ClassReport(Report):
         return self._filled("classes.html", {"models": "\n".join(map(_section, self.models))})
 
 
-def _judged(
-    name: str, model: Any, X: Any, y: Any, measure: Any, sample_weight: Any, costs: Any
-) -> ClassedModel:
+def _judged(name: str, model: Any, X: Any, y: Any, measure: Any, sample_weight: Any, costs: Any) -> ClassedModel:
     table = costs_of_decisions(model, costs, int(np.shape(y)[0]), None)
     classes, predicted = np.asarray(model.classes_), decisions(model, X, costs)
     true = labels_to_score(y, predicted.size, classes)

@@ -82,7 +82,8 @@ class DecisionCosts(NamedTuple):
             "about one threshold for all rows, which mean costs choose.</p>"
         )
         return (
-            f'<section><h2>{title}</h2>{note * row_by_row}<div class="scroll" tabindex="0" role="region" aria-label="{title}">'
+            f"<section><h2>{title}</h2>{note * row_by_row}"
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">'
             '<table class="numbers"><caption>A few rows with large costs may decide these numbers: the intervals '
             "say how much other rows may differ.</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></section>"

@@ -15,7 +15,7 @@ from ..decisions.cuts import best_threshold
 from ..decisions.draws import values_of
 from ..decisions.labelled import labelled_scores
 from ..decisions.sensitive import column_of_groups
-from ..estimators._costs import takes_costs
+from ..estimators._costs import cheapest, shares_of_scores, takes_costs
 from ..estimators._positive import PositiveClass
 from ..measures import ConfusionMeasure, Measure, get_measure
 from ..plots._scores import (
@@ -94,10 +94,7 @@ class Report(Page):
             one = ScoredModel(name, rows, scores.scores, threshold, judged_by, probabilities, facts)
             if table is not None:
                 predicted = decisions(model, X, costs) == positive.label
-                facts["by_costs"] = by_costs
-                facts["costs"] = DecisionCosts.of(
-                    predicted, one.scores, rows.positive, rows.weights, table, rows.names[::-1]
-                )
+                facts |= {"by_costs": by_costs, "costs": _spent(one, predicted, table)}
             facts["influences"] = influences_of(model, X, y, judged_by, positive)
             facts["shapes"] = shapes_of(model, X, positive)
             facts["added"] = ColumnShares.of(model, X, positive)
@@ -118,16 +115,31 @@ class Report(Page):
         sample_weight: Any,
         columns: Mapping[str, Any],
         sensitive: str | None = None,
+        costs: Any = None,
     ) -> Report:
         """Report on a fitted MeasureClassifier whose decisions were computed elsewhere, from files say.
 
-        ``sensitive`` is the column of the groups that bounds are about.
+        ``sensitive`` is the column of the groups that bounds are about. ``costs`` are as for ``report``.
         """
         positive = positive_class(model, None)
-        checked = labelled_scores(positive.scores(scores), y, sample_weight, positive.label)
+        by_costs = takes_costs(model)
+        own, cut = positive.scores(scores), positive.cut
+        shares = shares_of_scores(model, scores) if by_costs else None
+        if shares is not None:
+            own, cut = shares[:, int(positive.sign > 0)], 0.5
+        checked = labelled_scores(own, y, sample_weight, positive.label)
         rows = _labelled(checked.signed_weights, sample_weight is not None, y, positive)
-        judged_by, facts = _facts(model, measure, positive)
-        one = ScoredModel(type(model).__name__, rows, checked.scores, positive.cut, judged_by, facts=facts)
+        table = costs_of_decisions(model, costs, rows.positive.size, positive)
+        by_mean = None if table is None else mean_costs(table, rows.positive, rows.weights)
+        judged_by, facts = _facts(model, by_mean if measure is None else measure, positive)
+        if by_costs and by_mean is not None:
+            cut = even_threshold(by_mean)
+        one = ScoredModel(type(model).__name__, rows, checked.scores, cut, judged_by, by_costs, facts)
+        if table is not None:
+            predicted = one.predicted
+            if shares is not None:
+                predicted = np.asarray(model.classes_)[cheapest(model, shares, costs)] == positive.label
+            facts |= {"by_costs": by_costs, "costs": _spent(one, predicted, table)}
         facts["influences"] = influences_of(model, None, y, judged_by, positive)
         facts["shapes"] = shapes_of(model, None, positive)
         facts["groups"] = one.groups(sliced_columns(None, dict(columns), rows.positive.size))
@@ -311,6 +323,11 @@ def _probabilities(
     """Return the probabilities of a model that decides by costs, with labels."""
     column = np.asarray(model.predict_proba(X))[:, int(positive.sign > 0)]
     return labelled_scores(column, y, sample_weight, positive.label), 0.5, True
+
+
+def _spent(model: ScoredModel, predicted: NDArray[np.bool_], table: NDArray[np.float64]) -> DecisionCosts:
+    rows = model.rows
+    return DecisionCosts.of(predicted, model.scores, rows.positive, rows.weights, table, rows.names[::-1])
 
 
 def _labelled(signed: NDArray[np.float64], weighted: bool, y: Any, positive: PositiveClass) -> ReportedRows:
