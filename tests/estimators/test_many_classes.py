@@ -189,6 +189,15 @@ def test_a_solver_that_is_named_is_where_sharpening_starts(data):
     assert plain.solver_ == sharpened.solver_ == Stamp(passes=2)
 
 
+def test_few_rows_of_many_classes_may_start_from_a_named_solver():
+    """So few that climbing would overfit: the run learns nothing beyond the solver's own model."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(24) % 3
+    X = rng.normal(size=(24, 3)) + 3.0 * np.eye(3)[codes]
+    classifier = MeasureClassifier("qmean", solver=Spade(passes=10), random_state=0)
+    assert classifier.fit(X, codes).score(X, codes) > 0.8
+
+
 def test_the_solver_named_is_the_logistic_regression_that_sharpening_started_from(data):
     X_train, _, y_train, _ = data
     given, chosen = (

@@ -3,8 +3,8 @@
 An algorithm never sees a row. It yields requests (:mod:`~ratewise.solvers.requests`), the data source answers
 them, and a :class:`~ratewise.solvers.Run` connects the two:
 
-    while not run.finished:
-        run.receive(rows.answer(run.request(summary)))
+    while (request := run.request(totals)) is not None:
+        run.receive(rows.answer(request))
 
 So a solver works the same on rows in memory, in files and on a cluster.
 """

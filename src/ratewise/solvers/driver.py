@@ -59,14 +59,18 @@ class Run:
         self._request: Request | None = None
         self._sent = 0  # of the answers
 
-    def request(self, seen: Totals) -> Request:
-        """Return what is to be done next; ``seen`` sums up the rows of one pass. Asking twice changes nothing."""
+    def request(self, seen: Totals) -> Request | None:
+        """Return what is to be done next, None at the end; ``seen`` sums up the rows of one pass.
+
+        Asking twice changes nothing.
+        """
+        if self.finished:
+            return None
         if seen is not self._seen:
             if self._request is not None and seen != self._seen:
                 self._halt()  # what waits for an answer may depend on the rows
             self._seen = seen
         self._advance()
-        assert self._request is not None
         return self._request
 
     def receive(self, answer: Any) -> None:

@@ -111,8 +111,7 @@ class Runner:
 
     def _feed(self, rows: ArrayRows, sample: ArrayRows, left: float) -> None:
         whole = left == math.inf
-        while left > 0 and not self.run.finished:
-            request = self.run.request(self.seen)
+        while left > 0 and (request := self.run.request(self.seen)) is not None:
             if isinstance(request, MeanRewards) and request.points is not None:
                 points = int(min(request.points, left))
                 left -= points
@@ -132,14 +131,12 @@ class Runner:
 
     def end_pass(self, sample: ArrayRows) -> None:
         """All rows of a pass have been fed."""
-        if self.run.finished:
-            return
         request = self.run.request(self.seen)
         if isinstance(request, Learn) and request.passes is not None:
             self._passes += 1
             if self._passes >= request.passes:
                 self._receive(None)
-        while not self.run.finished and not isinstance(request := self.run.request(self.seen), Learn):
+        while not isinstance(request := self.run.request(self.seen), Learn | None):
             self._receive(answer(sample, request))
 
     def _receive(self, found: Any) -> None:

@@ -125,9 +125,8 @@ class ShardTrainingRows:
 
     def _drive(self, fold: int, run: Run) -> Asking:
         seen = self.summary(fold)
-        while not run.finished:
-            found = yield from self._answer(fold, run, run.request(seen))
-            run.receive(found)
+        while (request := run.request(seen)) is not None:
+            run.receive((yield from self._answer(fold, run, request)))
             self._report(run)
 
     def class_scores(self, models: Sequence[LinearModels]) -> ClassScores:
