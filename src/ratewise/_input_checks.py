@@ -154,6 +154,8 @@ def plain_labels(y: Any) -> NDArray[Any]:
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise ValueError("Input y contains masked values; every row needs a label.")
     labels: NDArray[Any] = np.asarray(y)
+    if labels.dtype.kind in "US" and isinstance(y, list | tuple) and any(not isinstance(one, str) for one in y):
+        labels = np.array(y, dtype=object)  # numpy has made texts of numbers and NaN
     if labels.dtype.kind in "mM" and np.isnat(labels).any():
         raise ValueError("Input y contains NaT; every row needs a label.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
@@ -176,6 +178,23 @@ def plain_labels(y: Any) -> NDArray[Any]:
         found = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise ValueError(f"y mixes labels of different types ({found}): give all of them one type.")
     return labels
+
+
+def labels_of_both(true: NDArray[Any], predicted: NDArray[Any]) -> NDArray[Any]:
+    """Return the labels that occur in either array; refuse texts that would have to equal numbers."""
+    texts = [is_of_texts(labels) for labels in (true, predicted)]
+    if texts[0] != texts[1]:
+        kinds = ["texts" if one else "numbers" for one in texts]
+        raise ValueError(
+            f"y_true holds {kinds[0]} and y_pred {kinds[1]}, which are never equal: give labels of one type."
+        )
+    return np.unique(np.concatenate([np.unique(true), np.unique(predicted)]))
+
+
+def is_of_texts(labels: NDArray[Any]) -> bool:
+    """Return whether labels, as ``plain_labels`` returns them, are texts."""
+    first = labels.flat[0] if labels.size else None
+    return labels.dtype.kind in "US" or isinstance(first, str)
 
 
 def _equals_itself(value: Any) -> bool:

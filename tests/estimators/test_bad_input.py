@@ -594,6 +594,17 @@ def test_labels_of_any_library_are_taken(form, classes):
     ("label", "words"),
     [(None, "y contains NaN, None or NA; every row needs a label"), ("yes", r"y mixes labels of .* \(int, str\)")],
 )
+def test_a_list_of_labels_is_not_made_into_texts(label, words):
+    X, y = rows()
+    classifier, other = fitted(), float("nan") if label is None else 1
+    mixed = ["yes" if one else "no" for one in y[:-1]] + [other]
+    assert_refused(classifier, words, lambda: classifier.fit(X, mixed))
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [(None, "y contains NaN, None or NA; every row needs a label"), ("yes", r"y mixes labels of .* \(int, str\)")],
+)
 def test_labels_that_are_missing_or_of_many_types_are_refused(label, words):
     X, y = rows()
     mixed = y.astype(object)

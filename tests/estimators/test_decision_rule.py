@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -64,6 +65,19 @@ def test_two_classes_have_the_threshold_of_certify():
     assert other.score(proba, y) == pytest.approx(get_measure("f1").score(~y, ~other.predict(proba)))
     with pytest.warns(ConstraintWarning, match="precision"):
         DecisionRule(RecallAtPrecision(0.999, confidence=0.99)).fit(proba[:200], y[:200])
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_columns_named_by_the_classes_may_be_in_any_order(n_classes):
+    proba, y = scored_rows(500, n_classes)
+    table = pd.DataFrame(proba, columns=NAMES[:n_classes])
+    turned = table[table.columns[::-1]]
+    rule = DecisionRule("gmean").fit(proba, y)
+    assert (DecisionRule("gmean").fit(turned, y).predict(table) == rule.predict(proba)).all()
+    assert rule.score(turned, y) == rule.score(proba, y)
+    numbered = pd.DataFrame(proba[:, ::-1], columns=range(n_classes)[::-1])
+    by_number = DecisionRule("gmean").fit(numbered, np.searchsorted(NAMES[:n_classes], y))
+    assert (NAMES[by_number.predict(numbered)] == rule.predict(proba)).all()
 
 
 def test_costs_of_each_row_are_weighed_against_its_probability():

@@ -169,3 +169,8 @@ def test_a_bad_batch_is_refused_and_changes_nothing(batch, words):
     with pytest.raises(ValueError, match=words):
         monitor.update(*batch)
     assert monitor.n_rows_ == 2
+
+
+def test_a_positive_label_of_another_type_is_refused():
+    with pytest.raises(ValueError, match="pos_label='1' and y_true, with 1, are of different types"):
+        Monitor("f1", pos_label="1").update([1, 0], [1, 0])

@@ -45,6 +45,13 @@ def test_labels_are_those_of_the_scores(classifier, seed, dtype, is_sparse, size
         np.testing.assert_array_equal(fitted.predict(rows), expected)
 
 
+@pytest.mark.parametrize("form", ["csc", "coo", "bsr", "lil", "dok", "dia"])
+def test_every_form_of_sparse_rows_has_the_same_labels(classifier, form):
+    X = sparse.random_array((50, 6), density=0.3, rng=np.random.default_rng(0))
+    fitted = model(np.arange(6.0) - 3.0, -0.2, classifier)
+    assert fitted.predict(X.asformat(form)).tolist() == fitted.predict(X.toarray()).tolist()
+
+
 def test_rows_that_are_not_whole_are_refused_as_ever(classifier):
     X = np.random.default_rng(0).normal(size=(40, 6))
     fitted = model(np.ones(6), 0.0, classifier)

@@ -26,6 +26,7 @@ from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cr
 
 from ratewise import MeasureClassifier
 from ratewise.measures import (
+    Constrained,
     FBeta,
     GowerLegendre,
     HMean,
@@ -34,6 +35,7 @@ from ratewise.measures import (
     RecallAtPrecision,
     TPRAtFPR,
     TPRAtTNR,
+    confusion_measure,
     get_measure,
     measure_name,
     measure_names,
@@ -322,6 +324,7 @@ def test_truth_of_one_class_warns_and_counts_the_missing_rate_as_zero():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        ({"y_true": [0, 1], "y_pred": ["0", "1"]}, "y_true holds numbers and y_pred texts"),
         ({"y_true": [0, 1], "y_pred": [0, 1, 1]}, "equally long"),
         ({"y_true": [[0, 1]], "y_pred": [[0, 1]]}, "one-dimensional"),
         ({"y_true": [], "y_pred": []}, "empty"),
@@ -333,6 +336,12 @@ def test_truth_of_one_class_warns_and_counts_the_missing_rate_as_zero():
 def test_labels_that_make_no_sense_are_refused(arguments, words):
     with pytest.raises(ValueError, match=words):
         FBeta().score(**arguments)
+
+
+def test_texts_are_not_compared_with_numbers_by_a_measure_of_many_classes():
+    for measure in (confusion_measure("f1"), confusion_measure(Constrained("f1", recall=0.5))):
+        with pytest.raises(ValueError, match="y_true holds texts and y_pred numbers"):
+            measure.score(["0", "1", "2"], [0, 1, 2])
 
 
 @pytest.mark.filterwarnings("ignore:There is no")

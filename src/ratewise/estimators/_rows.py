@@ -197,12 +197,12 @@ def rows_above_zero(
 
     None where the rows have to be looked at first, or are few: to load compiled loops takes half a second.
     """
+    if type(X) not in (np.ndarray, sparse.csr_array, sparse.csr_matrix):
+        return None
     values = X.data if sparse.issparse(X) else X
     if (
-        not isinstance(values, np.ndarray)
-        or values.size <= (numpy_fallbacks.FEW_VALUES if "numba" in sys.modules else _WORTH_LOADING)
+        values.size <= (numpy_fallbacks.FEW_VALUES if "numba" in sys.modules else _WORTH_LOADING)
         or getattr(estimator, "encode", None) is not None
-        or type(X) not in (np.ndarray, sparse.csr_array, sparse.csr_matrix)
         or not _is_ready(X, estimator)
     ):
         return None

@@ -135,6 +135,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
     ) -> Self:
         """Choose the rule by out-of-fold probabilities, a column per class in sorted order, and true labels.
 
+        The columns of a table that are named by the classes may be in any order.
         ``costs`` is an array [row, true, predicted], one table [true, predicted], or, with two classes, a dict of
         numbers or columns for "false_positive", "false_negative", "true_positive", "true_negative". Rows with the
         same entry in ``groups`` are treated as dependent. ``sensitive_features``, with two classes, is the group
@@ -142,9 +143,10 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         """
         if not 0.0 <= self.reject < 1.0:
             raise ValueError(f"reject must be a share, at least 0 and below 1; got {self.reject!r}.")
-        proba = checked_probabilities(proba)
+        names, proba = _column_names(proba), checked_probabilities(proba)
         y, classes = checked_labels(y, proba.shape[0])
         require_more_than_one_class(classes)
+        proba = _in_order(proba, names, classes)
         if classes.size != proba.shape[1]:
             raise ValueError(
                 f"proba has {proba.shape[1]} columns and y holds {classes.size} classes: each column needs rows "
@@ -277,7 +279,8 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
 
     def _checked(self, proba: Any, costs: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
         check_is_fitted(self)
-        proba = checked_probabilities(proba)
+        names, proba = _column_names(proba), checked_probabilities(proba)
+        proba = _in_order(proba, names, self.classes_)
         if proba.shape[1] != self.classes_.size:
             raise ValueError(f"proba has {proba.shape[1]} columns; the rule is of {self.classes_.size} classes.")
         if (costs is None) != (self.measure_ is not None):
@@ -380,6 +383,19 @@ def _points_of_groups(
     n_groups = int(groups.max(initial=0)) + 1
     sums = np.bincount(codes * n_groups + groups, weights, n_classes * n_groups).reshape(n_classes, n_groups)
     return np.asarray(effective_points(sums.sum(axis=1), (sums**2).sum(axis=1)))
+
+
+def _column_names(proba: Any) -> list[str]:
+    """Return the names of a table's columns as texts; none for an array."""
+    return [str(name) for name in getattr(proba, "columns", ())]
+
+
+def _in_order(proba: NDArray[Any], names: list[str], classes: NDArray[Any]) -> NDArray[Any]:
+    """Return probabilities in the order of the classes, if the names of their columns are the classes."""
+    wanted = [str(label) for label in classes.tolist()]
+    if names == wanted or sorted(names) != sorted(wanted):
+        return proba
+    return proba[:, [names.index(name) for name in wanted]]
 
 
 def checked_probabilities(proba: Any) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._input_checks import plain_labels
+from .._input_checks import is_of_texts, plain_labels
 from ..counts import Counts
 from ..decisions.draws import interval, normal_draws, resampled, values_of
 from ..measures import Bound, FBeta, Jaccard, Measure, get_measure
@@ -219,6 +219,10 @@ class Monitor:
         if found.ndim != 1:
             raise ValueError(f"{name} must be one-dimensional; got {found.ndim} dimensions.")
         if self.pos_label is not None:
+            if found.size and is_of_texts(found) != isinstance(self.pos_label, str):
+                raise ValueError(
+                    f"pos_label={self.pos_label!r} and {name}, with {found.tolist()[0]!r}, are of different types."
+                )
             return np.asarray(found == self.pos_label, dtype=np.intp)
         if found.size and not (np.issubdtype(found.dtype, np.number) or found.dtype == bool):
             raise ValueError(f"{name} holds texts: name the positive class with pos_label=.")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input_checks import plain_labels
+from .._input_checks import labels_of_both, plain_labels
 from ..counts import Counts, Rates
 
 
@@ -289,14 +289,13 @@ def rates_from_labels(
 
 
 def _positive_label(true: np.ndarray, predicted: np.ndarray, pos_label: Any) -> Any:
-    try:
-        labels = np.unique(np.concatenate([np.unique(true), np.unique(predicted)]))
-    except TypeError as error:  # texts and numbers, as objects
-        kinds = ", ".join(sorted({type(label).__name__ for label in [*true.tolist(), *predicted.tolist()]}))
-        raise ValueError(f"Labels of different types cannot be compared: {kinds}. Give all one type.") from error
+    labels = labels_of_both(true, predicted)
     if labels.size > 2:
-        shown = ", ".join(map(repr, labels[:5].tolist()))
-        raise ValueError(f"A measure of two classes was given {labels.size} different labels ({shown}, ...).")
+        shown = ", ".join(map(repr, labels[:5].tolist())) + (", ..." if labels.size > 5 else "")
+        raise ValueError(
+            f"A measure of two classes was given {labels.size} different labels ({shown}). For more than two "
+            "classes take ratewise.measures.confusion_measure(name)."
+        )
     if pos_label is not None:
         if labels.size == 2 and pos_label not in labels:
             raise ValueError(f"pos_label={pos_label!r} is not among the labels {labels.tolist()}.")

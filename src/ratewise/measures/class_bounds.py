@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._input_checks import plain_labels
+from .._input_checks import labels_of_both, plain_labels
 from ._rates import Bound, bound_on
 from .bounds import check_parameters, confidence_field
 from .confusion import ConfusionMeasure, Table
@@ -141,7 +141,7 @@ class ConstrainedClasses(ConfusionMeasure):
     ) -> float:
         if labels is None:
             known = () if self.classes is None else self.classes
-            labels = known or np.unique(np.concatenate([plain_labels(y_true), plain_labels(y_pred)]))
+            labels = known or labels_of_both(plain_labels(y_true), plain_labels(y_pred))
         found = replace(self, classes=tuple(np.asarray(labels).tolist()))
         return float(
             super(ConstrainedClasses, found).score(y_true, y_pred, sample_weight=sample_weight, labels=labels)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._input_checks import plain_labels
+from .._input_checks import labels_of_both, plain_labels
 from ..counts import Counts, Rates, one_vs_rest_rates
 from .base import Measure, require_positive
 
@@ -92,7 +92,7 @@ class ConfusionMeasure(ABC):
                 f"y_true and y_pred must be one-dimensional, equally long and not empty; got shapes {true.shape} "
                 f"and {predicted.shape}."
             )
-        classes = np.unique(np.concatenate([true, predicted])) if labels is None else np.asarray(labels)
+        classes = labels_of_both(true, predicted) if labels is None else np.asarray(labels)
         order = np.argsort(classes)
         places = [np.searchsorted(classes, one, sorter=order) for one in (true, predicted)]
         codes = [order[np.minimum(one, classes.size - 1)] for one in places]
