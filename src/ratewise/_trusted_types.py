@@ -64,7 +64,7 @@ OWN_TYPES = (
     "ratewise.solvers.centroids.ShrunkenCentroids",
     "ratewise.solvers.logistic.PenalizedLogistic",
     "ratewise.solvers.logistic.WeightedLogistic",
-    "ratewise.solvers.multiclass.MultinomialLogistic",
+    "ratewise.solvers.softmax.MultinomialLogistic",
     "ratewise.solvers.sharpen.Sharpen",
     "ratewise.solvers.spade.Spade",
     "ratewise.solvers.stamp.Stamp",

@@ -25,7 +25,7 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from ratewise import ConstraintWarning, MeasureClassifier, UnknownRateWarning, load_model, save_model
 from ratewise.measures import ClassCosts, Constrained, Rates, RecallAtPrecision, WorstRecall, confusion_measure
 from ratewise.solvers import Sharpen, Spade, Stamp
-from ratewise.solvers.multiclass import MultinomialLogistic
+from ratewise.solvers.softmax import MultinomialLogistic
 
 SHORT = Sharpen(passes=4)
 

@@ -25,6 +25,16 @@ from .state import ClassTotals, LinearModels
 _START_STEP, _CLIMB_STEP = 2.0, 4.0  # in units of a row's own leverage, as for two classes
 
 
+@dataclass(frozen=True)
+class MultinomialLogistic:
+    """Logistic regression of all classes at once: the start of a sharpened fit of more than two classes.
+
+    ``l2`` is the strength of the penalty that validation rows chose.
+    """
+
+    l2: float
+
+
 class ClassCandidate(NamedTuple):
     """Models on the path of a run, and their stage."""
 

@@ -18,8 +18,7 @@ from ..measures import ConfusionMeasure, ConstrainedClasses, confusion_measure
 from ..measures.recalls import MeasureOfRecalls
 from ..solvers.base import History, Solver, Task
 from ..solvers.driver import Run
-from ..solvers.multiclass import MultinomialLogistic
-from ..solvers.softmax import ClassAlgorithm, ClassesAtOnce, ClassesInPasses
+from ..solvers.softmax import ClassAlgorithm, ClassesAtOnce, ClassesInPasses, MultinomialLogistic
 from ..solvers.state import LinearModel, LinearModels, mean_of_models
 from ..transforms import Transform
 from . import config

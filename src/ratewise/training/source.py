@@ -26,7 +26,7 @@ from ..kernels import weight_moments
 from ..measures import Measure
 from ..solvers.base import Scores, Solver
 from ..solvers.driver import Run
-from ..solvers.multiclass import MultinomialLogistic
+from ..solvers.softmax import MultinomialLogistic
 from ..solvers.state import LinearModel, LinearModels
 from ..transforms import Transform
 from .targets import Targets, codes_of, weights_of
