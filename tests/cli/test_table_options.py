@@ -179,3 +179,36 @@ def test_a_stream_keeps_columns_as_they_are(table):
         open_stream([(np.zeros((3, 2)), np.array([0, 1, 1]))], keep=["a"])
     with pytest.raises(ValueError, match="decimal must be"):
         open_stream(str(table), decimal=";")
+
+
+@pytest.mark.parametrize(
+    ("basis", "words"), [("none", "the mean of their column"), ("splines", "a level of their own")]
+)
+def test_what_became_of_missing_numbers_is_said(run, tmp_path, basis, words):
+    rows = orders(200)
+    rows.loc[::9, "amount"] = np.nan
+    rows.to_csv(tmp_path / "gaps.csv", index=False)
+    assert (
+        words in fitted(run, tmp_path / "gaps.csv", tmp_path / "m.skops", "--basis", basis, "--id", "order").stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (
+            ("--exclude", "cart"),
+            "there is no column 'cart' to leave out. Its columns are: 'order', 'when', 'card'",
+        ),
+        (("--as", "cart=text"), "there is no column 'cart' to take for 'text'"),
+    ],
+)
+def test_a_column_that_is_not_there_is_named(run, table, tmp_path, option, words):
+    result = run("fit", table, "--target", "outcome", "-o", tmp_path / "m.skops", *option)
+    assert (result.exit_code, words in result.stderr) == (1, True), result.stderr
+
+
+def test_commands_are_listed_in_the_order_of_their_use(run):
+    listed = run("--help").stdout.split("Commands:")[1].split("\n")
+    assert [line.split()[0] for line in listed if line.strip()][:4] == ["fit", "evaluate", "report", "predict"]
+    assert not any(line.endswith("...") for line in listed)

@@ -106,7 +106,7 @@ def test_what_many_classes_do_not_take_is_refused(data, windows_only):
         MeasureClassifier(pos_label=1).fit_stream(stream)
     with pytest.raises(ValueError, match="basis='auto' chooses for two classes"):
         MeasureClassifier(basis="auto").fit_stream(stream)
-    with pytest.raises(DataError, match="labels with fractions, are not classes"):
+    with pytest.raises(DataError, match="are not classes: there are fractions"):
         MeasureClassifier().fit_stream(streamed(data[0], data[2] / 4.0))
 
 

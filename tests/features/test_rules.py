@@ -252,7 +252,7 @@ def test_a_text_can_be_asked_for_and_a_wrong_wish_is_told():
     assert taken_for(some("one word", "two words"), "text").kind == "text"
     with pytest.raises(ValueError, match=r"columns: 'a' cannot be 'words'\. A column can be number, boolean"):
         taken_for(some("x", "y"), "words")
-    with pytest.raises(DataError, match=r"columns names 'b', which is not a column\. There are 'a'"):
+    with pytest.raises(DataError, match=r"there is no column 'b' to .*\. Its columns are: 'a'"):
         encoder_of({"a": np.arange(4.0)}, columns={"b": "number"})
     days = np.array(DAYS, dtype="M8[D]")
     for values, wanted, message in [

@@ -149,7 +149,7 @@ def test_what_is_said_of_columns_on_dask_is_checked_before_any_work():
     table = pd.DataFrame({"a": np.arange(N) % 5, "x": np.arange(N) * 0.5, "y": np.arange(N) % 2})
     frame = dask_frame.from_pandas(table, npartitions=3)
     for columns, message in [
-        ({"zip": "category"}, "columns names 'zip', which is not a column. There are 'a', 'x'"),
+        ({"zip": "category"}, "there is no column 'zip' to take for 'category'. Its columns are: 'a', 'x'"),
         ({"a": "colour"}, "columns: 'a' cannot be 'colour'. A column can be number"),
     ]:
         with pytest.raises(ValueError, match=message):

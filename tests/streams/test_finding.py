@@ -13,7 +13,16 @@ from ratewise.streams.open import find_files
 
 @pytest.fixture
 def folder(tmp_path):
-    for name in ("b.csv", "a.csv", "deep/c.csv", "deep/.hidden.csv", "_SUCCESS", "notes.md", "_old/d.csv"):
+    for name in (
+        "b.csv",
+        "a.csv",
+        "deep/c.csv",
+        "deep/.hidden.csv",
+        "_SUCCESS",
+        "notes.md",
+        "sales.xlsx",
+        "_old/d.csv",
+    ):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("")
@@ -69,6 +78,7 @@ def test_a_format_that_is_given_goes_before_the_name(folder):
         ("*.parquet", None, FileNotFoundError, "There is no file"),
         ("notes.md", None, DataError, r"notes.md: its name does not show its format.*format="),
         ("a.csv", "excel", ValueError, "format must be one of parquet"),
+        ("sales.xlsx", None, DataError, "sales.xlsx: spreadsheets are not read. Save it as CSV first"),
     ],
 )
 def test_what_cannot_be_found_is_said(folder, source, format, error, message):

@@ -33,6 +33,10 @@ class Commands(click.Group):
     2 bad usage, 130 after Ctrl-C.
     """
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which they are used, not that of the alphabet."""
+        return list(self.commands)
+
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         with warnings.catch_warnings():
             warnings.showwarning = say_warning

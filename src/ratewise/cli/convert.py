@@ -34,7 +34,7 @@ def convert(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Rewrite files as one Feather or Parquet file, with the rows mixed.
+    """Write files as one Feather or Parquet file, rows shuffled.
 
     Rows are read a window at a time from many places at once and shuffled within the window, so that memory stays
     bounded and files sorted by label are mixed. A fit of many passes reads Feather several times as fast as CSV.

@@ -35,7 +35,9 @@ class Kept(NamedTuple):
 )
 @click.option("--repetitions", default=40, show_default=True, type=click.IntRange(2), help="Of the first act.")
 def demo(output: str, repetitions: int) -> None:
-    """Show in a minute what ratewise is for: a promise, a measure, and a case where nothing is gained.
+    """Show in a minute what ratewise is for.
+
+    The three acts are a promise, a measure, and a case where nothing is gained.
 
     The first act uses made-up rows, whose true rates are known. The others use data that comes with scikit-learn.
     """

@@ -56,7 +56,9 @@ def evaluate(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Print the confusion table and the usual measures with 95% intervals, and the rates of each group.
+    """Print the confusion table and the usual measures.
+
+    The measures have 95% intervals. With --sensitive, the rates of each group follow.
 
     With more than two classes: the confusion table, recall and precision of each class, and the model's measure.
     MODEL is a file that `ratewise fit` wrote; DATA are rows with labels. Either may be - for standard input.

@@ -11,7 +11,10 @@ from ._options import NewFile
 @click.argument("model")
 @click.argument("output", type=NewFile())
 def export(model: str, output: str) -> None:
-    """Write MODEL as an ONNX graph to OUTPUT: rows of doubles in, labels, scores and probabilities out."""
+    """Write MODEL as an ONNX graph to OUTPUT.
+
+    The graph takes rows of doubles and returns labels, scores and probabilities.
+    """
     from ..onnx import export_onnx
     from ._data import load, refuse_inputs_as_outputs, written
 

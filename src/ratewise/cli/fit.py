@@ -389,7 +389,7 @@ def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None
         print_groups(groups_of(classifier), to_stderr=to_stderr)
     if survey is not None:
         _warn_of_a_common_positive(classifier, survey)
-        _warn(survey)
+        _warn(survey, mean_for_gaps=classifier.basis_ is None)
     if (taken_for := columns_of(classifier)) is not None:
         heads = [head.replace("_", " ") for head in taken_for[0]]
         print_table(heads, [tuple(one.values()) for one in taken_for[:_SHOWN]], to_stderr=to_stderr)
@@ -437,9 +437,10 @@ def _warn_of_a_common_positive(classifier: Any, survey: Any) -> None:
             click.echo(printable(f"{text}add --positive {shlex.quote(str(other))}."), err=True)
 
 
-def _warn(survey: Any) -> None:
+def _warn(survey: Any, *, mean_for_gaps: bool) -> None:
     if survey.missing:
         columns = ", ".join(f"{name} ({count:,})" for name, count in list(survey.missing.items())[:5])
-        click.echo(printable(f"Missing numbers were replaced by the mean of their column: {columns}."), err=True)
+        how = "were replaced by the mean of their column" if mean_for_gaps else "are a level of their own"
+        click.echo(printable(f"Missing numbers {how}: {columns}."), err=True)
     if survey.sorted_by_label:
         click.echo("The rows are sorted by label; `ratewise convert` mixes them within windows.", err=True)

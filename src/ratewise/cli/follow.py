@@ -46,7 +46,7 @@ _LOOK_EVERY = 0.2  # seconds, for a signal or the time to save
 def follow(
     model: str, output: str, target: str | None, ids: list[str] | None, save_every: float, quiet: bool
 ) -> None:
-    """Predict rows as they come, and learn from those that have a label.
+    """Predict rows as they come, and learn from labelled ones.
 
     Rows are CSV with a header, from standard input; a label, a score and a probability of each go to standard
     output at once, as CSV. Then the row is learned from as by partial_fit, unless its label is missing: give it

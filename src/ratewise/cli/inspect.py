@@ -21,7 +21,7 @@ _SHOWN = 6
 )
 @json_option
 def inspect(model: str, top: int, as_json: bool) -> None:
-    """Show a model's measure, rates, threshold and largest coefficients by name."""
+    """Show a model's measure, rates and largest coefficients."""
     from ._data import load_of_classes
 
     classifier = load_of_classes(model)

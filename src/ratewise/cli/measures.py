@@ -14,7 +14,7 @@ from ._output import print_json, print_table
 @click.option("--many-classes", is_flag=True, help="What the names mean for more than two classes.")
 @json_option
 def measures(many_classes: bool, as_json: bool) -> None:
-    """List the measures that can be maximized, by name: of two classes, or of more."""
+    """List the measures that can be maximized, by name."""
     from ..measures import confusion_measure, get_measure, measure_names
 
     if many_classes:

@@ -54,12 +54,14 @@ def predict(
     file_format: str | None,
     quiet: bool,
 ) -> None:
-    """Write a label, a score and a probability for every row of DATA, in order.
+    """Write a label, a score and a probability for each row.
 
-    The higher the score, the more likely the positive class, which `ratewise inspect` names; above 0 it is
-    predicted, or above the threshold of the row's group if the model has one for each. A model that was fitted to
-    costs per row predicts the class that is expected to cost least. The probability is that of the positive class.
-    With more than two classes there is no score, and the probability is that of the label. Rows need no labels.
+    Rows need no labels, and keep their order. The higher the score, the more likely is the positive class, which
+    `ratewise inspect` names. Rows with a score above 0, or above the threshold of their group, are predicted
+    positive. The probability is that of the positive class.
+
+    A model that was fitted to costs per row predicts the class that is expected to cost least. With more than two
+    classes there is no score, and the probability is that of the label.
     """
     from ..estimators._costs import named_columns
     from ..streams.prefetch import Prefetched

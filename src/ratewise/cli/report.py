@@ -75,11 +75,11 @@ def report(
     file_format: str | None,
     quiet: bool,
 ) -> None:
-    """Write a report about a model on rows with labels: one HTML file that needs nothing else.
+    """Write a report about a model on rows with labels.
 
-    It says in words what to expect, with intervals, and has sliders for the threshold and the prevalence. With
-    more than two classes it shows the confusion table and the recall and precision of each class. The file holds
-    counts and quantiles, no rows.
+    The report is one HTML file that needs nothing else. It says in words what to expect, with intervals, and has
+    sliders for the threshold and the prevalence. With more than two classes it shows the confusion table and the
+    recall and precision of each class. The file holds counts and quantiles, no rows.
 
     \b
     ratewise report model.skops test.parquet -o report.html

@@ -32,9 +32,10 @@ class Job(NamedTuple):
 @click.command()
 @quiet_option
 def warmup(quiet: bool) -> None:
-    """Compile the loops for every measure, dense and sparse rows, memory and files, and keep them on disk.
+    """Compile all loops ahead of time, and keep them on disk.
 
-    Worth it once after installing, for instance when a container image is built.
+    These are the loops for every measure, for dense and sparse rows, in memory and from files. Worth it once after
+    installing, for instance when a container image is built.
     """
     from .. import ConstraintWarning
     from ..kernels.numpy_fallbacks import compiled_only

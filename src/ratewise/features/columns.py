@@ -45,7 +45,8 @@ def check_wanted(wanted: Mapping[str, str] | None, names: list[str], place: Plac
             raise ValueError(f"columns: {name!r} cannot be {kind!r}. A column can be {', '.join(KINDS)}.")
         if name not in names:
             shown = ", ".join(repr(other) for other in names[:12])
-            raise place.error(f"columns names {name!r}, which is not a column. There are {shown}.")
+            wish = "leave out" if kind == "ignore" else f"take for {kind!r}"
+            raise place.error(f"there is no column {name!r} to {wish}. Its columns are: {shown}.")
     return found
 
 

@@ -16,6 +16,7 @@ from .formats import FORMATS, Format, Opened, Request, few_enough_to_keep_open, 
 from .stream import Stream
 
 _MOST_BYTES_KEPT = 64 << 20
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 
 def open_stream(
@@ -137,6 +138,8 @@ def find_files(source: Any, format: str | None) -> tuple[list[str], str]:
     formats = {format or format_of(path) for path in paths}
     if None in formats:
         unknown = next(path for path in paths if format_of(path) is None)
+        if unknown.lower().endswith(_SPREADSHEETS):
+            raise DataError(f"{unknown}: spreadsheets are not read. Save it as CSV first.")
         raise DataError(
             f"{unknown}: its name does not show its format. Say which it is: format='csv', for example."
         )

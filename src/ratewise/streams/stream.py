@@ -394,10 +394,10 @@ class _LabelCounter:
             number = len(self.counts)
             if label not in self.counts and (number == _MOST_CLASSES or (number >= 2 and fraction)):
                 first, second, *_ = self.counts
+                what = "fractions" if fraction else f"more than {_MOST_CLASSES:,} different ones"
                 raise place.error(
-                    f"the label {label!r}, after {first!r}, {second!r} and {number - 2:,} others: more "
-                    f"than {_MOST_CLASSES:,} labels, or labels with fractions, are not classes. Is it a column of "
-                    "numbers?",
+                    f"labels such as {first!r}, {second!r} and {label!r} are not classes: there are {what} among "
+                    "them. Is this the column to predict?",
                     int(firsts[place_of_first]),
                     self.name,
                 )
