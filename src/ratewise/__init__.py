@@ -6,12 +6,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._errors import ColumnWarning
     from ._input_checks import FarColumnWarning
     from .decisions.certify import certify
     from .estimators import MeasureClassifier, MeasureMaximizer
     from .estimators.decision_rule import DecisionRule
     from .estimators.monitor import Monitor
-    from .features.learn import ColumnWarning
     from .measures import ConstraintWarning, UnknownRateWarning
     from .onnx import export_onnx
     from .persistence import load_model, save_model
@@ -24,7 +24,7 @@ __version__ = "0.1.0"
 # Imported when first asked for: scikit-learn and numba take a second or two, and `ratewise --help` must not wait.
 _HOMES = {
     "ConstraintWarning": ".measures",
-    "ColumnWarning": ".features.learn",
+    "ColumnWarning": "._errors",
     "DecisionRule": ".estimators.decision_rule",
     "FarColumnWarning": "._input_checks",
     "MeasureClassifier": ".estimators",

@@ -26,6 +26,17 @@ class DataError(ValueError):
     """
 
 
+class ColumnWarning(UserWarning):
+    """Nothing can be learned from a column or from some of its values, or rows have none of its values.
+
+    Examples
+    --------
+    >>> import ratewise
+    >>> issubclass(ratewise.ColumnWarning, UserWarning)
+    True
+    """
+
+
 def need_pyarrow(what: str, module: str = "pyarrow") -> Any:
     """Return the pyarrow package or a module of it, or raise one sentence on how to get it."""
     try:

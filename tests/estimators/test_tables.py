@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from ratewise import MeasureClassifier, load_model, open_stream, save_model
+from ratewise import ColumnWarning, MeasureClassifier, load_model, open_stream, save_model
 from ratewise.streams import DataError
 
 pd = pytest.importorskip("pandas")
@@ -117,6 +117,22 @@ def test_columns_are_found_by_name_and_values_never_seen_are_no_trouble():
         pytest.raises(ValueError, match="of which 'city', 'tariff', 'when' became other columns: give a table"),
     ):
         fitted.predict(np.zeros((3, 7)))
+
+
+def test_categories_written_in_another_way_are_pointed_out(tmp_path):
+    table, y = a_table()
+    classifier = MeasureClassifier("f1", encode="auto", **QUICK).fit(table, y)
+    coded = table.assign(tariff=table.tariff.cat.codes)
+    with pytest.warns(
+        ColumnWarning, match=r"'tariff': no row has a value of the fit \('day', 'night', \.\.\.\); there are '"
+    ):
+        classifier.predict(coded)
+    coded.to_csv(tmp_path / "coded.csv", index=False)
+    stream = open_stream(str(tmp_path / "coded.csv"), encoder=classifier.encoder_)
+    with pytest.warns(ColumnWarning, match="'tariff': no row has a value of the fit"):
+        next(iter(stream.windows()))
+    classifier.predict(coded[:10])  # few rows may all have rare values
+    classifier.predict(table.assign(tariff="dusk"))  # one new value may be just that
 
 
 def test_without_encode_a_column_of_text_is_refused_by_name_and_nothing_is_kept():

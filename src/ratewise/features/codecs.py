@@ -7,6 +7,7 @@ matrix where it is ``sparse``.
 from __future__ import annotations
 
 import datetime
+import warnings
 import zlib
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._errors import Place, shortened
+from .._errors import ColumnWarning, Place, shortened
 from .dates import DAY, PERIODS, WHOLE_DAYS, parse_dates, seconds_of, whole_days
 from .kinds import BOOLEAN, DATE, NUMBER, PLURAL, kind_of
 from .summaries import check_not_infinite
@@ -23,6 +24,7 @@ from .text import BUCKETS, tf_idf
 from .values import PLAIN, coded, numbers, parsed_numbers, short_levels
 
 _FEW_TEXTS = 16
+_ROWS_OF_UNKNOWN = 20  # fewer rows may all be of rare values
 
 
 @dataclass
@@ -273,7 +275,22 @@ class Category(Codec):
     def level_of_rows(self, column: Any, place: Place) -> NDArray[np.int64]:
         """Return the column of each row's value, -1 for one that has none."""
         codes = coded(column, self.name, place)
-        return codes.of_rows(self._known(short_levels(codes.values)), self.width - 1 if self.missing else -1)
+        known = self._known(short_levels(codes.values))
+        if known.size > 1 and codes.codes.size >= _ROWS_OF_UNKNOWN:
+            self._warn_if_all_are_unknown(known, codes.values)
+        return codes.of_rows(known, self.width - 1 if self.missing else -1)
+
+    def _warn_if_all_are_unknown(self, known: NDArray[np.int64], values: Any) -> None:
+        """Warn if rows have several values and none of the fit's: they may be written in another way."""
+        if not self.levels or np.any((known >= 0) & (known < len(self.levels))):
+            return
+        fitted, found = (", ".join(map(repr, some[:3])) for some in (self.levels, values[:3].to_pylist()))
+        warnings.warn(
+            f"Column {self.name!r}: no row has a value of the fit ({fitted}, ...); there are {found}. They "
+            "count as other values. Are they written in another way?",
+            ColumnWarning,
+            stacklevel=2,
+        )
 
     def block(self, column: Any, place: Place) -> Any:
         found = self.level_of_rows(column, place)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._errors import DataError, Place
+from .._errors import ColumnWarning, DataError, Place
 from .codecs import Boolean, Ignored, Number
 from .columns import decide, summary_for, wishes
 from .encode import Encoder
@@ -25,17 +25,6 @@ _BLOCK_ROWS = 2048
 _SAMPLED_ROWS, _SAMPLED_VALUES = 64, 1 << 18
 _ROUNDING_NOTICED = 1e-3  # of the deviation
 _FAR = 0.5  # deviations from 0: such a column is centered in a CSR matrix, which nothing centres later
-
-
-class ColumnWarning(UserWarning):
-    """A column was left out, or some of its values were, because nothing can be learned from them.
-
-    Examples
-    --------
-    >>> import ratewise
-    >>> issubclass(ratewise.ColumnWarning, UserWarning)
-    True
-    """
 
 
 def are_too_few(entries: int, n_columns: int) -> bool:
