@@ -241,6 +241,17 @@ def test_weights_of_rows_count(windows_only):
     assert value == pytest.approx(float(from_stream.measure_.value(*from_stream.rates_)), abs=5e-3)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_of_weight_0_are_as_if_they_were_not_there(n_classes):
+    X, y = rows(600, share=0.3)
+    y = y.astype(int) + (n_classes - 2) * (X[:, 1] > 1.0)
+    weights = (np.arange(600) % 3 > 0).astype(float)
+    with_them = MeasureClassifier("f1", random_state=0).fit_stream(open_stream([(X, y, weights)]))
+    without = MeasureClassifier("f1", random_state=0).fit_stream(open_stream([(X[weights > 0], y[weights > 0])]))
+    assert (with_them.coef_ == without.coef_).all()
+    assert with_them.rates_ == without.rates_
+
+
 def test_weights_of_a_small_stream_count_too():
     X, y = rows(1500)
     weights = np.where(X[:, 0] > 0, 5.0, 0.2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..transforms import scalable_moments
 from . import config
 from .files import ClassLabels, StreamLabels
 from .source import Progress
+from .targets import weights_of
 
 
 def rows_in_memory(
@@ -50,4 +52,9 @@ def rows_in_memory(
     X = sparse.vstack(rows, format="csr") if stream.sparse else np.concatenate(rows)
     scalable_moments(X, stream.feature_names)
     warn_of_far_columns(X)
-    return X, np.concatenate(targets), kept
+    found = np.concatenate(targets)
+    weighted = weights_of(found) > 0
+    if weighted.any() and not weighted.all():  # rows of weight 0 are as if they were not there, as in memory
+        X, found = X[weighted], found[weighted]
+        kept = {name: list(compress(column, weighted)) for name, column in kept.items()}
+    return X, found, kept
