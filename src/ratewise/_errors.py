@@ -27,7 +27,7 @@ class DataError(ValueError):
 
 
 class ColumnWarning(UserWarning):
-    """Nothing can be learned from a column or from some of its values, or rows have none of its values.
+    """Some or all values of a column cannot be used, in a fit or in a prediction.
 
     Examples
     --------

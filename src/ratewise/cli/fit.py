@@ -87,7 +87,7 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
 )
 @click.option("--sharpen/--plain", default=True, help="Sharpen (default), or run the paper's plain algorithm.")
 @click.option("--checkpoint", type=NewFile(), help="Where to keep work in progress [OUTPUT.checkpoint].")
-@click.option("--checkpoint-every", type=click.IntRange(1), metavar="ROWS", help="Keep it after so many rows.")
+@click.option("--checkpoint-every", type=click.IntRange(1), metavar="ROWS", help="Save it after every ROWS rows.")
 @click.option(
     "--max-memory",
     type=click.IntRange(0),

@@ -149,7 +149,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         target : str, optional
             The column of X, or of the files, that holds the labels.
         sample_weight : dask array or Series, or the name of a column
-            Rows count so many times.
+            How many times each row counts.
         """
         require_dask()
         settings = self._settings()

@@ -121,7 +121,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     half_life : {"auto"}, float or None, default="auto"
         How fast ``partial_fit`` forgets. "auto": learners with different half-lives run side by side, and the one
         with the best recent predictions is used (``stages_`` names it). A number: one learner, in which the weight
-        of a row halves with every so many further rows. None: nothing is forgotten. "auto" means None if a solver
+        of a row halves after this many further rows. None: nothing is forgotten. "auto" means None if a solver
         or ``threshold="zero"`` is given, and for measures with bounds. ``fit`` and ``fit_stream`` never forget.
     n_jobs : int or None, default=None
         The number of threads, -1 for one per core. They learn folds, starts, classes or labels at the same time,

@@ -22,7 +22,7 @@ class Constrained(Measure):
     measure : Measure, ConfusionMeasure, name or function of the rates
         What to maximize.
     tpr, tnr : float, optional
-        Of two classes: the lowest each may be, between 0 and 1.
+        With two classes: the lowest each may be, between 0 and 1.
     precision : float, or {class: float} with more than two classes, optional
         The lowest it may be; with more than two classes that of every class, or of those named.
     penalty : float
@@ -45,7 +45,7 @@ class Constrained(Measure):
         With bounds on groups: one threshold per group, so that ``predict`` needs ``sensitive_features`` too. False
         keeps the bounds with one threshold for all rows, and ``predict`` needs nothing.
     recall : float or {class: float}, optional
-        Of more than two classes: the lowest recall of every class, or of those named.
+        With more than two classes: the lowest recall of every class, or of those named.
 
     Examples
     --------

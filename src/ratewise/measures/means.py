@@ -15,7 +15,7 @@ _RADIUS = math.sqrt(0.5)
 
 @dataclass(frozen=True)
 class MinRate(ConcaveMeasure):
-    """min(TPR, TNR): the worse of the two classes counts.
+    """min(TPR, TNR): the worse of the two rates.
 
     Its dual region is the segment alpha + beta = 1 in the positive quadrant.
 

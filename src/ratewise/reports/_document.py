@@ -117,7 +117,7 @@ class Report(Page):
         sensitive: str | None = None,
         costs: Any = None,
     ) -> Report:
-        """Report on a fitted MeasureClassifier whose decisions were computed elsewhere, from files say.
+        """Report on a fitted MeasureClassifier whose decisions were computed elsewhere, for example from files.
 
         ``sensitive`` is the column of the groups that bounds are about. ``costs`` are as for ``report``.
         """
@@ -161,7 +161,7 @@ class Report(Page):
         name: str = "scores",
         title: str | None = None,
     ) -> Report:
-        """Report on scores, of whatever model.
+        """Report on the scores of any model.
 
         Parameters
         ----------

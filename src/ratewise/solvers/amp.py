@@ -28,7 +28,7 @@ class Amp(Solver):
     tolerance : float
         Stop when an iteration raises the level by less.
     passes : int
-        At most so many iterations.
+        The largest number of iterations.
     reward : "logistic", "hinge" or a Reward
         The smooth logistic reward suits L-BFGS, which maximizes; the corner of the hinge may stop it early.
     radius : float

@@ -51,19 +51,19 @@ def open_stream(
     weight : str or int, optional
         The column with the weights of the rows, given in the same way as the target.
     format : str, optional
-        "parquet", "feather", "csv", "svmlight", "npy" or "npz", where the file's name does not tell.
+        "parquet", "feather", "csv", "svmlight", "npy" or "npz", where the file's name does not show it.
     window_rows : int, optional
         How many rows are in memory at a time; 32 MB of rows if not given.
     encoder : Encoder, optional
         The encoder of a model: columns are then found by its names.
     columns : dict, optional
-        What columns are, by name, if the rules would decide otherwise: "number", "boolean", "category", "date",
+        What some columns are, by name, where the rules would decide otherwise: "number", "boolean", "category", "date",
         "text" or "ignore".
     keep : list of str, optional
         Columns that each window has unchanged (``window.kept``), such as identifiers, groups or times. They are
         features only if ``features`` names them.
     decimal : {".", ","}, default="."
-        What numbers in CSV files are written with.
+        The decimal sign of numbers in CSV files.
     drop_unlabelled : bool, default=False
         Leave out rows whose label is missing, which are refused otherwise; ``stream.n_unlabelled`` counts them.
 
