@@ -57,8 +57,8 @@ def open_stream(
     encoder : Encoder, optional
         The encoder of a model: columns are then found by its names.
     columns : dict, optional
-        What some columns are, by name, where the rules would decide otherwise: "number", "boolean", "category", "date",
-        "text" or "ignore".
+        What some columns are, by name, where the rules would decide otherwise: "number", "boolean", "category",
+        "date", "text" or "ignore".
     keep : list of str, optional
         Columns that each window has unchanged (``window.kept``), such as identifiers, groups or times. They are
         features only if ``features`` names them.
