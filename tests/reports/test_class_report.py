@@ -87,3 +87,12 @@ def test_a_label_that_the_model_does_not_know_is_refused(model, flowers):
     X, _ = flowers
     with pytest.raises(ValueError, match="not among the classes"):
         ClassReport.from_estimators({"Bayes": model}, X[:2], np.array(["rose", "rose"]))
+
+
+def test_several_labels_per_row_are_reported_one_by_one(flowers):
+    X, y = flowers
+    labels = np.column_stack([y == name for name in np.unique(y)])
+    model = ratewise.MeasureClassifier("f1", sharpen=False, random_state=0).fit(X, labels)
+    with pytest.raises(ValueError, match="a model of several labels, and a report is about one class per row"):
+        ratewise.report(model, X, labels)
+    assert ratewise.Report.from_scores(model.predict_proba(X)[:, 0], labels[:, 0]).models[0].at()["f1"].value > 0.5

@@ -43,7 +43,8 @@ def _signed_weights(y: Any, n_rows: int, sample_weight: Any, pos_label: Any) -> 
         shown = ", ".join(map(repr, classes[:5].tolist())) + (", ..." if classes.size > 5 else "")
         raise ValueError(f"y must hold two classes, both of them; it holds {classes.size} ({shown}).")
     if pos_label is not None and pos_label not in classes:
-        raise ValueError(f"pos_label={pos_label!r} is not among the labels {classes.tolist()} of y.")
+        named = np.asarray(pos_label).tolist()  # without the type of numpy's numbers
+        raise ValueError(f"pos_label={named!r} is not among the labels {classes.tolist()} of y.")
     weights = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_rows,):
         raise ValueError(f"sample_weight has shape {weights.shape}, but there are {n_rows} rows.")

@@ -37,9 +37,8 @@ from ._ensemble import EnsembleMember, additive_log_odds, weighted_mean
 from ._explain import Explanation
 from ._fits import check_prevalence, constraints_met, warn_of_constraints
 from ._folds import draws_own_folds, make_folds
+from ._maximizer_checks import check_maximizer, number_of_rounds, require_rows_as_learned, require_rows_to_learn
 from ._maximizer_classes import class_cross_fit, mean_probabilities
-from ._maximizer_rows import require_rows_as_learned, require_rows_to_learn
-from ._maximizer_settings import check_maximizer, number_of_rounds
 from ._notebook import NotebookCard
 from ._row_order import warn_of_ordered_rows
 from ._sensitive import GroupedPrediction

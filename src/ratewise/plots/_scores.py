@@ -197,5 +197,8 @@ def _two_classes(estimator: Any) -> NDArray[Any]:
     check_is_fitted(estimator)
     classes = getattr(estimator, "classes_", None)
     if classes is None or len(classes) != 2:
-        raise ValueError(f"{type(estimator).__name__} is not a classifier of two classes.")
+        many = (
+            "" if classes is None else f" It has {len(classes)}: see ratewise.report and plots.ConfusionDisplay."
+        )
+        raise ValueError(f"{type(estimator).__name__} is not a classifier of two classes.{many}")
     return np.asarray(classes)

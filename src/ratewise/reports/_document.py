@@ -57,9 +57,7 @@ class Report(Page):
     0.5
     """
 
-    def __init__(self, models: list[ScoredModel], *, title: str | None = None):
-        self.models = models
-        self.title = title or f"Report: {', '.join(model.name for model in models)}"
+    models: list[ScoredModel]
 
     @classmethod
     def from_estimators(

@@ -8,16 +8,20 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from .. import __version__
 from .._atomic import write_bytes
 
 
 class Page(ABC):
-    """One HTML file with its styles and its numbers, and nothing from elsewhere."""
+    """One HTML file about some models, with its styles and its numbers; it needs no other file."""
 
-    title: str
+    models: Any
+
+    def __init__(self, models: Any, *, title: str | None = None):
+        self.models = models
+        self.title = title or f"Report: {', '.join(model.name for model in models)}"
 
     @abstractmethod
     def html(self) -> str:

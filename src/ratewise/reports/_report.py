@@ -23,7 +23,7 @@ def report(
     sensitive_features: Any = None,
     costs: Any = None,
     title: str | None = None,
-) -> Report:
+) -> Report | ClassReport:
     """Report on a fitted classifier, on rows that it was not trained on, as one HTML file.
 
     The page says in words what the model was trained for and what to expect of it, with intervals. Two sliders,
@@ -58,8 +58,8 @@ def report(
 
     Returns
     -------
-    Report
-        ``save(path)`` writes it; a notebook shows it. With more than two classes it is a ``ClassReport``.
+    Report, or ClassReport with more than two classes
+        ``save(path)`` writes it; a notebook shows it.
 
     Examples
     --------
@@ -72,7 +72,13 @@ def report(
     True
     """
     models = model if isinstance(model, Mapping) else {type(inner_classifier(model)).__name__: model}
-    kind = ClassReport if any(map(_has_many_classes, models.values())) else Report
+    for name, one in models.items():
+        if getattr(inner_classifier(one), "multilabel_", False):
+            raise ValueError(
+                f"{name} is a model of several labels, and a report is about one class per row. Report on label k by "
+                "ratewise.Report.from_scores(model.predict_proba(X)[:, k], y[:, k])."
+            )
+    kind: type[Report | ClassReport] = ClassReport if any(map(_has_many_classes, models.values())) else Report
     return kind.from_estimators(
         models,
         X,
@@ -88,6 +94,4 @@ def report(
 
 
 def _has_many_classes(model: Any) -> bool:
-    classes = getattr(model, "classes_", None)
-    multilabel = getattr(inner_classifier(model), "multilabel_", False)
-    return classes is not None and len(classes) > 2 and not multilabel
+    return len(getattr(model, "classes_", ())) > 2
