@@ -75,8 +75,8 @@ def report(
     for name, one in models.items():
         if getattr(inner_classifier(one), "multilabel_", False):
             raise ValueError(
-                f"{name} is a model of several labels, and a report is about one class per row. Report on label k by "
-                "ratewise.Report.from_scores(model.predict_proba(X)[:, k], y[:, k])."
+                f"{name} is a model of several labels, and a report is about one class per row. Report on one "
+                "label at a time: ratewise.Report.from_scores(model.predict_proba(X)[:, k], y[:, k])."
             )
     kind: type[Report | ClassReport] = ClassReport if any(map(_has_many_classes, models.values())) else Report
     return kind.from_estimators(
