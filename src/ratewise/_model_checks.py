@@ -55,6 +55,7 @@ def require_sound(classifier: MeasureClassifier, name: str) -> None:
         and _is_table(classifier.history_)
         and isinstance(getattr(classifier, "constraints_met_", None), (bool, type(None)))
         and isinstance(getattr(classifier, "n_samples_fit_", 1), int)
+        and getattr(classifier, "_positive_code", None) in ((0, 1, None) if two else (None,))
         and isinstance(getattr(classifier, "target_", None), (str, type(None)))
         and (spread is None or _is_array(spread, (width,)))
         and (mean is None or _is_array(mean, (columns,)))

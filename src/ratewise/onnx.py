@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from ._atomic import write_bytes
 from .decisions.calibrate import Calibration
 from .estimators import MeasureClassifier, MeasureMaximizer
-from .estimators._targets import positive_label
+from .estimators._targets import fitted_positive
 from .features.splines import FAR, NEAR, Basis
 
 
@@ -299,7 +299,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 def _convert_maximizer(scope: Any, operator: Any, container: Any) -> None:
     """Average the members' votes as ``decision_function`` does."""
     graph, maximizer = Graph(scope, operator, container), operator.raw_operator
-    positive = positive_label(maximizer.classes_, maximizer.pos_label)
+    positive = fitted_positive(maximizer)
     total, mean = float(sum(member.weight for member in maximizer._members)), ""
     for member in maximizer._members:
         (stage, *more), classes = member.stages, np.asarray(member.model.classes_)

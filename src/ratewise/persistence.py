@@ -67,6 +67,7 @@ _OPTIONAL = (
     "sensitive_column_",
     "fitted_to_costs_",
     "cost_columns_",
+    "_positive_code",
 )
 
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import MeasureClassifier
-from ..estimators._targets import checked_labels, positive_label, require_known_labels
+from ..estimators._targets import checked_labels, fitted_positive, positive_label, require_known_labels
 from ..training.shards.read import Names, naming
 from .inputs import blocks_like, in_order, is_dask_array, is_dask_frame, partitions_like
 
@@ -80,7 +80,7 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
         require_known_labels(np.unique(true), self.classes_)
         if self.classes_.size > 2:
             return float(self.measure_.score(true, predicted, sample_weight=rows, labels=self.classes_))
-        positive = self._choose_positive(self.classes_)
+        positive = fitted_positive(self)
         return float(self.measure_.score(true, predicted, sample_weight=rows, pos_label=positive))
 
     def __sklearn_tags__(self) -> Any:

@@ -16,6 +16,7 @@ from ..measures import CostMatrix
 from ._targets import (
     checked_labels,
     checked_weights,
+    fitted_positive,
     is_indicator,
     labels_to_score,
     positive_label,
@@ -111,7 +112,7 @@ def mean_cost(model: Any, decided: NDArray[np.intp], y: Any, sample_weight: Any,
 
 def costs_of(model: Any, n_rows: int, costs: Any) -> NDArray[np.float64]:
     """Return costs[row, true, predicted] of new rows, for a model of two classes."""
-    positive = model.classes_.tolist().index(positive_label(model.classes_, model.pos_label))
+    positive = model.classes_.tolist().index(fitted_positive(model))
     return row_costs(costs, n_rows, model.classes_.size, positive)
 
 

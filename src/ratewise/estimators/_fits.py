@@ -41,6 +41,7 @@ from ._targets import (
     checked_labels,
     indicator_array,
     is_indicator,
+    positive_code,
     require_both_classes,
     require_no_positive,
     share_of_positives,
@@ -71,6 +72,8 @@ def store_fit(estimator: Any, fitted: Fitted, settings: FitConfig) -> None:
     estimator.feature_spread_, estimator.feature_mean_ = result.scale, result.centre
     estimator.rates_, estimator.rates_interval_, estimator.stages_ = result.rates, result.interval, result.stages
     estimator.calibration_ = result.calibration
+    two = fitted.classes.size == 2 and not fitted.multilabel
+    estimator._positive_code = positive_code(fitted.classes, estimator.pos_label) if two else None
     estimator.constraints_met_ = constraints_met(settings.measure, fitted.message, estimator.measure_)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ._targets import positive_label
+from ._targets import fitted_positive, positive_label
 
 
 class PositiveClass(NamedTuple):
@@ -30,7 +30,7 @@ class PositiveClass(NamedTuple):
     @classmethod
     def of_model(cls, classifier: Any) -> Self:
         """Return the positive class that a fitted classifier was given, or its second class."""
-        return cls.of(classifier.classes_, getattr(classifier, "pos_label", None))
+        return cls.of(classifier.classes_, fitted_positive(classifier))
 
     def scores(self, decisions: Any) -> NDArray[np.float64]:
         """Return a decision function as scores: the higher, the more likely the positive class."""

@@ -15,7 +15,7 @@ from ._costs import cheapest, mean_cost, require_costs
 from ._explain import Explanation, Terms
 from ._rows import linear_scores, rows_above_zero, scores_in_basis, scores_of_rows, validate_rows
 from ._sensitive import GroupedPrediction
-from ._targets import checked_weights, indicator_array, labels_to_score, positive_label
+from ._targets import checked_weights, fitted_positive, indicator_array, labels_to_score
 
 
 class LinearPrediction(GroupedPrediction):
@@ -152,7 +152,7 @@ class LinearPrediction(GroupedPrediction):
         if self.classes_.size > 2:
             return score_of_classes(self.measure_, self.classes_, y, predicted, sample_weight)
         y = labels_to_score(y, predicted.shape[0], self.classes_)
-        positive = positive_label(self.classes_, self.pos_label)
+        positive = fitted_positive(self)
         return float(self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive))
 
 

@@ -150,6 +150,19 @@ def positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
     return pos_label
 
 
+def positive_code(classes: NDArray[Any], pos_label: Any) -> int:
+    """Return the number of the positive class among two."""
+    return int(positive_label(classes, pos_label) == classes[1])
+
+
+def fitted_positive(model: Any) -> Any:
+    """Return the positive class that a model of two classes was fitted for, whatever ``pos_label`` is now."""
+    code = getattr(model, "_positive_code", None)
+    if code is None:  # of an earlier version
+        return positive_label(model.classes_, getattr(model, "pos_label", None))
+    return model.classes_[code]
+
+
 def announced_classes(classes: Any) -> NDArray[Any]:
     """The classes named in the first call of partial_fit."""
     if classes is None:

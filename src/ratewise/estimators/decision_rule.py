@@ -179,7 +179,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
             gains, values, message = bounded_gains(proba, codes, weights, measure, groups=numbers)
         elif measure is not None:
             gains, values = best_gains(proba, codes, weights, measure, groups=numbers)
-        self.classes_, self.measure_ = classes, measure
+        self.classes_, self.measure_, self._positive_code = classes, measure, positive
         self.threshold_, self._gains, self.calibration_ = threshold, gains, calibration
         self._store_groups(of_groups, measure)
         least = self._row_thresholds(sensitive_features, y.size)
@@ -277,6 +277,12 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
             return 1
         return int(np.searchsorted(classes, positive_label(classes, self.pos_label)))
 
+    @property
+    def _positive_column(self) -> int:
+        """The column of the positive class of the fit, whatever ``pos_label`` is now."""
+        code = vars(self).get("_positive_code")
+        return self._positive(self.classes_) if code is None else int(code)  # rules of earlier versions have none
+
     def _checked(self, proba: Any, costs: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
         check_is_fitted(self)
         names, proba = _column_names(proba), checked_probabilities(proba)
@@ -289,7 +295,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
                 if costs is None
                 else f"The rule was fitted to {self.measure!r}, without costs: leave costs= out."
             )
-        positive = self._positive(self.classes_)
+        positive = self._positive_column
         return proba, None if costs is None else row_costs(costs, proba.shape[0], self.classes_.size, positive)
 
     def _expected(self, proba: NDArray[Any], costs: NDArray[np.float64] | None) -> NDArray[np.float64]:
@@ -298,7 +304,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
             return -expected_costs(calibrated_probabilities(proba, self.calibration_), costs)
         if self._gains is not None:
             return self._gains.expected(proba)
-        positive, above = self._positive(self.classes_), np.zeros(proba.shape)
+        positive, above = self._positive_column, np.zeros(proba.shape)
         above[:, positive] = proba[:, positive] - self.threshold_
         return above
 
@@ -306,7 +312,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         self, proba: NDArray[Any], costs: NDArray[np.float64] | None, least: NDArray[np.float64] | float
     ) -> NDArray[np.intp]:
         if self.threshold_ is not None:
-            positive = self._positive(self.classes_)
+            positive = self._positive_column
             return np.where(proba[:, positive] > self.threshold_ + least, positive, 1 - positive)
         found: NDArray[np.intp] = self._expected(proba, costs).argmax(axis=1)
         return found
@@ -347,7 +353,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
             points = _points_of_groups(codes[kept], weights[kept], groups[kept], n_classes)
         measure = self.measure_ if isinstance(self.measure_, Measure) else BalancedAccuracy()
         if n_classes == 2:
-            positive = self._positive(self.classes_)
+            positive = self._positive_column
             both = (float(points[positive]), float(points[1 - positive]))
             if costs is not None:  # the search for a threshold has warned otherwise
                 warn_of_unknown_rates(both)
@@ -373,7 +379,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
     def _rates_of(self, counts: Counts) -> list[Rates]:
         """Return the rates of the positive class, or of every class against the rest."""
         every = counts.one_vs_rest().each()
-        return [every[self._positive(self.classes_)]] if len(every) == 2 else every
+        return [every[self._positive_column]] if len(every) == 2 else every
 
 
 def _points_of_groups(

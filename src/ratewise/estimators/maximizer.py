@@ -43,7 +43,15 @@ from ._notebook import NotebookCard
 from ._row_order import warn_of_ordered_rows
 from ._sensitive import GroupedPrediction
 from ._stack import AdditiveRows
-from ._targets import TwoClassTargets, is_multiclass, labels_to_score, positive_label, two_class_targets
+from ._targets import (
+    TwoClassTargets,
+    fitted_positive,
+    is_multiclass,
+    labels_to_score,
+    positive_code,
+    positive_label,
+    two_class_targets,
+)
 from .decision_rule import DecisionRule
 
 _DEFAULT_FOLDS = 3  # of boosting without settings of the user's: more folds take longer and do no better
@@ -256,6 +264,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         self.rule_ = None
         self.stacked_ = candidates[kept[0]].stacked
         self.measure_, self.classes_ = reported, targets.classes
+        self._positive_code = positive_code(targets.classes, self.pos_label)
         self.threshold_, self.rates_, self.rates_interval_ = decision.threshold, decision.rates, decision.interval
         self.history_ = history_table(candidates, kept, decision.rates.prevalence)
         if target_prevalence is not None:
@@ -308,7 +317,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         require_rows_as_learned(self, X)
         if self.rule_ is not None:
             return self.rule_.decision_function(mean_probabilities(self._members, X))
-        positive = positive_label(self.classes_, self.pos_label)
+        positive = fitted_positive(self)
         added = additive_log_odds(self._members, X)
         votes = [one.votes(X, positive, mine) for one, mine in zip(self._members, added, strict=True)]
         above = weighted_mean(votes, self._members) - self.threshold_
@@ -334,7 +343,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
 
     @property
     def _sign(self) -> float:
-        return 1.0 if positive_label(self.classes_, self.pos_label) == self.classes_[1] else -1.0
+        return 1.0 if fitted_positive(self) == self.classes_[1] else -1.0
 
     def _above_threshold(self, X: Any, sensitive_features: Any) -> NDArray[np.float64]:
         """Return the decision function, less the threshold of each row's group where groups have their own."""
@@ -347,7 +356,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         require_rows_as_learned(self, X)
         if self.rule_ is not None:
             return mean_probabilities(self._members, X, corrected=True)
-        positive = positive_label(self.classes_, self.pos_label)
+        positive = fitted_positive(self)
         added = additive_log_odds(self._members, X)
         found = [one.probabilities(X, positive, mine) for one, mine in zip(self._members, added, strict=True)]
         means = weighted_mean(found, self._members)
@@ -377,7 +386,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         if self.rule_ is not None:
             raise ValueError("explain is for two classes, without costs.")
         X = X if hasattr(X, "shape") else np.asarray(X)
-        return explain_votes(self._members, X, positive_label(self.classes_, self.pos_label), self.threshold_)
+        return explain_votes(self._members, X, fitted_positive(self), self.threshold_)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -399,7 +408,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
             return float(self.rule_.score(mean_probabilities(self._members, X), y, sample_weight, costs=costs))
         predicted = self.predict(X) if sensitive_features is None else self.predict(X, sensitive_features)
         y = labels_to_score(y, predicted.shape[0], self.classes_)
-        positive = positive_label(self.classes_, self.pos_label)
+        positive = fitted_positive(self)
         return self.measure_.score(y, predicted, sample_weight=sample_weight, pos_label=positive)
 
     def __sklearn_tags__(self) -> Any:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..decisions.labelled import LabelledScores, labelled_scores
 from ..estimators._positive import PositiveClass
+from ..estimators._targets import fitted_positive
 from ..measures import Measure, get_measure
 from ._style import model_name
 
@@ -162,7 +163,8 @@ def positive_class(estimator: Any, pos_label: Any) -> PositiveClass:
     """Return the positive class: the one given, the ``pos_label`` of the model, or its second class."""
     classes = _two_classes(estimator)
     if pos_label is None:
-        pos_label = getattr(inner_classifier(estimator), "pos_label", None)
+        inner = inner_classifier(estimator)
+        pos_label = fitted_positive(inner) if hasattr(inner, "classes_") else None
     return PositiveClass.of(classes, pos_label)
 
 
