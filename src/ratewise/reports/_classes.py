@@ -15,7 +15,7 @@ from ..measures import ConfusionMeasure, Measure, confusion_measure, measure_nam
 from ..plots import ConfusionDisplay
 from ..plots._scores import inner_classifier
 from ._costs import DecisionCosts, costs_of_decisions, decisions
-from ._page import Page
+from ._document import Report
 from ._words import percent, shown
 
 _MOST_CELLS = 30  # classes, up to which the whole confusion matrix is shown
@@ -34,7 +34,7 @@ class ClassedModel(NamedTuple):
     """What the decisions cost, if the costs of rows are known."""
 
 
-class ClassReport(Page):
+class ClassReport(Report):
     """A report about one or more classifiers of more than two classes: their confusion matrices, no rows.
 
     :func:`report` makes one of models with more than two classes. In a notebook it shows itself.
@@ -58,7 +58,7 @@ class ClassReport(Page):
     0.862
     """
 
-    models: list[ClassedModel]
+    models: list[ClassedModel]  # type: ignore[assignment]
 
     @classmethod
     def from_estimators(

@@ -23,7 +23,7 @@ def report(
     sensitive_features: Any = None,
     costs: Any = None,
     title: str | None = None,
-) -> Report | ClassReport:
+) -> Report:
     """Report on a fitted classifier, on rows that it was not trained on, as one HTML file.
 
     The page says in words what the model was trained for and what to expect of it, with intervals. Two sliders,
@@ -78,7 +78,7 @@ def report(
                 f"{name} is a model of several labels, and a report is about one class per row. Report on one "
                 "label at a time: ratewise.Report.from_scores(model.predict_proba(X)[:, k], y[:, k])."
             )
-    kind: type[Report | ClassReport] = ClassReport if any(map(_has_many_classes, models.values())) else Report
+    kind = ClassReport if any(map(_has_many_classes, models.values())) else Report
     return kind.from_estimators(
         models,
         X,
