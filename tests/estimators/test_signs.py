@@ -14,7 +14,7 @@ from ratewise.kernels.numpy_fallbacks import compiled_only
 
 @pytest.fixture(scope="module")
 def classifier():
-    assert kernels.dense_signs  # compiled loops are used where they are loaded already
+    assert kernels.sparse_signs  # compiled loops are used where they are loaded already
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 6))
     return MeasureClassifier("f1", random_state=0).fit(X, np.where(X[:, 0] > 0.8, "yes", "no"))

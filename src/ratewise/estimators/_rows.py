@@ -28,6 +28,8 @@ from ..transforms import Standardizer, scalable_moments
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _UNIT = {np.dtype(np.float32): 2.0**-22, np.dtype(np.float64): 2.0**-51}  # with room to spare
 _WORTH_LOADING = 1 << 30  # values: to score them takes longer than to load compiled loops
+_SCREENED_BYTES = 1 << 19  # of float32 rows that are multiplied, and whose largest number is found, at a time
+_FAR, _TINY = 1e37, 1e-37  # of float32, with room to spare
 _WIDENED_BYTES = 1 << 18  # of float32 rows that become float64 at a time: they stay in the cache
 
 
@@ -193,26 +195,23 @@ def linear_scores(rows: Any, coef: NDArray[np.float64], intercept: Any) -> NDArr
 def rows_above_zero(
     estimator: Any, X: Any, coef: NDArray[np.float64], intercept: float
 ) -> NDArray[np.bool_] | None:
-    """Return the rows of many that :func:`scores_of_rows` would find above 0, in one compiled pass over them.
+    """Return the rows of many that :func:`scores_of_rows` would find above 0, computed in the rows' own width.
 
-    None where the rows have to be looked at first, or are few: to load compiled loops takes half a second.
+    None where the rows have to be looked at first, or where that would save no time.
     """
-    if type(X) not in (np.ndarray, sparse.csr_array, sparse.csr_matrix):
-        return None
-    values = X.data if sparse.issparse(X) else X
     if (
-        values.size <= (numpy_fallbacks.FEW_VALUES if "numba" in sys.modules else _WORTH_LOADING)
+        type(X) not in (np.ndarray, sparse.csr_array, sparse.csr_matrix)
         or getattr(estimator, "encode", None) is not None
         or not _is_ready(X, estimator)
     ):
         return None
-    signs = np.empty(X.shape[0], dtype=np.uint8)
     if not sparse.issparse(X):
-        in_doubt = kernels.dense_signs(X, coef, intercept, _UNIT[np.dtype(np.float64)], signs)
-        return None if in_doubt else signs.view(np.bool_)
+        return _dense_above_zero(X, coef, intercept)
+    enough = numpy_fallbacks.FEW_VALUES if "numba" in sys.modules else _WORTH_LOADING
     number, smallest = X.dtype.type, float(np.finfo(X.dtype).tiny)
-    if not _is_whole(X) or np.any((np.abs(coef) < smallest) & (coef != 0)):
+    if X.data.size <= enough or not _is_whole(X) or np.any((np.abs(coef) < smallest) & (coef != 0)):
         return None
+    signs = np.empty(X.shape[0], dtype=np.uint8)
     with np.errstate(over="ignore"):
         narrow = coef.astype(X.dtype), number(intercept), number(_UNIT[X.dtype])
     in_doubt = kernels.sparse_signs(X.data, X.indices, X.indptr, *narrow, signs)
@@ -222,6 +221,43 @@ def rows_above_zero(
         rows = np.flatnonzero(signs == kernels.DOUBT)
         signs[rows] = scores_of_rows(estimator, X[rows], lambda some: linear_scores(some, coef, intercept)) > 0
     return signs.view(np.bool_)
+
+
+def _dense_above_zero(X: NDArray[Any], coef: NDArray[np.float64], intercept: float) -> NDArray[np.bool_] | None:
+    """Do so for float32 rows, by a product in float32 and another in float64 of the few rows in doubt.
+
+    A score is in doubt where rounding might change its sign. The bound of that comes from the largest number of a
+    block of rows, which is still in the cache when its product is taken.
+    """
+    rows, width = X.shape
+    if X.dtype != np.float32 or X.size <= numpy_fallbacks.FEW_VALUES:
+        return None
+    above, at_once = np.empty(rows, dtype=np.bool_), max(_SCREENED_BYTES // (4 * width), 1)
+    size, unit, tiny = float(np.abs(coef).sum()), (width + 4) * _UNIT[X.dtype], (width + 4) * _TINY
+    in_doubt, doubts = [], 0
+    with np.errstate(all="ignore"):
+        narrow, offset = coef.astype(np.float32), np.float32(intercept)
+        for start in range(0, rows, at_once):
+            block = X[start : start + at_once]
+            largest = max(float(block.max()), -float(block.min()))
+            reach = size * largest + abs(intercept)
+            if not reach < _FAR:  # NaN too
+                return None
+            scores = block @ narrow
+            scores += offset
+            np.greater(scores, 0.0, out=above[start : start + at_once])
+            unsure = np.flatnonzero(np.abs(scores) <= np.float32(unit * reach + tiny * (1.0 + largest)))
+            doubts += unsure.size
+            if 8 * doubts > start + block.shape[0]:
+                return None
+            in_doubt.append(start + unsure)
+    doubtful = np.concatenate(in_doubt)
+    scores = linear_scores(X[doubtful], coef, intercept)
+    sizes = np.abs(X[doubtful]).astype(np.float64) @ np.abs(coef) + abs(intercept)
+    if np.any(np.abs(scores) <= (width + 4) * _UNIT[np.dtype(np.float64)] * sizes):
+        return None  # what the whole product gives, which may round differently
+    above[doubtful] = scores > 0
+    return above
 
 
 def _is_whole(X: Any) -> bool:

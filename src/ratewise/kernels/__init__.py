@@ -37,7 +37,6 @@ _HOMES = {
     "DOUBT": "signs",
     "add_rows": "_operations",
     "bin_bent_scores": "passes",
-    "dense_signs": "signs",
     "fold_of_each_row": "passes",
     "gather_whitened": "passes",
     "hash_csr_rows": "passes",

@@ -1,4 +1,4 @@
-"""Which rows a linear model scores above 0, in one pass over the rows as they are.
+"""Which sparse rows a linear model scores above 0, in one pass over the rows as they are.
 
 A sum so near to 0 that rounding might change its sign is in doubt: the caller computes it another way.
 """
@@ -15,33 +15,12 @@ DOUBT = 2
 _SMALL = 1e-30  # what numbers may lose that are too small for their type is far less
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, boundscheck=False)
-def dense_signs(X: Any, coef: Any, intercept: float, unit: float, signs: Any) -> int:
-    """Set 1 for the rows of ``X @ coef + intercept`` above 0, 0 for others; return how many are in doubt.
-
-    ``unit`` is a bound of the rounding of a number.
-    """
-    n, d = X.shape
-    bound, doubts = unit * (d + 4), 0
-    for i in range(n):
-        total, size = intercept, abs(intercept) + _SMALL
-        for j in range(d):
-            part = np.float64(X[i, j]) * coef[j]
-            total += part
-            size += abs(part)
-        if abs(total) > bound * size:
-            signs[i] = total > 0.0
-        else:  # NaN too
-            signs[i] = DOUBT
-            doubts += 1
-    return doubts
-
-
 @njit(cache=True, nogil=True, boundscheck=False)
 def sparse_signs(data: Any, indices: Any, indptr: Any, coef: Any, intercept: Any, unit: Any, signs: Any) -> int:
-    """Do the same for the rows of a CSR matrix, in the width of their numbers; return -1 for an index too large.
+    """Set 1 for the rows of a CSR matrix whose score is above 0, 0 for others; return how many are in doubt.
 
-    ``coef``, ``intercept`` and ``unit`` are of that width.
+    ``coef``, ``intercept`` and ``unit``, a bound of the rounding of a number, have the width of ``data``. Return
+    -1 for an index that is too large.
     """
     columns, doubts = np.uint64(coef.size), 0
     for i in range(signs.size):
