@@ -17,6 +17,7 @@ from ratewise.solvers.centroids import ShrunkenCentroids
 from ratewise.solvers.evaluate import Evaluated, Evaluation, evaluate
 from ratewise.solvers.logistic import PenalizedLogistic
 from ratewise.solvers.maximize import maximize, minimise
+from ratewise.solvers.maximize_together import SharedRows, maximize_together
 from ratewise.solvers.requests import Evaluate, Maximize
 
 CENTRE = np.array([3.0, -4.0, 12.0])  # two weights and the intercept: a length of 13
@@ -363,3 +364,25 @@ def shrunken(difference, shrinkage):
     run.receive(difference)
     assert run.finished
     return run.model()
+
+
+@pytest.mark.parametrize("reward", [Logistic(), Sigmoid()])
+def test_models_that_climb_together_reach_what_each_reaches_alone(reward):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 6)).astype(np.float32)
+    signs = np.sign(X[:, 0] - X[:, 1] + rng.standard_normal(400)).astype(np.float32)
+    weights = np.full((3, 400), 1 / 400, np.float32)
+    weights[1, :100] = 0.0  # the second learns from fewer rows
+    l2 = np.array([0.03, 0.03, 0.01])
+    centres, scales = rng.normal(size=(3, 6)), rng.uniform(0.5, 2.0, size=(3, 6))
+    rows = SharedRows(X, signs, weights, centres, scales)
+    found = maximize_together(rows, reward, np.zeros((3, 7)), l2, tolerance=1e-7, iterations=200)
+    for k, model in enumerate(found):
+        own = np.column_stack([(X - centres[k]) / scales[k], np.ones(400)])
+
+        def loss(model, k=k, own=own):
+            values, slopes = reward.value_and_slope(signs * (own @ model))
+            return -float(weights[k] @ values), -own.T @ (weights[k] * signs * slopes)
+
+        alone = minimise(loss, LinearModel.zeros(6), l2[k])
+        np.testing.assert_allclose(model, flat(alone), atol=3e-3)

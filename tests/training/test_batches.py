@@ -19,6 +19,7 @@ from ratewise.solvers import LinearModel, Task, best_threshold
 from ratewise.solvers.batch import Batch
 from ratewise.solvers.centroids import ShrunkenCentroids
 from ratewise.solvers.logistic import PenalizedLogistic
+from ratewise.training import config
 from ratewise.training.folds import ALL_ROWS, folds_of_rows
 from ratewise.training.memory import ArraySource
 from ratewise.training.selection import SelectionPlan, batch_starts
@@ -307,3 +308,15 @@ def test_some_rows_tell_the_curvature_of_many_columns_in_any_order_of_the_classe
     for order in (np.arange(9_000), np.argsort(positive, kind="stable")):
         fitted = MeasureClassifier("f1", random_state=0).fit(X[order], positive[order])
         assert fitted.score(X, positive) > 0.7
+
+
+@pytest.mark.parametrize("measure", ["f1", "recall-at-precision-0.6"])
+def test_folds_that_learn_side_by_side_choose_about_the_model_of_those_that_learn_in_turn(measure, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((16_500, 65)) * rng.uniform(0.1, 10.0, size=65) + 5.0
+    y = ((X - 5.0) / X.std(axis=0)) @ rng.standard_normal(65) + 6.0 * rng.standard_normal(16_500) > 8.0
+    together = MeasureClassifier(measure, random_state=0).fit(X, y)
+    monkeypatch.setattr(config, "TOGETHER_VALUES", X.size + 1)
+    in_turn = MeasureClassifier(measure, random_state=0).fit(X, y)
+    assert not np.array_equal(together.coef_, in_turn.coef_)
+    assert np.mean(together.predict(X) == in_turn.predict(X)) > 0.98

@@ -243,10 +243,10 @@ def _dense_above_zero(X: NDArray[Any], coef: NDArray[np.float64], intercept: flo
             reach = size * largest + abs(intercept)
             if not reach < _FAR:  # NaN too
                 return None
-            scores = block @ narrow
-            scores += offset
-            np.greater(scores, 0.0, out=above[start : start + at_once])
-            unsure = np.flatnonzero(np.abs(scores) <= np.float32(unit * reach + tiny * (1.0 + largest)))
+            rough = block @ narrow
+            rough += offset
+            np.greater(rough, 0.0, out=above[start : start + at_once])
+            unsure = np.flatnonzero(np.abs(rough) <= np.float32(unit * reach + tiny * (1.0 + largest)))
             doubts += unsure.size
             if 8 * doubts > start + block.shape[0]:
                 return None

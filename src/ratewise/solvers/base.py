@@ -63,6 +63,7 @@ class Algorithm(ABC):
     """Settings, and the generator that they are for; :meth:`start` makes a run of it."""
 
     standardize_folds: ClassVar[bool] = False
+    side_by_side: bool = False
     """Whether rows in memory are standardized anew for each run: columns that validation rows took part in
     centering would shift their scores."""
 

@@ -37,12 +37,15 @@ class Batch(Algorithm):
         Of sharpening: after which of them the model is a candidate.
     wanted : tuple of str, optional
         The stages to make; all candidates unless given.
+    side_by_side : bool
+        Several such runs climb together, on the same rows, which are then not standardized for each.
     """
 
     starts: tuple[Solver, ...]
     softness: float
     rounds: tuple[int, ...]
     wanted: tuple[str, ...] | None = None
+    side_by_side: bool = False
 
     standardize_folds: ClassVar[bool] = True
 

@@ -175,6 +175,15 @@ def model_shift(
     return ModelShift.of_counts(total, per_point)
 
 
+def row_weights(rows: ArrayRows, class_weights: tuple[float, float]) -> NDArray[np.float64]:
+    """Return what the reward of each row weighs in a weighted mean of the two classes' mean rewards."""
+    signs, shares = rows.signs_and_shares
+    on_positives, on_negatives = class_weights
+    total = max(on_positives + on_negatives, 1e-300)
+    weights: NDArray[np.float64] = np.where(signs > 0, on_positives / total, on_negatives / total) * shares
+    return weights
+
+
 _GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
 _WINDOW = Sigmoid()  # its slope is the curvature of the logistic reward, to base e
 
@@ -189,10 +198,7 @@ class WeightedReward:
     def __init__(
         self, rows: ArrayRows, reward: Reward, class_weights: tuple[float, float], *, few_rows: bool = False
     ):
-        self._signs, shares = rows.signs_and_shares
-        on_positives, on_negatives = class_weights
-        total = max(on_positives + on_negatives, 1e-300)
-        self._weights = np.where(self._signs > 0, on_positives / total, on_negatives / total) * shares
+        self._signs, self._weights = rows.signs_and_shares[0], row_weights(rows, class_weights)
         self._signed_weights = self._signs * self._weights
         self._rows = rows
         self._reward = reward

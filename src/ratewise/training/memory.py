@@ -38,6 +38,7 @@ from .rows import ArrayRows
 from .source import ClassRows, DataShape, Progress, TrainingRows
 from .targets import Targets, codes_of, rarest_against_the_rest
 from .threads import in_threads
+from .together import train_together
 
 
 class ArraySource:
@@ -123,6 +124,7 @@ class ArraySource:
             bool(sparse.issparse(X)),
             None if self._groups is None else int(self._groups.max()) + 1,
             in_memory=True,
+            low_memory=self._low_memory,
             given_folds=None if self._splits is None else int(self._splits.shape[1]),
             coded=self.basis is not None,
             of_classes=None if self._n_classes == 2 else ClassRows.of(self._targets, self._n_classes),
@@ -230,6 +232,11 @@ class ArrayTrainingRows:
         return self.training_rows(fold).summary
 
     def train(self, runs: Sequence[tuple[int, Run]]) -> list[Run]:
+        if runs[0][1].algorithm.side_by_side:
+            self._report(0, len(runs))
+            train_together([(self.training_rows(fold), run) for fold, run in runs])
+            self._report(len(runs), len(runs))
+            return [run for _, run in runs]
         # Every run has its own random numbers, so the result is the same in any order.
         seeds = self._rng.spawn(len(runs)) if len(runs) > 1 or self._limited else [self._rng]
 

@@ -257,6 +257,26 @@ class ArrayRows:
         return None if self._groups is None else int(self._groups.max()) + 1
 
     @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """Where these rows are among all that are stored here."""
+        return self._ranges
+
+    def spread_out(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of these rows as values of all rows that are stored here, 0 for the others."""
+        found = np.zeros(self._stored.shape[0], values.dtype)
+        done = 0
+        for start, stop in self._ranges:
+            found[start:stop] = values[done : done + stop - start]
+            done += stop - start
+        return found
+
+    @property
+    def signs(self) -> NDArray[np.float32]:
+        """The class of every row that is stored here, as a sign."""
+        found: NDArray[np.float32] = np.sign(self._all_targets)
+        return found
+
+    @property
     def X(self) -> Any:
         """All rows, transformed, in their order here."""
         return joined(list(self._stored.pieces([(0, self._stored.shape[0])])))
@@ -330,11 +350,15 @@ class ArrayRows:
     def standardized_apart(self) -> tuple[ArrayRows, Standardizer]:
         """Return a copy of these rows, standardized by these rows only, and the standardization."""
         X = joined(list(self._stored.pieces(self._ranges)))
-        own = Standardizer(self.n_features, active=self._unit_scale, scaled=not self._own_scales).update(X)
+        own = self.standardizer().update(X)
         if own.active:
             X = own.transform(X, np.arange(self.n_points), self.dtype)
         apart = ArrayRows.of_stored(MaterializedRows(X), self.signed_weights, self._unit_scale, self._rng)
         return apart, own
+
+    def standardizer(self) -> Standardizer:
+        """Return what standardizes parts of these rows once more, and has seen none."""
+        return Standardizer(self.n_features, active=self._unit_scale, scaled=not self._own_scales)
 
     def weighted_sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return the sum of the rows, each times its value: the transpose of :meth:`scores`."""

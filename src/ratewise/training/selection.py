@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,8 @@ class SelectionPlan(NamedTuple):
     """Few enough rows to evaluate a start pass by pass, and to try penalized ones."""
     batch: bool = False
     """Rows so few that all of them are learned from at once, and by the chosen stages once more in the end."""
+    together: bool = False
+    """Batches of so many columns that the models of all folds and starts climb side by side."""
     given: bool = False
     """The folds are the user's: a row may have been learned from by few of their models, or by none."""
 
@@ -94,7 +97,8 @@ class SelectionPlan(NamedTuple):
         given = statistics.given_folds is not None
         if statistics.given_folds is not None:
             folds, repeats = statistics.given_folds, 1
-        return cls(folds, repeats if folds > 1 else 1, starts, small, batch, given)
+        together = batch and _together_pays(statistics)
+        return cls(folds, repeats if folds > 1 else 1, starts, small, batch, together, given)
 
 
 def _points_in_plenty(statistics: DataShape) -> int:
@@ -103,7 +107,30 @@ def _points_in_plenty(statistics: DataShape) -> int:
 
 def _few_enough_for_batches(statistics: DataShape) -> bool:
     size = statistics.n_values * (8 if statistics.sparse else 4)
-    return statistics.in_memory and statistics.rows <= config.BATCH_ROWS and size <= config.IN_MEMORY_BYTES
+    most = config.TOGETHER_BYTES if _large_and_wide(statistics) else config.IN_MEMORY_BYTES
+    return statistics.in_memory and statistics.rows <= config.BATCH_ROWS and size <= most
+
+
+def _large_and_wide(statistics: DataShape) -> bool:
+    few = statistics.rows <= config.TOGETHER_ROWS_PER_COLUMN * statistics.n_features
+    large = 4 * statistics.n_values > config.IN_MEMORY_BYTES
+    return few and large and not (statistics.sparse or statistics.low_memory or is_wide(statistics))
+
+
+def _together_pays(statistics: DataShape) -> bool:
+    """Return whether to read rows takes most of the time, and sharpening them once is enough."""
+    columns = statistics.n_features
+    if statistics.sparse or statistics.n_values < config.TOGETHER_VALUES:
+        return False
+    enough = statistics.rarer_rows >= config.TOGETHER_POINTS_PER_COLUMN * columns
+    return _large_and_wide(statistics) or (
+        enough and config.WHOLE_CURVATURE_COLUMNS < columns <= config.CURVATURE_COLUMNS
+    )
+
+
+def is_wide(statistics: DataShape) -> bool:
+    """Return whether dense rows have so many columns that most of them must be noise."""
+    return not statistics.sparse and statistics.n_features >= config.WIDE * statistics.rows
 
 
 def folds_of_batches(rows: int) -> int:
@@ -129,6 +156,11 @@ def batch_starts(measure: Measure, statistics: DataShape, *, wide: bool = False)
     exponents = (0.0, 0.5, 1.0) if bounded else (0.0, 1.0)
     by_distance = sorted(exponents, key=lambda exponent: -abs(exponent - natural))
     return [PenalizedLogistic(exponent, C) for exponent in by_distance for C in penalties]
+
+
+def by_class_weights(starts: Sequence[Any]) -> list[tuple[Solver, ...]]:
+    """Return the starts in a chain for each of their class weights."""
+    return [tuple(chain) for _, chain in itertools.groupby(starts, key=lambda start: start.exponent)]
 
 
 def effort_for(size: float, plenty: bool) -> float:

@@ -84,6 +84,8 @@ class DataShape(NamedTuple):
     sparse: bool
     n_groups: int | None = None
     in_memory: bool = False
+    low_memory: bool = False
+    """No copy of the rows may be made."""
     coded: bool = False
     """In a basis, whose columns ``n_features`` are."""
     given_folds: int | None = None

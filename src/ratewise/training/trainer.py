@@ -33,6 +33,8 @@ from .selection import (
     SelectionPlan,
     Validated,
     batch_starts,
+    by_class_weights,
+    is_wide,
     select,
     select_crossfitted,
     starts_for,
@@ -188,13 +190,24 @@ class Trainer:
         wide = self._config.standardize and is_wide(statistics)
         starts = batch_starts(measure, statistics, wide=wide)
         cheap = curvature_is_cheap(statistics.n_features, sparse=statistics.sparse)
-        rounds = () if wide else config.BATCH_ROUNDS if cheap else config.BATCH_ROUNDS[:1]
+        rounds = () if wide else config.BATCH_ROUNDS if cheap and not plan.together else config.BATCH_ROUNDS[:1]
 
-        def run_of(fold: int, wanted: tuple[str, ...] | None = None) -> tuple[int, Run]:
-            task = self._task(source, statistics, transform)
-            return fold, Batch(tuple(starts), sharpen.softness, rounds, wanted).start(task)
+        def runs_of(fold: int, wanted: tuple[str, ...] | None = None) -> list[tuple[int, Run]]:
+            # Side by side, starts of other class weights wait for nothing.
+            chains = by_class_weights(starts) if plan.together else [tuple(starts)]
+            return [
+                (fold, batch_of(chain, wanted).start(self._task(source, statistics, transform)))
+                for chain in chains
+            ]
 
-        trained = [run.result for run in rows.train([run_of(fold) for fold in range(rows.n_folds)])]
+        def batch_of(chain: tuple[Solver, ...], wanted: tuple[str, ...] | None) -> Batch:
+            return Batch(chain, sharpen.softness, rounds if chain[-1] is starts[-1] else (), wanted, plan.together)
+
+        final = not certifies(measure)
+        parts = [*range(rows.n_folds), *([ALL_ROWS] if final and plan.together else [])]
+        runs = rows.train([run for part in parts for run in runs_of(part)])
+        per_part = len(runs) // len(parts)
+        trained, whole = [run.result for run in runs[: rows.n_folds * per_part]], runs[rows.n_folds * per_part :]
         # All stages are to count equally in their mean, in folds and on all rows.
         validated = self._validated(trained, rows)
         spreads = {one.stage: one.scores.mean_and_deviation()[1] for one in validated}
@@ -202,11 +215,12 @@ class Trainer:
         for number, found in enumerate(selected.found, start=1):
             points = number * statistics.rows
             self._history.record(passes=number, points=points, rates=found.rates, value=found.value, run=0)
-        if certifies(measure):  # by the scores of the folds' models, so that their mean is returned
+        if not final:  # certified by the scores of the folds' models, so that their mean is returned
             model = mean_model(selected.models)
         else:
-            (whole,) = rows.train([run_of(ALL_ROWS, selected.stages)])
-            model = mean_model([one.normalized().divided(spreads[one.stage]) for one in whole.result])
+            whole = whole or rows.train(runs_of(ALL_ROWS, selected.stages))
+            chosen = [one for run in whole for one in run.result if one.stage in selected.stages]
+            model = mean_model([one.normalized().divided(spreads[one.stage]) for one in chosen])
         near = config.BATCH_SMOOTHING * selected.tolerance
         decision = self._cut(model, scored, near, rows, plan)
         maker = _maker_of(selected.best, trained)
@@ -338,11 +352,6 @@ def whitening_pays(rows: int, n_features: int, *, dense: bool, coded: bool) -> b
     """Whether whitening pays: dense rows, enough to distinguish signal from noise, of not too many columns."""
     most = config.WHITENED_CODES if coded else config.WHITENED_COLUMNS
     return dense and rows >= config.WHITENED_ROWS and n_features <= most
-
-
-def is_wide(statistics: DataShape) -> bool:
-    """Whether dense rows have so many columns that most of them must be noise."""
-    return not statistics.sparse and statistics.n_features >= config.WIDE * statistics.rows
 
 
 def beside_frequent_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
