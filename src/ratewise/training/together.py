@@ -28,8 +28,7 @@ class Climber(NamedTuple):
 
     def maximization(self) -> Maximize | None:
         """Answer all else, and return the maximization that the run asks for; None at its end."""
-        while not self.run.finished:
-            request = self.run.request(self.rows.summary)
+        while (request := self.run.request(self.rows.summary)) is not None:
             if isinstance(request, Maximize):
                 return request
             if isinstance(request, Evaluate):
