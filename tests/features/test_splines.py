@@ -27,7 +27,7 @@ def plain_coded(basis: Basis, X: np.ndarray) -> np.ndarray:
             coded.append((float(np.isnan(row[column])) - mean) * factor)
         for column, knot, slope, mean, factor, _ in zip(*vars(basis.hinges).values(), strict=True):
             coded.append((max(z[column] - knot, 0.0) - slope * z[column] - mean) * factor)
-        for first, second, mean, factor in zip(*vars(basis.products).values(), strict=True):
+        for first, second, mean, factor, _ in zip(*vars(basis.products).values(), strict=True):
             left, right = (min(max(z[column], -NEAR), NEAR) for column in (first, second))
             coded.append((left * right - mean) * factor)
         rows.append(coded)

@@ -70,6 +70,13 @@ class Products:
     second: Places
     mean: Floats
     factor: Floats
+    deviation: Floats | None = None
+    """Of ``left * right``; None in the first model files that have a basis."""
+
+    @property
+    def spread(self) -> Floats:
+        """How much each product varies."""
+        return 1.0 / self.factor if self.deviation is None else self.deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +240,7 @@ class Basis:
         """How much each named column varies."""
         hinges = self.hinges
         of_hinges = hinges.deviation * self.spread[hinges.column]
-        return np.concatenate([self.spread, 1.0 / self.missing.factor, of_hinges, 1.0 / self.products.factor])
+        return np.concatenate([self.spread, 1.0 / self.missing.factor, of_hinges, self.products.spread])
 
     @property
     def knots(self) -> list[Floats]:
@@ -261,6 +268,7 @@ def fit_basis(
     *,
     n_knots: int,
     hinge_deviation: float,
+    product_deviation: float = 1.0,
     pairs: tuple[Places, Places] | None = None,
 ) -> Basis:
     """Return the basis of these columns: knots and moments from a sample of rows.
@@ -275,6 +283,8 @@ def fit_basis(
         Per column, at most.
     hinge_deviation : float
         Of coded hinges. The user's columns have 1.
+    product_deviation : float
+        Of coded products.
     pairs : (array, array), optional
         The columns to multiply.
     """
@@ -291,7 +301,7 @@ def fit_basis(
         z = np.clip((values - middle) / unit, -FAR, FAR)
         hinges.append(_hinges_of(z, X.shape[0] - z.size, column, n_knots, hinge_deviation))
     joined = Hinges(*(np.concatenate(parts) for parts in zip(*hinges, strict=True)))
-    return Basis(centre, spread, indicators, joined, _products(X, centre, spread, pairs), quantiles)
+    return Basis(centre, spread, indicators, joined, _products(X, centre, spread, pairs, product_deviation), quantiles)
 
 
 def _unlike_columns(table: NDArray[np.bool_], columns: Places) -> Places:
@@ -334,10 +344,12 @@ def _knots_of(values: Floats, number: int) -> Floats:
     return np.unique(_quantiles(values, np.arange(1, number + 1) / (number + 1)))
 
 
-def _products(X: NDArray[Any], centre: Floats, spread: Floats, pairs: tuple[Places, Places] | None) -> Products:
+def _products(
+    X: NDArray[Any], centre: Floats, spread: Floats, pairs: tuple[Places, Places] | None, unit: float
+) -> Products:
     none = np.zeros(0, dtype=np.intp)
     if pairs is None:
-        return Products(none, none, np.zeros(0), np.zeros(0))
+        return Products(none, none, np.zeros(0), np.zeros(0), np.zeros(0))
     first, second = pairs
     near = np.clip(np.nan_to_num((X - centre) / spread, nan=0.0), -NEAR, NEAR)
     mean, deviation, own = (np.zeros(first.size) for _ in range(3))
@@ -348,7 +360,7 @@ def _products(X: NDArray[Any], centre: Floats, spread: Floats, pairs: tuple[Plac
         mean[part], deviation[part] = product.mean(axis=0), product.std(axis=0)
         own[part] = _beyond_a_plane(product, left, right)
     kept = own > _FLAT
-    return Products(first[kept], second[kept], mean[kept], 1.0 / deviation[kept])
+    return Products(first[kept], second[kept], mean[kept], unit / deviation[kept], deviation[kept])
 
 
 def _beyond_a_plane(product: Floats, left: Floats, right: Floats) -> Floats:

@@ -29,7 +29,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
     ----------
     n_knots : int, default=8
         Per column, at most. A column of two values has none.
-    hinge_deviation : float, default=0.3
+    hinge_deviation : float, default=0.2
         The standard deviation of hinges; that of the columns themselves is 1. The smaller it is, the more a
         penalty straightens curves.
     pairs : bool, default=False
@@ -54,7 +54,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
     (12, 3)
     """
 
-    def __init__(self, n_knots: int = 8, *, hinge_deviation: float = 0.3, pairs: bool = False):
+    def __init__(self, n_knots: int = 8, *, hinge_deviation: float = 0.2, pairs: bool = False):
         self.n_knots = n_knots
         self.hinge_deviation = hinge_deviation
         self.pairs = pairs

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from ._cache import njit
+from ._operations import named_by_fingerprint, prefetch_row
+from .passes import AHEAD
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
+@named_by_fingerprint
 def code_rows(
     X: Any, order: Any, columns: Any, missing: Any, hinges: Any, pairs: Any, limits: Any, out: Any
 ) -> None:
@@ -19,8 +22,10 @@ def code_rows(
     hinge_column, knot, slope, mean, hinge_factor = hinges
     first, second, pair_mean, pair_factor = pairs
     far, near = limits
-    z = np.empty(X.shape[1])
-    for i in range(out.shape[0]):
+    n, z = out.shape[0], np.empty(X.shape[1])
+    for i in range(n):
+        if i + AHEAD < n:  # (rows in random order: without it, waiting for them takes most of the time)
+            prefetch_row(X, np.int64(order[i + AHEAD]))
         row = np.int64(order[i])
         for j in range(z.size):
             value = (np.float64(X[row, j]) - centre[j]) * inverse[j]

@@ -18,7 +18,7 @@ from .numpy_fallbacks import bits_of
 from .rows import VECTOR_BYTES, WHITENED_TOGETHER
 
 # Rows asked for before they are needed: whitening takes longer, so that fewer do.
-_AHEAD, _AHEAD_WHITENED, _AHEAD_SPARSE = 24, 12, 12
+AHEAD, _AHEAD_WHITENED, _AHEAD_SPARSE = 24, 12, 12
 _LINE_BYTES, _MOST_AHEAD = 64, 256  # of the cache; entries of a sparse row
 _BLOCK_ROWS = 256  # whose deviations are summed up before they are merged
 # splitmix64
@@ -177,8 +177,8 @@ def gather_standardized(X: Any, order: Any, centre: Any, inverse: Any, out: Any)
     """Set ``out[i] = (X[order[i]] - centre) * inverse``; the rows must be C-contiguous."""
     n = out.shape[0]
     for i in range(n):
-        if i + _AHEAD < n:
-            prefetch_row(X, np.int64(order[i + _AHEAD]))
+        if i + AHEAD < n:
+            prefetch_row(X, np.int64(order[i + AHEAD]))
         standardize_row(X, np.int64(order[i]), centre, inverse, out, i)
 
 

@@ -29,6 +29,7 @@ _MOST_LEVELS = 20
 _MOST_CURVES = 2_000
 _SAMPLED_ROWS = 10_000
 _BANDED_PARTS = 2_000
+_PENALTY = 0.4  # of the square of a weight: hinges vary little, and more would make their bands too narrow
 _PSEUDO_VALUES = 401  # drawn from stored quantiles
 _PERIODS = {"hour": (24.0, "hour of the day"), "weekday": (7.0, "day of the week, Monday is 0 to 1"),
             "month": (12.0, "month of the year, January is 0 to 1")}  # fmt: skip
@@ -299,7 +300,10 @@ class Shapes:
     def _importance_of(self, mine: NDArray[np.intp]) -> float:
         """Return the deviation of what a pair adds, over the rows; from its weights where there are none."""
         if self.X is None:
-            return float(np.linalg.norm(self.weights[mine]))  # coded products have deviation 1
+            assert self.terms.basis is not None
+            products = self.terms.basis.products
+            places = mine - (self.terms.of_part.size - products.first.size)
+            return float(np.linalg.norm(self.weights[mine] * (products.factor * products.spread)[places]))
         return float(np.std(self._parts_of_rows[:, mine] @ self.weights[mine]))
 
     @functools.cached_property
@@ -388,7 +392,7 @@ def covariance_of_weights(parts: Floats, scores: Floats, odds: Floats, times: fl
     slope = (curvature * centred) @ odds / max((curvature * centred) @ centred, 1e-300)
     columns = np.column_stack([parts, np.ones(scores.size)])
     information = (columns.T * (times * curvature)) @ columns
-    information[np.diag_indices(parts.shape[1])] += 1.0  # a penalty, which keeps every band finite
+    information[np.diag_indices(parts.shape[1])] += _PENALTY  # keeps every band finite
     found: Floats = linalg.inv(information)[:-1, :-1] / max(slope, 1e-12) ** 2
     return found
 

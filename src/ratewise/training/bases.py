@@ -68,6 +68,7 @@ def basis_of_rows(
         n_knots = min(_knots_for(signed_weights, per_knot), config.CURVED_COLUMNS // n_columns - 1)
     if deviation is None:
         deviation = config.HINGE_DEVIATION if few else 1.0
+    of_products = config.PRODUCT_DEVIATION if few else 1.0
     drawn = np.arange(X.shape[0])
     if drawn.size > config.BASIS_ROWS:
         weights = np.abs(signed_weights, dtype=np.float64)
@@ -75,7 +76,15 @@ def basis_of_rows(
     sample, centre, spread = X[drawn].astype(np.float64), moments.centre, moments.scale
 
     def made(pairs: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None) -> Basis:
-        return fit_basis(sample, centre, spread, n_knots=max(n_knots, 0), hinge_deviation=deviation, pairs=pairs)
+        return fit_basis(
+            sample,
+            centre,
+            spread,
+            n_knots=max(n_knots, 0),
+            hinge_deviation=deviation,
+            product_deviation=of_products,
+            pairs=pairs,
+        )
 
     if not asked.pairs:
         return made()

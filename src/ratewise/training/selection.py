@@ -102,7 +102,8 @@ class SelectionPlan(NamedTuple):
 
 
 def _points_in_plenty(statistics: DataShape) -> int:
-    return config.PLENTY_PER_COLUMN * (statistics.n_features + 1)
+    per_column = config.PLENTY_PER_CODE if statistics.coded else config.PLENTY_PER_COLUMN
+    return per_column * (statistics.n_features + 1)
 
 
 def _few_enough_for_batches(statistics: DataShape) -> bool:
