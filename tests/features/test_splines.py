@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from ratewise.features import SplineBasis
-from ratewise.features.pairs import screened_pairs
-from ratewise.features.splines import FAR, NEAR, Basis
+from ratewise.features.pairs import all_pairs, screened_pairs
+from ratewise.features.splines import FAR, NEAR, Basis, fit_basis
 from ratewise.kernels.numpy_fallbacks import compiled_only
 
 
@@ -76,6 +76,17 @@ def test_a_model_of_coded_columns_is_one_of_named_columns(seed: int, n_knots: in
     np.testing.assert_allclose(basis.scores(other, coef, constant), scores, atol=size)
     back, there = basis.transform_coef(coef, constant)
     np.testing.assert_allclose(np.append(back, there), np.append(weights, intercept), atol=1e-6)
+
+
+def test_hinges_and_products_vary_by_what_is_asked_for() -> None:
+    X = np.random.default_rng(0).normal(size=(500, 2))
+    moments, pairs = (X.mean(axis=0), X.std(axis=0)), all_pairs(np.arange(2))
+    usual, narrow = (
+        fit_basis(X, *moments, n_knots=2, hinge_deviation=0.2, product_deviation=one, pairs=pairs)
+        for one in (1.0, 0.6)
+    )
+    assert narrow.code(X, dtype=np.float64).std(axis=0)[[2, -1]] == pytest.approx([0.2, 0.6])
+    assert narrow.scale == pytest.approx(usual.scale)  # of the named columns
 
 
 def test_named_columns_are_what_their_names_say() -> None:

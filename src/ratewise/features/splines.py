@@ -301,7 +301,9 @@ def fit_basis(
         z = np.clip((values - middle) / unit, -FAR, FAR)
         hinges.append(_hinges_of(z, X.shape[0] - z.size, column, n_knots, hinge_deviation))
     joined = Hinges(*(np.concatenate(parts) for parts in zip(*hinges, strict=True)))
-    return Basis(centre, spread, indicators, joined, _products(X, centre, spread, pairs, product_deviation), quantiles)
+    return Basis(
+        centre, spread, indicators, joined, _products(X, centre, spread, pairs, product_deviation), quantiles
+    )
 
 
 def _unlike_columns(table: NDArray[np.bool_], columns: Places) -> Places:
