@@ -37,9 +37,9 @@ PLENTY_PER_COLUMN = 50
 much as a validation part would be in error. (covtype-5: a held-out half costs 0.01 of F1.)"""
 
 PLENTY_PER_CODE = 25
-"""The same for the columns of a basis: hinges of one column share what they tell. (F1, mean of 2 or 3 seeds, against
-50: covtype-5 with curves .450 and .439, with pairs .532 and .517, ijcnn1 .805 and .803, .919 and .915, in half to
-three quarters of the CPU time; covtype-5 varies over seeds by .002 instead of .006.)"""
+"""The same for the columns of a basis: hinges of one column share what they tell. (F1, mean of 2 or 3 seeds,
+against 50: covtype-5 with curves .450 and .439, with pairs .532 and .517, ijcnn1 .805 and .803, .919 and .915, in
+half to three quarters of the CPU time; covtype-5 varies over seeds by .002 instead of .006.)"""
 
 FOLDS = 5
 REPEATS = 3
@@ -177,9 +177,9 @@ worst -.051, become +.052 and -.030; pairs +.045, worst -.159, become +.057 and 
 
 HINGE_DEVIATION, PRODUCT_DEVIATION = 0.2, 0.6
 """Of hinges and products with few rows, where the user's columns have 1: a penalty bends curves back to lines. (25
-tables, the worst of F1 against a linear model: plain hinges -0.12, deviation 1 -0.34, 0.3 -0.02. A linear truth with
-150 positives, 20 draws, F1: curves with .3 -.011, with .2 -.005; pairs with .3 and 1 -.008, with .2 and .6 -.003. On
-16 small tables and 59 of KEEL, F1 and G-mean stay within .001.)"""
+tables, the worst of F1 against a linear model: plain hinges -0.12, deviation 1 -0.34, 0.3 -0.02. A linear truth
+with 150 positives, 20 draws, F1: curves with .3 -.011, with .2 -.005; pairs with .3 and 1 -.008, with .2 and .6
+-.003. F1 and G-mean of 16 small tables and of 59 of KEEL, in the mean: within .0015.)"""
 
 CODED_SAMPLE_ROWS = 80_000
 """Of each class, at most, where rows of files or shards are coded, and so several times as wide. (covtype-5 with
