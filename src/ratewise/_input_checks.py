@@ -149,13 +149,19 @@ def trusted_batch(batch: Any) -> Any:
     return batch
 
 
+def array_of(values: Any) -> NDArray[Any]:
+    """Return values as an array. Of texts and others in a list numpy would make texts: 1 and NaN among them."""
+    found: NDArray[Any] = np.asarray(values)
+    if found.dtype.kind in "US" and found.ndim == 1 and any(not isinstance(one, str) for one in values):
+        return np.array(values, dtype=object) if isinstance(values, list | tuple) else found
+    return found
+
+
 def plain_labels(y: Any) -> NDArray[Any]:
     """Return labels of any library as an array that can be sorted; refuse missing ones and mixed types."""
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise ValueError("Input y contains masked values; every row needs a label.")
-    labels: NDArray[Any] = np.asarray(y)
-    if labels.dtype.kind in "US" and isinstance(y, list | tuple) and any(not isinstance(one, str) for one in y):
-        labels = np.array(y, dtype=object)  # numpy has made texts of numbers and NaN
+    labels = array_of(y)
     if labels.dtype.kind in "mM" and np.isnat(labels).any():
         raise ValueError("Input y contains NaT; every row needs a label.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():

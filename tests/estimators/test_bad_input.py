@@ -632,3 +632,30 @@ def test_nor_is_one_that_a_model_of_three_classes_does_not_know():
     model = MeasureClassifier(random_state=0).fit(X, codes)
     with pytest.raises(ValueError, match=r"y holds the label 7, which is not among the classes \[0, 1, 2\]"):
         model.score(X, np.where(codes == 2, 7, codes))
+
+
+@pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[s]", "timedelta64[s]"])
+def test_dates_are_not_taken_for_numbers(kind):
+    _, y = rows()
+    dates = np.arange(60)[:, None].astype(kind)
+    classifier = fitted()
+    for table, name in ((dates, "0"), (pd.DataFrame(dates, columns=["when"]), "'when'")):
+        words = f"column {name} holds dates or times. Make numbers of them"
+        with pytest.raises(TypeError, match=words):
+            MeasureClassifier().fit(table, y)
+        with pytest.raises(TypeError, match=words):
+            classifier.predict(table)
+
+
+def test_rows_without_a_group_are_one_group():
+    X, y = rows()
+    names = np.array(["a", "b", "c", None, "e", "f"], dtype=object)[np.arange(60) // 10]
+    given = np.where(names == None, "None", names)  # noqa: E711
+    found, expected = (MeasureClassifier(random_state=0).fit(X, y, groups=one) for one in (names, given))
+    assert (found.coef_ == expected.coef_).all()
+
+
+def test_folds_in_a_list_are_not_printed_row_by_row():
+    X, y = rows()
+    with pytest.raises(ValueError, match=r"cv=\[list of splits\] gives 1 fold: at least 2 are needed"):
+        MeasureClassifier(cv=[(np.arange(30), np.arange(30, 60))]).fit(X, y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -274,3 +275,15 @@ def test_a_report_shows_groups_of_any_model_and_levels_of_bounds(train, new):
     model = MeasureClassifier(measure, random_state=0).fit(X, y, sensitive_features=group)
     page = report(model, rows, labels, sensitive_features=groups).html()
     assert "fitted for a TPR of at least 0.6 in every group; on these rows the lowest is" in page
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        (["f", float("nan")], "contains missing values"),
+        (pd.Series([("f", "old"), ("m", "young")]), "must be one column.* Join them into one first"),
+    ],
+)
+def test_groups_in_lists_and_of_several_parts_are_refused(groups, words):
+    with pytest.raises(ValueError, match=words):
+        certify([0.1, 0.9], [0, 1], Constrained("f1", tpr_gap=0.1), sensitive_features=groups)

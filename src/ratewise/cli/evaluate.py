@@ -119,7 +119,7 @@ def _count(classifier: Any, stream: Any, meter: Meter, groups: str | None, costs
     import numpy as np
 
     from ..counts import Counts
-    from ..decisions.sensitive import column_of_groups as checked_column
+    from ..decisions.sensitive import group_of_each_row
     from ..estimators._costs import takes_costs
     from ..estimators._positive import PositiveClass
     from ._data import check_labels, decisions_of, windows_with_progress
@@ -145,7 +145,7 @@ def _count(classifier: Any, stream: Any, meter: Meter, groups: str | None, costs
         true = window.labels == positive.label
         rows += true.size
         counts = counts.merge(Counts.of_labels(true, predicted, window.weights))
-        names = None if groups is None else checked_column(window.kept[groups], true.size)
+        names = None if groups is None else group_of_each_row(window.kept[groups], true.size)
         for name in [] if names is None else np.unique(names).tolist():
             mine = names == name
             weights = None if window.weights is None else window.weights[mine]

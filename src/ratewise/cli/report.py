@@ -207,7 +207,7 @@ class _StreamRows:
     ) -> _StreamRows:
         import numpy as np
 
-        from ..decisions.sensitive import column_of_groups as checked_column
+        from ..decisions.sensitive import group_of_each_row
         from ..estimators._costs import named_columns
         from ._data import check_labels, decisions_of, windows_with_progress
 
@@ -223,7 +223,7 @@ class _StreamRows:
             for name in named_columns(costs):
                 rows.kept.setdefault(name, []).extend(window.kept[name])
             if groups is not None:
-                kept.setdefault(groups, []).append(checked_column(window.kept[groups], window.X.shape[0]))
+                kept.setdefault(groups, []).append(group_of_each_row(window.kept[groups], window.X.shape[0]))
         if not rows.scores:
             raise ValueError("There are no rows to report on.")
         rows.scores, rows.labels = np.concatenate(rows.scores), np.concatenate(rows.labels)

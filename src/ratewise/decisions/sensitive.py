@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._input_checks import array_of
 from ..measures import Measure
 from .scores import Sensitive
 
@@ -15,7 +16,7 @@ def checked_sensitive(values: Any, n_rows: int) -> Sensitive | None:
     """Return the group of each row, checked; None if there are no groups."""
     if values is None:
         return None
-    found = column_of_groups(values, n_rows)
+    found = group_of_each_row(values, n_rows)
     names, codes = np.unique(found, return_inverse=True)
     if names.size < 2:
         raise ValueError(
@@ -24,15 +25,14 @@ def checked_sensitive(values: Any, n_rows: int) -> Sensitive | None:
     return Sensitive(codes.reshape(-1), names)
 
 
-def column_of_groups(values: Any, n_rows: int) -> NDArray[Any]:
+def group_of_each_row(values: Any, n_rows: int) -> NDArray[Any]:
     """Return a value per row; refuse missing ones and values that cannot be distinguished."""
-    found = np.asarray(values)
+    found = array_of(values)
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
-    if found.ndim != 1:
+    if found.ndim != 1 or (found.dtype == object and any(isinstance(value, tuple | list) for value in found)):
         raise ValueError(
-            f"sensitive_features must be one column, the group of each row; got shape {found.shape}. Join several "
-            "columns into one first."
+            "sensitive_features must be one column, the group of each row; got several. Join them into one first."
         )
     if found.shape[0] != n_rows:
         raise ValueError(f"sensitive_features has {found.shape[0]} values, but X has {n_rows} rows.")

@@ -28,6 +28,15 @@ def draws_own_folds(cv: Any) -> bool:
     return cv is None or is_number_of_folds(cv)
 
 
+def _shown(cv: Any) -> str:
+    """Return folds as a message shows them: a splitter, but not the rows of all folds."""
+    return (
+        repr(cv)
+        if isinstance(cv, int | np.integer) or hasattr(cv, "split")
+        else f"[{type(cv).__name__} of splits]"
+    )
+
+
 def given_splits(cv: Any, y: Any, groups: Any) -> NDArray[np.int8] | None:
     """Return what rows are to each fold of a splitter: 1 to learn from, -1 to validate, 0 neither.
 
@@ -38,21 +47,21 @@ def given_splits(cv: Any, y: Any, groups: Any) -> NDArray[np.int8] | None:
     n_rows = int(np.shape(y)[0])
     folds = list(check_cv(cv, y=y, classifier=True).split(np.zeros(n_rows), y, groups))
     if len(folds) < 2:
-        raise ValueError(f"cv={cv!r} gives {len(folds)} fold: at least 2 are needed.")
+        raise ValueError(f"cv={_shown(cv)} gives {len(folds)} fold: at least 2 are needed.")
     splits = np.zeros((n_rows, len(folds)), np.int8)
     for number, (train, held) in enumerate(folds):
         splits[train, number] = 1
         if splits[held, number].any():
-            raise ValueError(f"Fold {number + 1} of cv={cv!r} learns from rows that it holds out.")
+            raise ValueError(f"Fold {number + 1} of cv={_shown(cv)} learns from rows that it holds out.")
         splits[held, number] = -1
     if ((splits < 0).sum(axis=1) > 1).any():
         raise ValueError(
-            f"cv={cv!r} holds out some rows in more than one fold: take a splitter that holds out each row "
+            f"cv={_shown(cv)} holds out some rows in more than one fold: take a splitter that holds out each row "
             "at most once, such as StratifiedKFold, GroupKFold or TimeSeriesSplit."
         )
     labels = np.asarray(y) if getattr(y, "ndim", 1) == 1 else np.zeros(n_rows)
     if np.unique(labels[(splits < 0).any(axis=1)]).size < np.unique(labels).size:
-        raise ValueError(f"cv={cv!r} holds out no row of some class: no threshold can be chosen by them.")
+        raise ValueError(f"cv={_shown(cv)} holds out no row of some class: no threshold can be chosen by them.")
     return splits
 
 
@@ -93,7 +102,7 @@ def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any) -> tuple[list[Fold
                 "folds (cv=), or a splitter that stratifies."
             )
     if np.unique(y[np.concatenate([fold[1] for fold in folds])]).size < classes.size:
-        raise ValueError(f"cv={cv!r} holds out rows of one class only: no threshold can be drawn by them.")
+        raise ValueError(f"cv={_shown(cv)} holds out rows of one class only: no threshold can be drawn by them.")
     return folds, numbers
 
 

@@ -286,6 +286,8 @@ def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool =
         X = plain_matrix(X)
     if not reset and _is_ready(X, estimator):
         return canonical_csr(X) if canonical and sparse.issparse(X) else X
+    if _are_all_dates(X):  # numpy would make numbers of them, in whatever unit they have
+        raise TypeError(_with_hint(str(_not_numbers(X)), X, estimator))
     try:
         checked = validate_data(
             estimator,
@@ -300,11 +302,22 @@ def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool =
         message = _not_numbers(X)
         if message is None:
             raise
-        can_encode = hasattr(estimator, "encode") and is_table(X)
-        hint = " Or let MeasureClassifier(encode='auto') encode the table." if can_encode else ""
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{message}{hint} ({error})") from error
+        raise kind(f"{_with_hint(message, X, estimator)} ({error})") from error
     return canonical_csr(checked) if canonical and sparse.issparse(checked) else checked
+
+
+def _with_hint(message: str, X: Any, estimator: Any) -> str:
+    can_encode = hasattr(estimator, "encode") and is_table(X)
+    return f"{message} Or let MeasureClassifier(encode='auto') encode the table." if can_encode else message
+
+
+def _are_all_dates(X: Any) -> bool:
+    """Return whether rows hold dates or times alone: beside numbers they are refused as objects."""
+    if not isinstance(X, np.ndarray):
+        names = _column_names(X)
+        X = np.asarray(X[names[0]]) if names and not sparse.issparse(X) else np.empty(0)
+    return bool(X.dtype.kind in "mM")
 
 
 def _is_ready(X: Any, estimator: Any) -> bool:
@@ -324,11 +337,16 @@ def _is_ready(X: Any, estimator: Any) -> bool:
 def _not_numbers(X: Any) -> str | None:
     """Return one sentence on the first column that cannot be read as numbers, if that is what is wrong."""
     names = _column_names(X)
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUSmM":
         names = list(range(X.shape[1]))
     for name in names:
         column = np.asarray(X[:, name] if isinstance(X, np.ndarray) else X[name])
         if not _is_numeric(column):
+            if column.dtype.kind in "mM":
+                return (
+                    f"X: column {name!r} holds dates or times. Make numbers of them, such as days since the "
+                    "first, or leave the column out."
+                )
             shown = next((repr(value) for value in column.tolist() if value is not None), "nothing")
             return (
                 f"X: column {name!r} holds {shown[:40]}, which is not a number. Make numbers of it, for instance "

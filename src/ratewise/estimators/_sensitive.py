@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..decisions.group_cuts import GroupDecision, has_group_cuts
 from ..decisions.intervals import rates_interval
-from ..decisions.sensitive import column_of_groups
+from ..decisions.sensitive import group_of_each_row
 from ..measures import Rates, RatesInterval
 
 
@@ -59,7 +59,7 @@ class GroupedPrediction:
                 "This model has a threshold for each group: give predict the sensitive_features of the rows, or "
                 "fit with group_cuts=False."
             )
-        given = column_of_groups(sensitive_features, n_rows)
+        given = group_of_each_row(sensitive_features, n_rows)
         known = self.groups_.tolist()
         place = {str(name): k for k, name in enumerate(known)}  # a number is a text in CSV files
         found, codes = np.unique(given, return_inverse=True)

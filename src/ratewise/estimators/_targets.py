@@ -362,7 +362,10 @@ def group_numbers(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
         return None
     groups = column_or_1d(groups)
     check_consistent_length(groups, np.empty(n_rows))
-    numbers: NDArray[np.intp] = np.unique(groups, return_inverse=True)[1].reshape(-1)
+    try:
+        numbers: NDArray[np.intp] = np.unique(groups, return_inverse=True)[1].reshape(-1)
+    except TypeError:  # texts and None: the rows without a group are one, as in files
+        numbers = np.unique([str(value) for value in groups], return_inverse=True)[1].reshape(-1)
     if numbers.size and numbers.max() == 0:
         raise ValueError("groups holds one group only: some must be there to learn from and some to hold out.")
     return numbers

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..decisions.cuts import best_threshold
 from ..decisions.draws import values_of
 from ..decisions.labelled import labelled_scores
-from ..decisions.sensitive import column_of_groups
+from ..decisions.sensitive import group_of_each_row
 from ..estimators._costs import cheapest, shares_of_scores, takes_costs
 from ..estimators._positive import PositiveClass
 from ..measures import ConfusionMeasure, Measure, get_measure
@@ -98,7 +98,7 @@ class Report(Page):
             facts["added"] = ColumnShares.of(model, X, positive)
             facts["groups"] = one.groups(sliced_columns(X, slices, rows.positive.size))
             if sensitive_features is not None:
-                groups = column_of_groups(sensitive_features, rows.positive.size)
+                groups = group_of_each_row(sensitive_features, rows.positive.size)
                 facts["sensitive"] = GroupRates.of(rows, one.predicted, groups, judged_by)
             found.append(one)
         return cls(found, title=title)
