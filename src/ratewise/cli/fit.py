@@ -92,7 +92,7 @@ class Passes(click.ParamType):  # type: ignore[type-arg]
     "--max-memory",
     type=click.IntRange(0),
     metavar="MB",
-    help="Keep decoded rows in so much memory; a quarter of what is free unless given.",
+    help="How much memory decoded rows may take; a quarter of what is free unless given.",
 )
 @click.option(
     "--disk-cache/--no-disk-cache",

@@ -284,10 +284,13 @@ class Category(Codec):
         """Warn if rows have several values and none of the fit's: they may be written in another way."""
         if not self.levels or np.any((known >= 0) & (known < len(self.levels))):
             return
-        fitted, found = (", ".join(map(repr, some[:3])) for some in (self.levels, values[:3].to_pylist()))
+        fitted, found = (
+            ", ".join(map(repr, some[:3])) + (", ..." if len(some) > 3 else "")
+            for some in (self.levels, values[:4].to_pylist())
+        )
         warnings.warn(
-            f"Column {self.name!r}: no row has a value of the fit ({fitted}, ...); there are {found}. They "
-            "count as other values. Are they written in another way?",
+            f"Column {self.name!r}: no row has a value of the fit ({fitted}); there are {found}. They count as "
+            "other values. Are they written in another way?",
             ColumnWarning,
             stacklevel=2,
         )
