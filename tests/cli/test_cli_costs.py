@@ -13,6 +13,8 @@ from ratewise.measures import CostMatrix
 
 COSTS = ("--costs", "10", "amount", "--true-positive-cost", "10")
 
+PAIRS = (("model.skops", "new.csv"), ("commas.skops", "new-commas.csv"))
+
 
 def frauds(seed):
     rng = np.random.default_rng(seed)
@@ -87,13 +89,43 @@ def test_costs_that_are_numbers_are_a_measure_and_reports_of_it_take_costs_of_ro
     assert "What the decisions of plain cost" in (folder / "plain.html").read_text("utf-8")
 
 
+def test_costs_with_decimal_commas(folder, run):
+    for name in ("train", "new"):
+        rows = pd.read_csv(folder / f"{name}.csv")
+        rows.to_csv(folder / f"{name}-commas.csv", index=False, sep=";", decimal=",")
+    fit = [
+        "fit",
+        folder / "train-commas.csv",
+        "--decimal",
+        ",",
+        "--target",
+        "label",
+        "--positive",
+        "fraud",
+        *COSTS,
+    ]
+    found = run(*fit, "-o", folder / "commas.skops")
+    assert found.exit_code == 0, found.output
+    one, other = (run("predict", folder / model, folder / rows).stdout for model, rows in PAIRS)
+    assert one.count("fraud") == other.count("fraud") > 20
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["fit", "train.csv", "--costs", "10", "amounts"], "there is no column 'amounts'"),
-        (["fit", "train.csv", "--costs", "10", "word"], "Column 'word' holds costs: it must hold numbers"),
-        (["fit", "train.csv", "--costs", "10", "debt"], "Column 'debt' holds costs: they must be 0 or more"),
-        (["fit", "train.csv", "--costs", "10", "gap"], "Column 'gap' holds costs: every row needs one"),
+        (
+            ["fit", "train.csv", "--costs", "10", "word"],
+            "a finite number, 0 or more, and one row has 'much'",
+        ),
+        (
+            ["fit", "train.csv", "--costs", "10", "debt"],
+            "a finite number, 0 or more, and one row has '-1.0'",
+        ),
+        (
+            ["fit", "train.csv", "--costs", "10", "gap"],
+            "Column 'gap' holds costs: every row needs a finite number",
+        ),
         (["fit", "train.csv", "--costs", "-1", "amount"], "costs must be 0 or more"),
         (["fit", "train.csv", "--costs", "10", "amount", "--measure", "f1"], "both say what to maximize"),
         (["fit", "train.csv", "--true-positive-cost", "3"], "--true-positive-cost is for --costs"),

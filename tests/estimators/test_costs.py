@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn import config_context
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from ratewise import MeasureClassifier, MeasureMaximizer, export_onnx, load_model, save_model
+from ratewise import MeasureClassifier, MeasureMaximizer, export_onnx, load_model, open_stream, save_model
 from ratewise.decisions.costs import cost_weights, expected_costs, row_costs
 
 KINDS = {"false_positive": 10.0, "true_positive": 10.0}
@@ -60,6 +63,30 @@ def test_rows_weigh_the_root_of_what_is_at_stake_whatever_their_class():
     np.testing.assert_array_equal(of_costs.coef_, weighted.coef_)
 
 
+def test_costs_where_few_rows_are_worth_an_alert():
+    X, y, amounts = frauds()
+    amounts = np.where(amounts > 60, 80.0, 1.0)
+    costs = KINDS | {"false_negative": amounts}
+    assert amounts[y == 1].mean() < KINDS["true_positive"]
+    model = MeasureClassifier("cost", random_state=0).fit(X, y, costs=costs)
+    predicted = model.predict(X, costs=costs)
+    assert predicted.any()
+    assert (amounts[predicted == 1] == 80.0).all()
+    assert -model.score(X, y, costs=costs) < (y * amounts).mean()
+
+
+def test_scikit_learn_takes_a_frame_of_costs_apart():
+    X, y, amounts = frauds(600)
+    frame = pd.DataFrame(KINDS | {"false_negative": amounts})
+    with config_context(enable_metadata_routing=True):
+        model = MeasureClassifier("cost", random_state=0).set_fit_request(costs=True).set_score_request(costs=True)
+        scores = cross_val_score(model, X, y, cv=2, params={"costs": frame})
+    table = row_costs(dict(frame), y.size, 2)
+    for score, (train, test) in zip(scores, StratifiedKFold(2).split(X, y), strict=True):
+        by_hand = MeasureClassifier("cost", random_state=0).fit(X[train], y[train], costs=table[train])
+        assert score == pytest.approx(by_hand.score(X[test], y[test], costs=table[test]))
+
+
 def test_the_positive_class_is_the_one_that_costs_are_named_for():
     X, y, amounts = frauds()
     costs = KINDS | {"false_negative": amounts}
@@ -92,6 +119,10 @@ def fit(costs, y=Y, measure="cost", **more):
     return MeasureClassifier(measure, random_state=0).fit(X, y, costs=costs, **more)
 
 
+def stream(measure, costs):
+    return MeasureClassifier(measure).fit_stream(open_stream([(X, Y)]), costs=costs)
+
+
 @pytest.mark.parametrize(
     ("refused", "message"),
     [
@@ -101,13 +132,22 @@ def fit(costs, y=Y, measure="cost", **more):
         (lambda: fit({"false_positive": AMOUNTS[:5]}), "must be a number or one per row"),
         (lambda: fit(np.ones((3, 3))), "one table of shape"),
         (lambda: fit(np.ones((2, 2))), "the same whatever is predicted"),
-        (lambda: fit(np.eye(2)), "Look whether two kinds of costs are swapped"),
+        (
+            lambda: fit(np.eye(2)),
+            "in no positive row does a mistake cost more than the right decision",
+        ),
         (lambda: fit(COSTS, y=np.arange(300) % 3), "of two classes, and y has 3"),
         (lambda: fit(COSTS, y=np.eye(300, 4)), "y is an indicator matrix of labels"),
         (lambda: fit(COSTS, y=np.zeros(300)), "holds one class only"),
         (lambda: fit(COSTS, target_prevalence=0.1), "are for measures, without costs"),
         (lambda: fit(COSTS).score(X, Y), "give costs= of these rows too"),
         (lambda: MeasureClassifier("cost").fit(X, Y).predict(X, costs=COSTS), "leave costs= out"),
+        (lambda: fit(COSTS).partial_fit(X, Y), "which partial_fit does not take"),
+        (lambda: stream("cost", {"false_negative": "c0", "false_positive": 1}), "does not keep 'c0'"),
+        (lambda: stream("cost", {"false_negative": 5, "false_positive": 1}), "are a measure: CostMatrix"),
+        (lambda: stream("cost", np.ones((2, 2))), "name columns"),
+        (lambda: stream("cost", {"fn": "c0"}), "costs are named true_negative"),
+        (lambda: stream("f1", {"false_negative": "c0"}), 'costs= goes with measure="cost"'),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(refused, message):
@@ -120,4 +160,4 @@ def test_more_than_two_classes_go_through_the_maximizer():
     costs = 1.0 - np.eye(3)
     model = MeasureMaximizer(MeasureClassifier("accuracy", random_state=0), "cost", cv=2).fit(X, y, costs=costs)
     assert model.score(X, y, costs=costs) > -0.1
-    assert model.history_["weights"].tolist() == ["plain", "by costs", "both"]
+    assert model.history_["weights"].tolist() == ["plain", "root of costs", "costs", "all"]

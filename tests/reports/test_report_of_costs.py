@@ -75,3 +75,19 @@ def test_a_model_of_costs_needs_them(models):
             ratewise.report(models[name], X, y)
     with pytest.raises(ValueError, match="costs are named"):
         ratewise.report(models["plain"], X, y, costs={"amount": 1.0})
+
+
+def test_costs_that_make_alerts_dear_in_the_mean(models):
+    X, y, costs = frauds(1000, 1)
+    dear = costs | {"false_negative": np.where(costs["false_negative"] > 60, 80.0, 1.0)}
+    for name, model in models.items():
+        (one,) = ratewise.report({name: model}, X, y, costs=dear, pos_label="fraud").models
+        assert one.facts["costs"].others[0].total == (dear["false_negative"] * (y == "fraud")).sum()
+
+
+def test_names_of_costs_go_by_the_positive_class_of_the_report(models):
+    X, y, costs = frauds(1000, 1)
+    turned = {"true_negative": 10.0, "false_negative": 10.0, "false_positive": costs["false_negative"]}
+    of_frauds = ratewise.report(models["maximizer"], X, y, costs=costs, pos_label="fraud").models[0]
+    of_sales = ratewise.report(models["maximizer"], X, y, costs=turned, pos_label="sale").models[0]
+    assert of_sales.facts["costs"].total == pytest.approx(of_frauds.facts["costs"].total)

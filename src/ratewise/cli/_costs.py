@@ -69,7 +69,8 @@ def decided_by_costs(model: Any, scores: Any, costs: Mapping[str, float | str], 
     """Return the class that is expected to cost least in each row of a window."""
     from ..estimators._costs import cheapest, costs_in_columns, shares_of_scores
 
-    return model.classes_[cheapest(model, shares_of_scores(model, scores), costs_in_columns(costs, window.kept))]
+    by_row = costs_in_columns(costs, window.kept, getattr(model, "encoder_", None))
+    return model.classes_[cheapest(model, shares_of_scores(model, scores), by_row)]
 
 
 def spent_in_window(
@@ -83,7 +84,8 @@ def spent_in_window(
     from ..estimators._positive import PositiveClass
 
     positive = PositiveClass.of_model(model)
-    table = row_costs(costs_in_columns(costs, window.kept), predicted.size, 2)
+    by_row = costs_in_columns(costs, window.kept, getattr(model, "encoder_", None))
+    table = row_costs(by_row, predicted.size, 2)
     of_truth = table[np.arange(predicted.size), (window.labels == positive.label).astype(np.intp)]
     weights = np.ones(predicted.size) if window.weights is None else window.weights
     kinds = {"these decisions": np.where(predicted, of_truth[:, 1], of_truth[:, 0])}

@@ -153,7 +153,7 @@ def _of_models(
         encoder = getattr(classifier, "encoder_", None)
         rows = _StreamRows.of(classifier, stream, encoder, slices, groups, costs, meter, weighted=weighted)
         scored = (rows.scores, rows.labels, measure, rows.weights, rows.columns)
-        found += Report.from_scored(classifier, *scored, sensitive=groups, costs=rows.costs(costs)).models
+        found += Report.from_scored(classifier, *scored, sensitive=groups, costs=rows.costs(costs, encoder)).models
         found[-1].name = name
     return (ClassReport if many else Report)(found)
 
@@ -186,11 +186,11 @@ class _StreamRows:
         self.columns: dict[str, Any] = {}
         self.kept: dict[str, list[Any]] = {}
 
-    def costs(self, asked: Any) -> Any:
+    def costs(self, asked: Any, encoder: Any) -> Any:
         """Return the costs of the rows by kind; None without any."""
         from ..estimators._costs import costs_in_columns
 
-        return None if asked is None else costs_in_columns(asked, self.kept)
+        return None if asked is None else costs_in_columns(asked, self.kept, encoder)
 
     @classmethod
     def of(

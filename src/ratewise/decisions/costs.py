@@ -17,7 +17,7 @@ _CELLS = {"true_negative": (0, 0), "false_positive": (0, 1), "false_negative": (
 
 
 def row_costs(costs: Any, n_rows: int, n_classes: int, positive: int = 1) -> NDArray[np.float64]:
-    """Return costs[row, true, predicted] from an array, from one table, or from a column per kind of cell.
+    """Return costs[row, true, predicted] from an array, from one table, or from a column per kind of decision.
 
     Examples
     --------
@@ -26,6 +26,8 @@ def row_costs(costs: Any, n_rows: int, n_classes: int, positive: int = 1) -> NDA
     [[[0.0, 10.0], [100.0, 0.0]], [[0.0, 10.0], [5.0, 0.0]]]
     """
     shape = (n_rows, n_classes, n_classes)
+    if hasattr(costs, "columns"):  # of a frame, whose rows scikit-learn can take apart, as of an array
+        costs = {name: costs[name] for name in costs.columns}
     if isinstance(costs, Mapping):
         found = _by_cell(costs, n_rows, n_classes, positive)
     else:
@@ -51,9 +53,7 @@ def _by_cell(costs: Mapping[str, Any], n_rows: int, n_classes: int, positive: in
             f"costs by name are those of two classes, and there are {n_classes}: give an array "
             "[row, true, predicted]."
         )
-    unknown = [name for name in costs if name not in _CELLS]
-    if unknown or not costs:
-        raise ValueError(f"costs are named {', '.join(_CELLS)}; got {', '.join(map(repr, unknown)) or 'none'}.")
+    require_kinds(costs)
     found = np.zeros((n_rows, 2, 2))
     for name, column in costs.items():
         numbers = _numbers(column, f"costs[{name!r}]")
@@ -67,6 +67,13 @@ def _by_cell(costs: Mapping[str, Any], n_rows: int, n_classes: int, positive: in
     return found if positive == 1 else found[:, ::-1, ::-1]
 
 
+def require_kinds(costs: Mapping[str, Any]) -> None:
+    """Refuse costs of other kinds than the four."""
+    unknown = [name for name in costs if name not in _CELLS]
+    if unknown or not costs:
+        raise ValueError(f"costs are named {', '.join(_CELLS)}; got {', '.join(map(repr, unknown)) or 'none'}.")
+
+
 def _numbers(costs: Any, what: str) -> NDArray[np.float64]:
     try:
         return np.asarray(costs, dtype=np.float64)
@@ -74,8 +81,8 @@ def _numbers(costs: Any, what: str) -> NDArray[np.float64]:
         raise ValueError(f"{what} must be numbers.") from None
 
 
-def cost_weights(costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what rows weigh in a fit: the root of what is at stake in each, with mean 1.
+def cost_weights(costs: NDArray[np.float64], exponent: float = 0.5) -> NDArray[np.float64]:
+    """Return what rows weigh in a fit: what is at stake in each, to a power, with mean 1.
 
     At stake is the worst decision less the best one, summed over the classes that the row may be of. The weight
     does not depend on the row's own class, so that the probabilities of a model of weighted rows need no
@@ -88,10 +95,11 @@ def cost_weights(costs: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> cost_weights(row_costs({"false_positive": 10, "false_negative": [90, 890]}, 2, 2)).tolist()
     [0.5, 1.5]
     """
-    roots: NDArray[np.float64] = np.sqrt((costs.max(axis=2) - costs.min(axis=2)).sum(axis=1))
-    if not roots.any():
+    at_stake: NDArray[np.float64] = (costs.max(axis=2) - costs.min(axis=2)).sum(axis=1)
+    if not at_stake.any():
         raise ValueError("costs are the same whatever is predicted: there is nothing to decide.")
-    return np.asarray(roots / roots.mean())
+    found: NDArray[np.float64] = (at_stake / at_stake.max()) ** exponent
+    return np.asarray(found / found.mean())
 
 
 def cost_calibration(

@@ -32,6 +32,7 @@ _FEW_STEPS, _FEW_PLACES = 10, 9
 _BIAS_CLASSES = 100  # with more classes, only a temperature is fitted, and no bias per class
 _CALIBRATED_VALUES = 1 << 19
 _CACHED_VALUES = 1 << 17
+_CELLS = 1 << 21  # of counts whose measure is computed at once
 _SEARCHED = 1 << 25  # rows times classes squared, up to which weights are searched class by class
 
 
@@ -252,12 +253,21 @@ def climb(rows: ProbableRows) -> NDArray[np.float64]:
         value = float(value_of(rows.measure, there))
         if value > most:
             best, most = gains, value
-        between = np.array([float(value_of(smooth, counts + place * (there - counts))) for place in places])
+        between = _values_between(smooth, counts, there, places)
         step = int(between.argmax())
         if between[step] <= between[0] + _WORTH_A_STEP:
             break
         counts = counts + places[step] * (there - counts)
     return best
+
+
+def _values_between(
+    measure: Any, counts: NDArray[np.float64], there: NDArray[np.float64], places: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the measure at places between two counts: 0 is the first, 1 the second."""
+    at_once = max(_CELLS // counts.size, 1)
+    parts = [places[start : start + at_once, None, None] for start in range(0, places.size, at_once)]
+    return np.concatenate([value_of(measure, counts + part * (there - counts)) for part in parts])
 
 
 def search_weights(rows: ProbableRows) -> NDArray[np.float64]:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from .._errors import DataError
+from .._errors import DataError, Place
 from ..decisions.calibrate import Calibration
-from ..decisions.costs import cost_weights, expected_costs, row_costs
+from ..decisions.costs import cost_weights, expected_costs, require_kinds, row_costs
+from ..features.values import PLAIN, as_column, parsed_numbers
 from ..measures import CostMatrix
 from ._targets import (
     checked_labels,
@@ -35,7 +36,8 @@ class CostedRows(NamedTuple):
         """Return both, with costs checked.
 
         The measure is what one threshold for all rows costs beyond right decisions: of weighted rows, in which a
-        mistake costs the same in all rows of a class.
+        mistake costs the same in all rows of a class. If right decisions cost more than mistakes in most rows of a
+        class (few amounts are worth an alert), the other rows alone say what a mistake costs.
         """
         require_cost_measure(measure)
         if is_indicator(y):
@@ -60,12 +62,14 @@ class CostedRows(NamedTuple):
         of_mistakes = table[rows, codes, 1 - codes] - table[rows, codes, codes]
         weights, found = own * cost_weights(table), {}
         for name, mine in (("positive", codes == positive), ("negative", codes != positive)):
-            found[name] = float(own[mine] @ of_mistakes[mine]) / max(float(weights[mine].sum()), 1e-300)
-            if found[name] <= 0.0:
+            total = float(own[mine] @ of_mistakes[mine])
+            total = total if total > 0.0 else float(own[mine] @ np.maximum(of_mistakes[mine], 0.0))
+            if total <= 0.0:
                 raise ValueError(
-                    f"costs: over all {name} rows together, mistakes cost no more than right decisions. Look "
-                    "whether two kinds of costs are swapped."
+                    f"costs: in no {name} row does a mistake cost more than the right decision. Look whether two "
+                    "kinds of costs are swapped."
                 )
+            found[name] = total / max(float(weights[mine].sum()), 1e-300)
         return cls(weights, CostMatrix(((0.0, found["negative"]), (found["positive"], 0.0))))
 
 
@@ -86,19 +90,39 @@ def named_columns(costs: Mapping[str, float | str] | None) -> list[str]:
     return [] if costs is None else list(dict.fromkeys(one for one in costs.values() if isinstance(one, str)))
 
 
-def costs_in_columns(costs: Mapping[str, float | str], kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Return costs with the values of the columns that they name."""
+def require_columns_of_costs(measure: Any, costs: Any) -> None:
+    """Refuse costs of files that name no column, before the files are read."""
+    require_cost_measure(measure)
+    if not isinstance(costs, Mapping) or not named_columns(costs):
+        raise ValueError(
+            'costs= of a stream name columns, such as {"false_positive": 10, "false_negative": "amount"}. Costs '
+            "that are the same in all rows are a measure: CostMatrix."
+        )
+    require_kinds(costs)
+
+
+def costs_in_columns(costs: Mapping[str, float | str], kept: Mapping[str, Any], encoder: Any) -> dict[str, Any]:
+    """Return costs with the values of the columns that they name; the encoder knows how texts write numbers."""
     found: dict[str, Any] = dict(costs)
     for kind, column in costs.items():
         if isinstance(column, str):
-            try:
-                found[kind] = np.array(kept[column], dtype=np.float64)
-            except (TypeError, ValueError):
-                raise DataError(f"Column {column!r} holds costs: it must hold numbers, without gaps.") from None
-            if not np.isfinite(found[kind]).all():
-                raise DataError(f"Column {column!r} holds costs: every row needs one that is finite.")
-            if (found[kind] < 0.0).any():
-                raise DataError(f"Column {column!r} holds costs: they must be 0 or more.")
+            found[kind] = _numbers_of_column(column, kept[column], getattr(encoder, "style", PLAIN))
+    return found
+
+
+def _numbers_of_column(name: str, values: Any, style: str) -> NDArray[np.float64]:
+    try:
+        texts = any(isinstance(one, str) for one in values)
+        found = parsed_numbers(as_column(values, name, Place(name)), style) if texts else None
+        found = np.array(values, dtype=np.float64) if found is None else found
+    except (TypeError, ValueError):
+        raise DataError(f"Column {name!r} holds costs: every row needs a number.") from None
+    wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0.0)))
+    if wrong.size:
+        raise DataError(
+            f"Column {name!r} holds costs: every row needs a finite number, 0 or more, and one row has "
+            f"{values[wrong[0]]!r}."
+        )
     return found
 
 

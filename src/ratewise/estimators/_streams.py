@@ -29,7 +29,7 @@ from ..training.files_in_memory import rows_in_memory
 from ..training.multiclass import ClassTrainer
 from ..training.plain_data import digest
 from ..training.source import Progress, occupied_columns
-from ._costs import CostedRows, costs_in_columns, named_columns, require_cost_measure
+from ._costs import CostedRows, costs_in_columns, named_columns, require_columns_of_costs
 from ._fits import Fitted, at_target, check_prevalence, fitted_two_classes, measure_at, warn_of_constraints
 from ._folds import draws_own_folds, splits_by_time
 from ._multiclass import MulticlassFit, fitted_many, of_many_classes, require_classes_of
@@ -235,6 +235,8 @@ class StreamFitting:
                 "A stream has folds of its own: set cv to a number or None, or read the rows and use fit."
             )
         _check_stream_arguments(stream, options.checkpoint_every)
+        if folds.costs is not None:
+            require_columns_of_costs(self.measure, folds.costs)
         folds.check(stream, in_windows=options.in_windows)
         stream.want(getattr(self, "columns", None))
         stream.leave_gaps(settings.basis is not None)
@@ -282,7 +284,8 @@ class StreamFitting:
                 rows = folds.rows(in_memory[2], weights.size)
                 require_rates(settings.measure, rows.get("sensitive"), weights)
                 if folds.costs is not None:
-                    weights, settings = self._by_costs(weights, in_memory[2], folds.costs, settings)
+                    encoder = found.stream.encoder
+                    weights, settings = _weighted_by_costs(weights, in_memory[2], folds.costs, encoder, settings)
                     trainer = Trainer(settings, found.history)
                 result = trainer.fit(ArraySource(X, weights, rng, progress=found.options.progress, **rows))
                 result = result.widened(occupied, found.stream.encoder.n_features)
@@ -296,21 +299,6 @@ class StreamFitting:
         if folds.target_prevalence is not None:
             result = at_target(result, folds.target_prevalence, result.rates.prevalence)
         return fitted_two_classes(result, labels.classes, self.pos_label), settings
-
-    def _by_costs(
-        self,
-        signed_weights: NDArray[Any],
-        kept: dict[str, list[Any]],
-        costs: Mapping[str, float | str],
-        settings: FitConfig,
-    ) -> tuple[NDArray[Any], FitConfig]:
-        """Return the weights and the settings with which rows are learned by their costs."""
-        require_cost_measure(self.measure)
-        table = row_costs(costs_in_columns(costs, kept), signed_weights.size, 2)
-        positive = signed_weights > 0
-        rows = CostedRows.of_codes(table, positive.astype(np.intp), np.abs(signed_weights).astype(np.float64), 1)
-        signed = np.where(positive, rows.weights, -rows.weights)
-        return signed / rows.weights.mean(), dataclasses.replace(settings, measure=rows.measure)
 
     def _fit_many_classes(self, found: SurveyedStream, settings: FitConfig) -> tuple[Fitted, FitConfig]:
         """Learn more than two classes; rows that all fit into the sample are fitted in memory."""
@@ -353,6 +341,21 @@ class StreamFitting:
         self.__dict__.update({name: value for name, value in vars(fitted).items() if name not in parameters})
         remember_stream(self, stream, None)
         return self
+
+
+def _weighted_by_costs(
+    signed_weights: NDArray[Any],
+    kept: dict[str, list[Any]],
+    costs: Mapping[str, float | str],
+    encoder: Any,
+    settings: FitConfig,
+) -> tuple[NDArray[Any], FitConfig]:
+    """Return the weights and the settings with which rows are learned by their costs."""
+    table = row_costs(costs_in_columns(costs, kept, encoder), signed_weights.size, 2)
+    positive = signed_weights > 0
+    rows = CostedRows.of_codes(table, positive.astype(np.intp), np.abs(signed_weights).astype(np.float64), 1)
+    signed = np.where(positive, rows.weights, -rows.weights)
+    return signed / rows.weights.mean(), dataclasses.replace(settings, measure=rows.measure)
 
 
 def memory_for_rows(asked: int | str) -> int:

@@ -334,6 +334,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         asked = Asked.of(self, None if online is None else online.asked)
         if is_indicator(y) or getattr(self, "multilabel_", False):
             raise ValueError("partial_fit learns classes, not an indicator matrix of labels: fit does.")
+        if getattr(self, "fitted_to_costs_", False):
+            raise ValueError("The model was fitted to costs of rows, which partial_fit does not take: use fit.")
         first = not hasattr(self, "classes_")
         if first:
             checked, columns = Columns.of(X, self)

@@ -90,8 +90,8 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     The threshold of its mean vote is the mean of all thresholds whose value is within noise of the best.
 
     With more than two classes, or costs per row, plain and weighted models are fitted once per fold: balanced
-    models, or models of rows that weigh the root of what is at stake. A :class:`~ratewise.DecisionRule` for their
-    out-of-fold probabilities decides.
+    models, or models of rows that weigh what is at stake, and its root. A :class:`~ratewise.DecisionRule` for
+    their out-of-fold probabilities decides.
 
     Parameters
     ----------
@@ -162,10 +162,10 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     rule_ : DecisionRule or None
         With more than two classes, or costs per row: the rule that turns mean probabilities into decisions.
     history_ : dict of arrays
-        One row per candidate: with ``rule_`` its weights ("plain", "balanced" or "by costs", "both"), value and
-        whether it was kept; otherwise round, trees and stacked (of boosting), weight_positive and weight_negative
-        (of a row), level or the dual pair (alpha, beta) that these come from, out-of-fold tpr, tnr and value, and
-        whether it was kept.
+        One row per candidate: with ``rule_`` its weights ("plain", "balanced", "both"; with costs "plain", "root
+        of costs", "costs", "all"), value and whether it was kept. Otherwise round, trees and stacked (boosting),
+        weight_positive and weight_negative (of a row), level or the dual pair (alpha, beta) that these come from,
+        out-of-fold tpr, tnr and value, and whether it was kept.
     classes_ : array of shape (n_classes,)
     measure_ : the measure that ``measure`` names
     n_features_in_, feature_names_in_ : as the estimator has them

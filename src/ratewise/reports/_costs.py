@@ -16,6 +16,7 @@ from ..measures import CostMatrix
 from ..plots._scores import inner_classifier
 
 _NORMAL = 1.96  # of a 95% interval
+_NEXT_TO_NOTHING = 1e-9
 
 
 class Alternative(NamedTuple):
@@ -104,14 +105,21 @@ def _money(amount: float) -> str:
 
 
 def costs_of_decisions(model: Any, costs: Any, n_rows: int, positive: PositiveClass | None) -> Any:
-    """Return costs[row, true, predicted], the positive one of two classes last; None where none are given."""
+    """Return costs[row, true, predicted] in the order of the model's classes; None where none are given."""
     if costs is None:
         require_costs(inner_classifier(model), None)
         return None
-    classes = np.asarray(model.classes_).tolist()
-    second = positive is None or positive.label == classes[1]
-    found = row_costs(costs, n_rows, len(classes), int(second))
-    return found if second else found[:, ::-1, ::-1]
+    return row_costs(costs, n_rows, len(model.classes_), int(is_second(model, positive)))
+
+
+def is_second(model: Any, positive: PositiveClass | None) -> bool:
+    """Return whether the positive class is the last of two."""
+    return positive is None or bool(positive.label == np.asarray(model.classes_).tolist()[1])
+
+
+def positive_last(model: Any, costs: NDArray[np.float64], positive: PositiveClass) -> NDArray[np.float64]:
+    """Return costs[row, true, predicted] with the positive one of two classes last."""
+    return costs if is_second(model, positive) else costs[:, ::-1, ::-1]
 
 
 def decisions(model: Any, X: Any, costs: Any) -> NDArray[Any]:
@@ -125,9 +133,14 @@ def even_threshold(mean: CostMatrix) -> float:
     return fp / (fp + fn)
 
 
-def mean_costs(costs: NDArray[np.float64], positive: NDArray[np.bool_], weights: Any) -> CostMatrix:
-    """Return the measure of what a mistake costs in the mean of these rows of each class."""
+def mean_costs(costs: NDArray[np.float64], positive: NDArray[np.bool_], weights: Any) -> CostMatrix | None:
+    """Return the measure of what a mistake costs in the mean of these rows of each class.
+
+    If a mistake costs nothing in the mean, as an alert that few rows are worth, the measure makes that next to
+    nothing: it must be above 0. None if neither kind of mistake costs anything.
+    """
     weights = np.ones(positive.size) if weights is None else weights
-    fn = np.average((costs[:, 1, 0] - costs[:, 1, 1])[positive], weights=weights[positive])
-    fp = np.average((costs[:, 0, 1] - costs[:, 0, 0])[~positive], weights=weights[~positive])
-    return CostMatrix(((0.0, float(fp)), (float(fn), 0.0)))
+    fn = float(np.average((costs[:, 1, 0] - costs[:, 1, 1])[positive], weights=weights[positive]))
+    fp = float(np.average((costs[:, 0, 1] - costs[:, 0, 0])[~positive], weights=weights[~positive]))
+    least = _NEXT_TO_NOTHING * max(fn, fp)
+    return CostMatrix(((0.0, max(fp, least)), (max(fn, least), 0.0))) if least > 0.0 else None

@@ -27,7 +27,14 @@ from ..plots._scores import (
     threshold_of,
 )
 from ._columns import ColumnShares
-from ._costs import DecisionCosts, costs_of_decisions, decisions, even_threshold, mean_costs
+from ._costs import (
+    DecisionCosts,
+    costs_of_decisions,
+    decisions,
+    even_threshold,
+    mean_costs,
+    positive_last,
+)
 from ._facts import influences_of, path_of, sliced_columns
 from ._groups import GroupRates
 from ._page import Page, part_of_page
@@ -85,14 +92,15 @@ class Report(Page):
             scored = _probabilities if by_costs else _scored
             scores, threshold, probabilities = scored(model, X, y, sample_weight, positive, sensitive_features)
             rows = _labelled(scores.signed_weights, sample_weight is not None, y, positive)
-            by_mean = None if table is None else mean_costs(table, rows.positive, rows.weights)
+            ordered = None if table is None else positive_last(model, table, positive)
+            by_mean = None if ordered is None else mean_costs(ordered, rows.positive, rows.weights)
             judged_by, facts = _facts(model, by_mean if measure is None else measure, positive)
             if by_costs and by_mean is not None:
                 threshold = even_threshold(by_mean)
             one = ScoredModel(name, rows, scores.scores, threshold, judged_by, probabilities, facts)
-            if table is not None:
-                predicted = decisions(model, X, costs) == positive.label
-                facts |= {"by_costs": by_costs, "costs": _spent(one, predicted, table)}
+            if ordered is not None:
+                predicted = decisions(model, X, table) == positive.label
+                facts |= {"by_costs": by_costs, "costs": _spent(one, predicted, ordered)}
             facts["influences"] = influences_of(model, X, y, judged_by, positive)
             facts["shapes"] = shapes_of(model, X, positive)
             facts["added"] = ColumnShares.of(model, X, positive)
@@ -128,16 +136,17 @@ class Report(Page):
         checked = labelled_scores(own, y, sample_weight, positive.label)
         rows = _labelled(checked.signed_weights, sample_weight is not None, y, positive)
         table = costs_of_decisions(model, costs, rows.positive.size, positive)
-        by_mean = None if table is None else mean_costs(table, rows.positive, rows.weights)
+        ordered = None if table is None else positive_last(model, table, positive)
+        by_mean = None if ordered is None else mean_costs(ordered, rows.positive, rows.weights)
         judged_by, facts = _facts(model, by_mean if measure is None else measure, positive)
         if by_costs and by_mean is not None:
             cut = even_threshold(by_mean)
         one = ScoredModel(type(model).__name__, rows, checked.scores, cut, judged_by, by_costs, facts)
-        if table is not None:
+        if ordered is not None:
             predicted = one.predicted
             if shares is not None:
-                predicted = np.asarray(model.classes_)[cheapest(model, shares, costs)] == positive.label
-            facts |= {"by_costs": by_costs, "costs": _spent(one, predicted, table)}
+                predicted = np.asarray(model.classes_)[cheapest(model, shares, table)] == positive.label
+            facts |= {"by_costs": by_costs, "costs": _spent(one, predicted, ordered)}
         facts["influences"] = influences_of(model, None, y, judged_by, positive)
         facts["shapes"] = shapes_of(model, None, positive)
         facts["groups"] = one.groups(sliced_columns(None, dict(columns), rows.positive.size))
