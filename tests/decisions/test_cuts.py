@@ -404,9 +404,9 @@ def test_a_histogram_has_the_rates_at_its_edges(unit):
     histogram = ScoreHistogram.of(scores, signed_weights)
     for edge in (100, 4_000, 4_096, 5_000, 8_000):
         tpr, tnr, prevalence = rates_by_hand(scores, signed_weights, scores >= histogram.edges[edge])
-        assert histogram.tpr[edge] == pytest.approx(tpr, abs=1e-12)
-        assert histogram.tnr[edge] == pytest.approx(tnr, abs=1e-12)
-        assert histogram.prevalence == pytest.approx(prevalence)
+        assert histogram.rates.tpr[edge] == pytest.approx(tpr, abs=1e-12)
+        assert histogram.rates.tnr[edge] == pytest.approx(tnr, abs=1e-12)
+        assert histogram.rates.prevalence == pytest.approx(prevalence)
 
 
 def test_half_a_standard_error_is_that_of_a_share_on_the_measures_scale():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,7 +130,8 @@ def quick_threshold(
     histogram = ScoreHistogram.of(scores, signed_weights)
     values = histogram.values(measure)
     best = int(np.argmax(values))
-    rates = Rates(float(histogram.tpr[best]), float(histogram.tnr[best]), histogram.prevalence)
+    tpr, tnr, prevalence = histogram.rates
+    rates = Rates(float(tpr[best]), float(tnr[best]), prevalence)
     return BestThreshold(float(histogram.edges[best]), float(values[best]), rates)
 
 
@@ -261,16 +263,25 @@ class ScoreHistogram:
     """The rates at the edges of bins."""
 
     def __init__(self, bins: ScoreBins, weights: NDArray[np.float64]):
-        self.edges = bins.low + bins.width * np.arange(bins.number + 1)  # edge k is the low end of bin k
-        self.edges[0], self.edges[-1] = -np.inf, np.inf
-        self._bins, self._weights, self._occupied = bins, weights, weights.any(axis=0)
+        self._bins, self._weights = bins, weights
+        self._occupied = (weights[0] != 0.0) | (weights[1] != 0.0)
         # What lies at or above each edge.
         self._false_positives = np.append(weights[0][::-1].cumsum()[::-1], 0.0)
         self._true_positives = np.append(weights[1][::-1].cumsum()[::-1], 0.0)
         self._negatives, self._positives = float(self._false_positives[0]), float(self._true_positives[0])
-        self.tpr, self.tnr, self.prevalence = Rates.above_cuts(
-            self._true_positives, self._false_positives, self._positives, self._negatives
-        )
+
+    @cached_property
+    def edges(self) -> NDArray[np.float64]:
+        """The low end of each bin, and the high end of the last."""
+        edges: NDArray[np.float64] = np.arange(self._bins.number + 1, dtype=np.float64)
+        edges = self._bins.low + self._bins.width * edges
+        edges[0], edges[-1] = -np.inf, np.inf
+        return edges
+
+    @cached_property
+    def rates(self) -> Rates:
+        """TPR and TNR of a threshold at each edge."""
+        return Rates.above_cuts(self._true_positives, self._false_positives, self._positives, self._negatives)
 
     @classmethod
     def of(cls, scores: NDArray[Any], signed_weights: NDArray[Any], reach: float = _REACH) -> ScoreHistogram:
@@ -281,7 +292,7 @@ class ScoreHistogram:
 
     def values(self, measure: Measure) -> NDArray[np.float64]:
         """The measure at each edge that is a threshold."""
-        values = _finite_values(measure, self.tpr, self.tnr, self.prevalence)
+        values = _finite_values(measure, *self.rates)
         values[[0, -1]] = -np.inf
         return values
 
@@ -292,8 +303,11 @@ class ScoreHistogram:
         correctly than one at its high edge. A bin that even so stays more than the tolerance below the best edge
         is left out.
         """
-        within = _finite_values(measure, self.tpr[:-1], self.tnr[1:], self.prevalence)
-        at_edges = _finite_values(measure, self.tpr, self.tnr, self.prevalence)
+        tpr, tnr, prevalence = self.rates
+        within, at_edges = (
+            _finite_values(measure, tpr[:-1], tnr[1:], prevalence),
+            _finite_values(measure, *self.rates),
+        )
         found: NDArray[np.bool_] = self._occupied & (within >= at_edges.max() - tolerance)
         return found
 
@@ -351,7 +365,8 @@ class Cuts:
         points: Points | None = None,
     ):
         if within is not _ALL_SCORES:
-            inside = np.flatnonzero((scores >= np.float64(within.low)) & (scores < np.float64(within.high)))
+            low, high = (_at_least(bound, scores.dtype) for bound in (within.low, within.high))
+            inside = np.flatnonzero((scores >= low) & (scores < high))
             scores, signed_weights = scores[inside], signed_weights[inside]
         order = np.argsort(scores)[::-1]
         self._ordered = scores[order]
@@ -404,6 +419,13 @@ class Cuts:
         middle = below + 0.5 * (above - below)
         found: NDArray[np.float64] = np.where(middle < above, middle, below)  # neighbors may touch
         return found
+
+
+def _at_least(bound: float, dtype: np.dtype[Any]) -> Any:
+    """Return the smallest number of this type that is no less: so many are compared in their own width."""
+    with np.errstate(over="ignore"):
+        near = dtype.type(bound)
+    return near if np.float64(near) >= bound else np.nextafter(near, dtype.type(np.inf))
 
 
 def _finite_values(

@@ -50,6 +50,7 @@ def answer(rows: ArrayRows, request: Request) -> Any:
     """Answer any request but :class:`Learn` from rows in memory."""
     match request:
         case Evaluate(model):
+            rows = _enough_rows(request, rows)
             return evaluate(request, Scores(rows.scores(*model), rows.signed_weights))
         case CountRates(model, number):
             sample = rows if number is None else rows.first(number)
@@ -74,6 +75,17 @@ def answer(rows: ArrayRows, request: Request) -> Any:
         case CutClasses(measure, model):
             return cut_classes(rows.first(config.CLASS_CUT_ROWS).class_scores(model), measure)
     raise TypeError(f"{type(request).__name__} is not a request that rows in memory can answer.")
+
+
+def _enough_rows(request: Evaluate, rows: ArrayRows) -> ArrayRows:
+    """Return a fair sample of many rows where the evaluation only steers the next steps, and other rows choose.
+
+    Without bounds all rows are evaluated: they take little time then.
+    """
+    if request.in_sample or not request.measure.bounds:
+        return rows
+    rarer = min(request.prevalence, 1.0 - request.prevalence)
+    return rows.first(int(max(config.STEERING_ROWS, config.STEERING_POINTS / max(rarer, 1e-9))))
 
 
 def objective_of(rows: ArrayRows) -> ClassObjective:

@@ -138,6 +138,9 @@ CLASS_PASSES = 3
 
 # How long a start learns.
 
+STEERING_ROWS, STEERING_POINTS = 200_000, 20_000
+"""Under a bound so many rows, with so many points of the rarer class, tell the class weights of the next pass."""
+
 START_POINTS = 800_000
 """A start of many rows meets about so many points, in 4 to 8 passes."""
 

@@ -298,9 +298,7 @@ def _near_the_best(
     """
     if measure.monotone and not measure.bounds:
         return np.flatnonzero(histogram.bins_of_the_best(measure, _TIE)[occupied])
-    ranks = constrained_ranks(
-        histogram.values(measure), measure, histogram.tpr, histogram.tnr, histogram.prevalence, points
-    )
+    ranks = constrained_ranks(histogram.values(measure), measure, *histogram.rates, points)
     above = int(np.searchsorted(occupied, np.argmax(ranks)))
     return np.arange(max(above - 2, 0), min(above + 2, occupied.size))
 
