@@ -16,6 +16,7 @@ from ratewise.decisions.calibrate import (
     bins_around,
     calibrated,
     class_calibrations,
+    class_curvature,
     class_log_loss,
     log_odds_line,
     stacked,
@@ -283,11 +284,16 @@ def test_the_log_loss_of_many_classes_is_as_it_says_and_so_is_its_gradient(seed)
     rng = np.random.default_rng(seed)
     codes, scores, weights = rng.integers(3, size=7), rng.normal(size=(7, 3)), rng.uniform(0.5, 2.0, 7)
     numbers = 30.0 * rng.normal(size=4)  # so that the ridge counts
-    value, gradient = class_log_loss(numbers, scores, codes, weights / weights.sum())
+    value, gradient = class_log_loss(numbers, scores.T, codes, weights / weights.sum())
+    curvature = class_curvature(numbers, scores.T, weights / weights.sum())
     assert value == pytest.approx(class_loss(numbers, scores, codes, weights), rel=1e-9)
     for k, step in enumerate(1e-6 * np.eye(4)):
         around = [class_loss(numbers + sign * step, scores, codes, weights) for sign in (1, -1)]
         assert gradient[k] == pytest.approx((around[0] - around[1]) / 2e-6, rel=1e-5, abs=1e-6)
+        up, down = (
+            class_log_loss(numbers + sign * step, scores.T, codes, weights / weights.sum())[1] for sign in (1, -1)
+        )
+        np.testing.assert_allclose(curvature[k], (up - down) / 2e-6, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("parted", [True, False])

@@ -88,6 +88,12 @@ def test_names_mean_what_scikit_learn_and_imbalanced_learn_report(rows):
 
 
 @pytest.mark.parametrize("name", MEASURES)
+def test_counts_of_a_million_rows_are_whole_numbers_that_do_not_overflow(name):
+    table = 100_000 * (np.arange(16).reshape(4, 4) % 5 + 9 * np.eye(4, dtype=int))
+    assert MEASURES[name].value(table) == pytest.approx(MEASURES[name].value(table.astype(float)), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", MEASURES)
 @quick
 @given(st.lists(st.floats(0.5, 20.0), min_size=16, max_size=16))
 def test_gains_are_the_derivative_by_every_cell(name, cells):

@@ -74,5 +74,5 @@ def test_the_line_of_log_odds_is_finite_and_never_falls_where_scores_tell_nothin
 
 
 def test_shares_of_large_scores_are_finite():
-    found = softmax(np.array([[1e4, 1e4 - 1.0], [-1e4, 0.0]]))
+    found = softmax(np.array([[1e4, -1e4], [1e4 - 1.0, 0.0]])).T
     np.testing.assert_allclose(found, [[1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1))], [0.0, 1.0]], atol=1e-12)

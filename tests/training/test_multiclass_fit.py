@@ -173,6 +173,27 @@ def test_classes_of_about_one_size_need_no_class_weights():
     assert len(plan_of(labelled(X[kept], codes[kept]), asked()).exponents) == 3
 
 
+def test_where_every_class_has_plenty_of_rows_all_of_them_learn_and_choose():
+    source = labelled(*ring(config.CLASS_FOLD_ROWS + 500))
+    plan = plan_of(source, asked())
+    assert (plan.folds, plan.batch) == (1, False)
+    assert plan_of(source, asked(validation_fraction=0.25)).folds == 4
+    assert ClassPlan.of(source.statistics(), asked(), confusion_measure("f1"), bounded=True).folds == 5
+    found = ClassTrainer(asked(), History()).fit(source)
+    assert found.table.sum() == pytest.approx(config.CLASS_FOLD_ROWS + 500)
+
+
+def test_intervals_count_the_rows_that_the_rates_were_counted_on_by_their_weights():
+    X, codes = ring()
+    uneven = np.where(np.arange(codes.size) % 2, 1.9, 0.1)
+    widths = []
+    for weights in (np.ones(codes.size), uneven):
+        source = ArraySource(X, class_targets(codes, weights), np.random.default_rng(0), n_classes=3)
+        found = ClassTrainer(asked(), History()).fit(source)
+        widths.append(np.mean([high - low for low, high in (one.tpr for one in found.interval)]))
+    assert widths[1] > 1.2 * widths[0]
+
+
 @pytest.mark.parametrize(("rows", "fraction", "folds"), [(300, None, 5), (300, 0.25, 4), (4, None, 4)])
 def test_every_fold_of_few_rows_validates(rows, fraction, folds):
     X, codes = ring(rows)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize_scalar
 from scipy.special import chdtri
 
 from ..kernels import mean_and_spread
@@ -22,6 +22,7 @@ _KNOTS = 15
 _POINTS_PER_KNOT = 5.0  # of the rarer class
 _LEAST_SLOPE = 0.01  # log odds per spread of the scores; a curve must rise
 _STIFFNESS = 10.0 ** np.arange(2.0, -7.0, -1.5)  # per point of the rarer class; the first all but a line
+_NEWTON_STEPS, _TELLS = 50, 1e-6  # of log likelihood: smaller differences mean nothing
 _RIDGE = 1e-3  # so that classes that scores part have finite odds
 
 
@@ -185,14 +186,32 @@ def class_calibrations(
     """
     n_rows, n_classes = scores.shape
     spread, rows = _scaled(scores, codes, weights)
+    alike, loss_alike = _least_log_loss(np.eye(1, n_classes + 1)[0], rows, constants=False)
+    each, loss_each = _least_log_loss(alike, rows, constants=True)
+    found = each if n_rows * (loss_alike - loss_each) > worth_of(n_classes - 1) else alike
+    return stacked([Calibration(found[0] / spread, float(constant)) for constant in found[1:]])
 
-    def least(constants: tuple[float | None, float | None]) -> Any:
-        start, limits = np.eye(1, n_classes + 1)[0], [(0.0, None), *[constants] * n_classes]
-        return minimize(class_log_loss, start, rows, "L-BFGS-B", jac=True, bounds=limits)
 
-    alike, each = least((0.0, 0.0)), least((None, None))
-    found = each if n_rows * (alike.fun - each.fun) > worth_of(n_classes - 1) else alike
-    return stacked([Calibration(found.x[0] / spread, float(constant)) for constant in found.x[1:]])
+def _least_log_loss(
+    start: NDArray[np.float64], rows: ClassRowsOfOneSpread, *, constants: bool
+) -> tuple[NDArray[np.float64], float]:
+    """Return the slope, not below 0, and the constants with the least log loss, by Newton's method; and that."""
+    free = np.full(start.size, constants)
+    free[0] = True
+    for _ in range(2):  # a second time if the slope must be held at 0
+        found, (loss, gradient) = start, class_log_loss(start, *rows)
+        for _ in range(_NEWTON_STEPS if free.any() else 0):
+            curvature = only_free(free, class_curvature(found, rows.scores, rows.shares))
+            step = np.linalg.solve(curvature, np.where(free, -gradient, 0.0))
+            if -float(gradient @ step) * rows.codes.size < _TELLS:  # twice what it gains
+                break
+            while (there := class_log_loss(found + step, *rows))[0] > loss and np.abs(step).max() > 1e-9:
+                step *= 0.5
+            found, (loss, gradient) = found + step, there
+        if found[0] >= 0.0:
+            break
+        free[0], start = False, np.append(0.0, start[1:])
+    return found, loss
 
 
 def class_slope(scores: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[Any]) -> float:
@@ -207,28 +226,54 @@ def class_slope(scores: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[
     return float(np.exp(found.x)) / spread
 
 
+class ClassRowsOfOneSpread(NamedTuple):
+    """Rows of many classes, whose scores have a spread of 1."""
+
+    scores: NDArray[np.float64]
+    """A row per class: numpy adds up long rows several times as fast as many short ones."""
+    codes: NDArray[np.intp]
+    shares: NDArray[Any]
+    """Weights that add up to 1."""
+
+
 def _scaled(
     scores: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[Any]
-) -> tuple[float, tuple[NDArray[np.float64], NDArray[np.intp], NDArray[Any]]]:
-    """Return the spread of the scores, and scores with spread 1, codes and weights that add up to 1."""
+) -> tuple[float, ClassRowsOfOneSpread]:
+    """Return the spread of the scores, and the rows, divided by it."""
     spread = max(float(scores.std()), 1e-12)
-    return spread, ((scores / spread).astype(np.float64), codes, weights / weights.sum(dtype=np.float64))
+    by_class = np.ascontiguousarray((scores / spread).T, dtype=np.float64)
+    return spread, ClassRowsOfOneSpread(by_class, codes, weights / weights.sum(dtype=np.float64))
 
 
 def class_log_loss(
     numbers: NDArray[np.float64], scores: NDArray[np.float64], codes: NDArray[np.intp], shares: NDArray[Any]
 ) -> tuple[float, NDArray[np.float64]]:
     """Return that of one slope and a constant per class, with a small penalty on them; and its gradient."""
-    mine = np.arange(codes.size), codes
-    odds = numbers[0] * scores + numbers[1:]
-    odds -= odds.max(axis=1, keepdims=True)
+    mine = codes, np.arange(codes.size)
+    odds = numbers[0] * scores + numbers[1:, np.newaxis]
+    odds -= odds.max(axis=0)
     wrong = np.exp(odds)
-    sums = wrong.sum(axis=1)
+    sums = wrong.sum(axis=0)
     value = float(shares @ (np.log(sums) - odds[mine])) + 0.5 * _RIDGE * float(numbers @ numbers) / codes.size
-    wrong *= (shares / sums)[:, np.newaxis]
+    wrong *= shares / sums
     wrong[mine] -= shares
-    gradient = np.concatenate([[float((wrong * scores).sum())], wrong.sum(axis=0)])
+    gradient = np.concatenate([[float(np.vdot(wrong, scores))], wrong.sum(axis=1)])
     return value, gradient + _RIDGE * numbers / codes.size
+
+
+def class_curvature(
+    numbers: NDArray[np.float64], scores: NDArray[np.float64], shares: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return the second derivatives of :func:`class_log_loss`."""
+    predicted = np.exp((odds := numbers[0] * scores + numbers[1:, np.newaxis]) - odds.max(axis=0))
+    predicted /= predicted.sum(axis=0)
+    weighted = predicted * shares
+    above = scores - (predicted * scores).sum(axis=0)  # the mean of the row
+    found = np.empty((numbers.size, numbers.size))
+    found[0, 0] = np.vdot(weighted * above, above)
+    found[0, 1:] = found[1:, 0] = (weighted * above).sum(axis=1)
+    found[1:, 1:] = np.diag(weighted.sum(axis=1)) - weighted @ predicted.T
+    return found + np.eye(numbers.size) * (_RIDGE / shares.size)
 
 
 def log_odds_line(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[float, float]:

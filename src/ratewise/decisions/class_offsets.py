@@ -28,13 +28,20 @@ class ClassScores(NamedTuple):
     def first(self, rows: int) -> ClassScores:
         return ClassScores(self.scores[:rows], self.codes[:rows], self.weights[:rows])
 
-    def table(self) -> NDArray[np.float64]:
-        """Return C[true, predicted], where the highest score wins."""
-        counts = Counts.of_labels(
+    def counts(self) -> Counts:
+        """Count the rows where the highest score wins."""
+        return Counts.of_labels(
             self.codes, self.scores.argmax(axis=1), self.weights, n_classes=self.scores.shape[1]
         )
-        found: NDArray[np.float64] = counts.weights
+
+    def table(self) -> NDArray[np.float64]:
+        """Return C[true, predicted], where the highest score wins."""
+        found: NDArray[np.float64] = self.counts().weights
         return found
+
+    def points(self) -> NDArray[np.float64]:
+        """Return the effective number of rows of each class."""
+        return np.asarray(self.counts().effective_points())
 
 
 def best_offsets(rows: ClassScores, measure: OfTables, *, rounds: int = BY_LABELS.rounds) -> NDArray[np.float64]:

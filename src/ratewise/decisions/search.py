@@ -160,7 +160,7 @@ def _best_move(rows: CountedRows, scores: NDArray[np.float64], k: int, places: i
     first: Any = slice(None)
     if furthest < leads.size // 2:  # one more than can be taken in, to draw the line before it
         first = np.argpartition(-leads, furthest)[: furthest + 1]
-    order = np.argsort(-leads[first], kind="stable")
+    order = np.argsort(-leads[first])  # no line is drawn between equal leads
     order = order if isinstance(first, slice) else first[order]
     ordered = leads[order]
     if not rows.measure.by_class:

@@ -331,6 +331,7 @@ class ClassCorrelation(ConfusionMeasure):
     """
 
     def value(self, table: Table) -> Any:
+        table = 1.0 * table  # the fourth power of a number of rows may be beyond whole numbers
         true, predicted, total = table.sum(axis=-1), table.sum(axis=-2), table.sum(axis=(-2, -1))
         right = np.trace(table, axis1=-2, axis2=-1)
         spread = (total**2 - (true**2).sum(axis=-1)) * (total**2 - (predicted**2).sum(axis=-1))
