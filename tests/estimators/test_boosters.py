@@ -313,6 +313,24 @@ def test_what_boosters_cannot_take_is_refused_in_a_sentence():
     ]:
         with pytest.raises(TypeError, match=rf"column 'side' holds {holds}.*{advice}"):
             MeasureMaximizer(make()).fit(table, y)
+    days = texts.with_columns(day=polars.date(2024, 5, 31)).drop("side")
+    lists = texts.select("x", side=polars.concat_list("x", "x"))
+    cents = texts.select("x", side=polars.col("x").cast(polars.Decimal(20, 2)))
+    nothing = texts.select("x", side=None)
+    for make, table, problem in [
+        (lightgbm, days, "column 'day' holds dates or times, which LGBM.*days since the first"),
+        (lightgbm, days.to_arrow(), "column 'day' holds dates or times"),
+        (lightgbm, X.assign(day=np.datetime64("2024-05-31")), "column 'day' holds dates or times"),
+        (catboost, days, "column 'day' holds dates or times, which CatBoost"),
+        (histogram, days, "column 'day' holds dates or times"),
+        (lightgbm, lists, "column 'side' is of type List, which LGBMClassifier does not take from polars"),
+        (lightgbm, cents, "column 'side' is of type Decimal"),
+        (lightgbm, cents.to_arrow(), r"column 'side' is of type decimal128\(20, 2\), which .* from pyarrow"),
+        (catboost, nothing, "column 'side' is of type Null"),
+        (lightgbm, nothing.to_arrow(), "column 'side' is of type null"),
+    ]:
+        with pytest.raises(TypeError, match=problem):
+            MeasureMaximizer(make()).fit(table, y)
     fitted = MeasureMaximizer(lightgbm(), cv=2).fit(X, y)
     for predict in (fitted.predict, fitted.predict_proba, fitted.decision_function):
         with pytest.raises(TypeError, match=rf"column 'side' holds text.*{advice}"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 
 import numpy as np
@@ -212,6 +213,18 @@ def test_identifiers_are_left_out_with_a_warning_that_names_them():
         taken_for([f"user{i}" for i in range(N)])
 
 
+def test_a_column_of_which_no_value_recurs_tells_whether_there_is_one():
+    for values in ([f"user{i}" for i in range(N)], [f"cabin {i % 100}" for i in range(N)]):
+        with_gaps = [value if i % 3 else None for i, value in enumerate(values)]
+        codec = taken_for(with_gaps)
+        assert codec.titles() == ["a is other", "a is missing"]
+        assert codec.why.endswith("; whether there is one")
+        block = codec.block(pa.array(["user1", None, "new"]), None).toarray()
+        assert block.tolist() == [[1, 0], [0, 1], [1, 0]]
+    with pytest.warns(ColumnWarning, match="Left out: 'a'"):
+        assert taken_for([None, *(f"user{i}" for i in range(N - 1))], x=np.arange(N)).kind == "left out"
+
+
 def test_rare_values_are_pooled_and_so_are_values_never_seen():
     values = [*["a"] * 200, *["b"] * 150, *(f"rare{i}" for i in range(50))]
     codec = taken_for(values)
@@ -239,6 +252,16 @@ def test_texts_become_words_of_length_one_that_have_names():
     assert np.sqrt(block.multiply(block).sum(axis=1)) == pytest.approx([1.0, 0.0, 1.0, 0.0])
     assert block[[0]].nnz == 1
     assert block[[2]].nnz == 2
+
+
+def test_a_word_that_occurs_again_adds_less_but_for_models_of_earlier_versions():
+    texts = [f"alpha beta gamma number{i}" for i in range(N)]
+    codec = taken_for(texts, "text")
+    earlier = copy.copy(codec)
+    del earlier.__dict__["damped"]
+    for one, expected in [(codec, 1.0 + np.log(10.0)), (earlier, 10.0)]:
+        entries = np.sort(one.block(pa.array([f"{'alpha ' * 10}beta"]), None).data)
+        assert entries[1] / entries[0] == pytest.approx(expected, rel=1e-6)
 
 
 def test_names_whose_words_recur_are_texts_and_names_of_people_are_not():

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from ..features.kinds import CATEGORY, TEXT, kind_of
+from ..features.kinds import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, kind_of
 from ..features.tables import refuse_dicts, table_schema
 from ._paths import path_contributions
 
@@ -28,7 +28,10 @@ FEW_ROWS = 8_000
 # With more rows HistGradientBoosting finds its bins on an unweighted sample, which is quick.
 _MOST_BINNED_ROWS = 300_000
 _OF_PREDICT = ("pred", "thread", "iteration")  # in the names of LightGBM's settings
-_POLARS_KINDS = {"String": TEXT, "Categorical": CATEGORY, "Enum": CATEGORY}
+_POLARS_KINDS = {"String": TEXT, "Categorical": CATEGORY, "Enum": CATEGORY, "Boolean": BOOLEAN}
+_POLARS_KINDS |= dict.fromkeys(("Date", "Datetime", "Time", "Duration"), DATE)
+_POLARS_KINDS |= {f"{kind}{bits}": NUMBER for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)}
+_POLARS_KINDS |= {"Float32": NUMBER, "Float64": NUMBER}
 
 
 class Booster:
@@ -38,7 +41,7 @@ class Booster:
     classifier: ClassVar[str]
     trees_parameter: ClassVar[str] = "n_estimators"
     from_polars: ClassVar[tuple[str, ...]] = ()
-    """The kinds of columns without numbers that it takes from polars. From Arrow no library takes any."""
+    """What it takes from polars besides integers, floats and booleans. From Arrow no library takes more."""
     numbers_only: ClassVar[bool] = False
     """Whether it takes dense numbers only, and pandas' categories."""
     stops_by: ClassVar[tuple[str, ...]] = ()
@@ -166,7 +169,7 @@ class _XGBoost(Booster):
 class _CatBoost(Booster):
     library, classifier = "catboost", "CatBoostClassifier"
     trees_parameter = ""  # it grows 1000 trees, and its leaves have an L2 penalty
-    from_polars = (TEXT,)
+    from_polars = (TEXT, "Decimal")
 
     def trees(self, model: Any) -> int:
         return int(model.tree_count_)
@@ -190,7 +193,7 @@ class _HistGradientBoosting(Booster):
     library, classifier = "sklearn.ensemble", "HistGradientBoostingClassifier"
     trees_parameter = "max_iter"
     numbers_only = True
-    from_polars = (CATEGORY,)
+    from_polars = (CATEGORY, "Decimal")
 
     def limits(self, given: dict[str, Any], n_classes: int = 2) -> dict[str, float]:
         return {"l2_regularization": 1.0}  # it has no setting for a limit
@@ -252,8 +255,8 @@ def require_usable(estimator: Any, fit_params: Iterable[str]) -> None:
 def require_columns(estimator: Any, X: Any) -> None:
     """Refuse, in a sentence, columns that a boosting library cannot read.
 
-    LightGBM aborts Python on texts and categories of polars and Arrow, CatBoost on categories; others end with an
-    error that does not name the column.
+    From polars and Arrow LightGBM aborts Python on what is no number, CatBoost on dates and categories; others end
+    with an error that does not name the column.
     """
     refuse_dicts(X)
     booster = booster_of(estimator)
@@ -264,21 +267,43 @@ def require_columns(estimator: Any, X: Any) -> None:
         _require_readable(booster, X, library)
     elif booster.numbers_only:
         _require_numbers(booster, X)
+    elif hasattr(X, "iloc") and hasattr(X, "dtypes"):
+        for name, dtype in zip(X.columns, X.dtypes, strict=True):
+            if getattr(dtype, "kind", "O") in "Mm":
+                raise _dates_are_not_taken(booster, name)
 
 
 def _require_readable(booster: Booster, X: Any, library: str) -> None:
-    refused = {TEXT, CATEGORY}.difference(booster.from_polars if library == "polars" else ())
+    """Refuse what a library does not take from polars or Arrow."""
+    taken = {NUMBER, BOOLEAN, *(booster.from_polars if library == "polars" else ())}
     if library == "polars":  # asked for its own types, so that pyarrow is not needed
-        kinds = {name: _POLARS_KINDS.get(str(dtype.base_type()), "") for name, dtype in X.schema.items()}
+        bases = {name: str(dtype.base_type()) for name, dtype in X.schema.items()}
+        kinds = {name: _POLARS_KINDS.get(base, base) for name, base in bases.items()}
     else:
-        kinds = {name: kind_of(dtype) for name, dtype in table_schema(X[:1], "X").items()}
-    name = next((name for name, kind in kinds.items() if kind in refused), None)
-    if name is not None:
-        holds = "text" if kinds[name] == TEXT else "categories"
+        schema = table_schema(X[:1], "X")
+        plain = {name: not str(dtype).startswith(("decimal", "null")) for name, dtype in schema.items()}
+        kinds = {name: kind_of(dtype) if plain[name] else str(dtype) for name, dtype in schema.items()}
+    name, kind = next(((name, kind) for name, kind in kinds.items() if kind not in taken), ("", ""))
+    if kind == DATE:
+        raise _dates_are_not_taken(booster, name)
+    if kind in (TEXT, CATEGORY):
+        holds = "text" if kind == TEXT else "categories"
         raise TypeError(
             f"X: column {name!r} holds {holds}, which {booster.classifier} does not take from {library}. Give a "
             f"table of pandas with the column as a category: X.to_pandas().astype({{{name!r}: 'category'}})."
         )
+    if kind:
+        raise TypeError(
+            f"X: column {name!r} is of type {kind}, which {booster.classifier} does not take from {library}. Make "
+            "numbers of it, or leave the column out."
+        )
+
+
+def _dates_are_not_taken(booster: Booster, name: Any) -> TypeError:
+    return TypeError(
+        f"X: column {name!r} holds dates or times, which {booster.classifier} does not take. Make numbers of "
+        "them, such as days since the first and the hour of the day, or leave the column out."
+    )
 
 
 def _require_numbers(booster: Booster, X: Any) -> None:
@@ -296,10 +321,7 @@ def _require_numbers(booster: Booster, X: Any) -> None:
         if table and str(column.dtype) == "category":
             continue
         if getattr(column.dtype, "kind", "O") in "Mm":
-            raise TypeError(
-                f"X: column {name!r} holds dates or times, which {booster.classifier} does not take. Make numbers "
-                "of them, such as days since the first and the hour of the day, or leave the column out."
-            )
+            raise _dates_are_not_taken(booster, name)
         text = _first_text(np.asarray(column)) if getattr(column.dtype, "kind", "O") in "OSUT" else None
         if text is not None:
             frame = "X" if table else "pandas.DataFrame(X)"

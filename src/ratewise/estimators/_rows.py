@@ -308,8 +308,11 @@ def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool =
 
 
 def _with_hint(message: str, X: Any, estimator: Any) -> str:
-    can_encode = hasattr(estimator, "encode") and is_table(X)
-    return f"{message} Or let MeasureClassifier(encode='auto') encode the table." if can_encode else message
+    if not hasattr(estimator, "encode"):
+        return message
+    if is_table(X):
+        return f"{message} Or let MeasureClassifier(encode='auto') encode the table."
+    return f"{message} Or give a table, such as pandas.DataFrame(X), to MeasureClassifier(encode='auto')."
 
 
 def _are_all_dates(X: Any) -> bool:

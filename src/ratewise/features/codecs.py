@@ -337,6 +337,8 @@ class Text(Codec):
     words: str
     """The most frequent words of each column, a line for each."""
     words_per_row: float
+    damped: bool = False
+    """A word that occurs again in a text adds less; not so in models of earlier versions."""
     kind: ClassVar[str] = "text"
     takes: ClassVar[str] = "text"
     sparse: ClassVar[bool] = True
@@ -355,7 +357,7 @@ class Text(Codec):
 
     def block(self, column: Any, place: Place) -> Any:
         codes = coded(column, self.name, place)
-        of_values = tf_idf(codes.values, self.idf)
+        of_values = tf_idf(codes.values, self.idf, damped=self.damped)
         missing = np.flatnonzero(codes.codes < 0)
         if missing.size:
             of_values = sparse.vstack([of_values, sparse.csr_array((1, BUCKETS), dtype=np.float32)], format="csr")
@@ -364,12 +366,14 @@ class Text(Codec):
     def is_sound(self) -> bool:
         idf = isinstance(self.idf, np.ndarray) and self.idf.shape == (BUCKETS,) and self.idf.dtype == np.float64
         words = isinstance(self.words, str) and self.words.count("\n") == BUCKETS - 1
-        return super().is_sound() and idf and bool(np.isfinite(self.idf).all()) and words
+        sound = super().is_sound() and words and isinstance(self.damped, bool)
+        return sound and idf and bool(np.isfinite(self.idf).all())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Text):
             return False
-        return (self.name, self.words) == (other.name, other.words) and np.array_equal(self.idf, other.idf)
+        mine, theirs = ((one.name, one.words, one.damped) for one in (self, other))
+        return mine == theirs and np.array_equal(self.idf, other.idf)
 
 
 @dataclass

@@ -166,13 +166,18 @@ def fewest_rows(rows: int) -> int:
 def _category(summary: ColumnSummary, why: str, *, asked: bool = False) -> Codec:
     levels, rows, present = summary.texts.levels, summary.rows, summary.present
     distinct = levels.distinct
-    if not asked and distinct >= NEARLY_ALL * present and present >= _ROWS_OF_IDENTIFIERS:
-        return Ignored(summary.name, f"an identifier: {distinct:,} different values in {present:,} rows", True)
     values, counts = levels.by_count()
     enough = fewest_rows(rows)
     kept = [value for value, count in zip(values, counts, strict=True) if count >= enough][: most_levels(rows)]
-    if not kept and not asked and present:
-        return Ignored(summary.name, f"no value has {enough} rows, and {distinct:,} are different", True)
+    differs = distinct >= NEARLY_ALL * present and present >= _ROWS_OF_IDENTIFIERS
+    if present and not asked and (differs or not kept):
+        if differs:
+            why = f"an identifier: {distinct:,} different values in {present:,} rows"
+        else:
+            why = f"no value has {enough} rows, and {distinct:,} are different"
+        if min(summary.missing, present) < enough:
+            return Ignored(summary.name, why, True)
+        return Category(summary.name, f"{why}; whether there is one", [], True, True)
     pooled = int(levels.rows - counts[: len(kept)].sum()) if len(kept) else levels.rows
     if pooled:
         why += f"; {distinct - len(kept):,} rare ones are 'other'"
@@ -216,7 +221,7 @@ def _dates(
 def _text(summary: ColumnSummary, why: str) -> Text:
     words = summary.texts.words
     mean = summary.texts.n_words / max(summary.rows, 1)
-    return Text(summary.name, why, words.idf(), "\n".join(words.names()), float(mean))
+    return Text(summary.name, why, words.idf(), "\n".join(words.names()), float(mean), damped=True)
 
 
 def _as_wanted(summary: ColumnSummary, wanted: str, place: Place) -> Codec:

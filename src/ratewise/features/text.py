@@ -124,13 +124,16 @@ def _frequency(
     return found.astype(np.int64)
 
 
-def tf_idf(texts: Any, idf: NDArray[np.float64]) -> Any:
-    """Return a CSR matrix with a row for each text, of length 1: how often its words occur times their weight."""
+def tf_idf(texts: Any, idf: NDArray[np.float64], *, damped: bool) -> Any:
+    """Return a CSR matrix with a row for each text, of length 1: how often its words occur times their weight.
+
+    ``damped``: one plus the logarithm of how often, so that a word ten times in a text weighs 3.3, not 10.
+    """
     tokens = _tokens(texts)
     buckets = tokens.buckets()[tokens.word] if len(tokens.words) else tokens.word
     pairs, times = np.unique(tokens.text * BUCKETS + buckets, return_counts=True)
     rows, columns = pairs // BUCKETS, pairs % BUCKETS
-    entries = times * idf[columns]
+    entries = (1.0 + np.log(times) if damped else times) * idf[columns]
     squares = np.bincount(rows, weights=entries * entries, minlength=len(texts))
     entries /= np.sqrt(squares)[rows]
     indptr = np.searchsorted(rows, np.arange(len(texts) + 1))
