@@ -56,6 +56,11 @@ def test_models_stand_side_by_side_and_are_judged_by_mean_costs(models):
     about = ratewise.report(models, X, y, costs=costs, pos_label="fraud")
     assert {one.measure.costs[0] for one in about.models} == {(0.0, 10.0)}
     assert about.html().count("What the decisions of") == 2 * 3  # a heading and its label
+    totals = [one.facts["costs"].total for one in about.models]
+    words = " ".join(about.html().split())
+    assert f"linear decides row by row, by the costs of each row: its decisions cost {totals[0]:,.2f}" in words
+    assert f"the decisions of linear cost {totals[2] - totals[0]:,.2f} less than those of plain" in words
+    assert "of the two is better" not in words
 
 
 def test_costs_of_more_than_two_classes():

@@ -35,7 +35,8 @@ def row_costs(costs: Any, n_rows: int, n_classes: int, positive: int = 1) -> NDA
         if found.shape not in (shape, shape[1:]):
             raise ValueError(
                 f"costs must be an array of shape {shape}, [row, true, predicted], or one table of shape "
-                f"{shape[1:]}; got shape {found.shape}."
+                f"{shape[1:]}, or with two classes a dict of columns by the names {', '.join(_CELLS)}; got shape "
+                f"{found.shape}."
             )
         found = np.broadcast_to(found, shape)
     if not np.isfinite(found).all():

@@ -62,8 +62,8 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         "cost" with ``costs=`` in ``fit`` minimizes costs per row.
     reject : float, default=0.0
         The largest share of rows to leave to a person. ``rejected`` says which rows: those for which the best two
-        decisions are nearly equal. On new rows the share is at most this with 95% confidence. ``score`` uses the
-        other rows.
+        decisions are nearly equal. On new rows the share is at most this with 95% confidence; so of few rows none
+        may be left. ``score`` uses the other rows. Bounds of the measure are about the decisions on all rows.
     pos_label : label, default=None
         The positive one of two classes; ``classes_[1]`` unless given.
 

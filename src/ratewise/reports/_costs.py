@@ -31,11 +31,13 @@ class Alternative(NamedTuple):
 
 
 class DecisionCosts(NamedTuple):
-    """The costs of a model's decisions, and of others. It holds sums, no rows."""
+    """The costs of a model's decisions, and of others."""
 
     total: float
     weight: float
     others: list[Alternative]
+    spent: NDArray[np.float64]
+    """What the model's decision costs in each row, times the weight of the row."""
 
     @classmethod
     def of(
@@ -59,9 +61,28 @@ class DecisionCosts(NamedTuple):
         others = []
         for name, other in tried.items():
             saved = weights * (other - spent)
-            error = float(np.sqrt(saved.size) * saved.std())
-            others.append(Alternative(name, float(weights @ other), float(saved.sum()), error))
-        return cls(float(weights @ spent), float(weights.sum()), others)
+            others.append(Alternative(name, float(weights @ other), float(saved.sum()), _error_of_sum(saved)))
+        return cls(float(weights @ spent), float(weights.sum()), others, weights * spent)
+
+    def words(self) -> str:
+        """Return what the decisions cost, for the middle of a sentence."""
+        return f"its decisions cost {_money(self.total)}, or {_money(self.total / self.weight)} per row"
+
+    def of_same_costs(self, other: DecisionCosts) -> bool:
+        """Return whether both are counted with the same costs: a model may have those of its fit."""
+        return self.others[0][:2] == other.others[0][:2]
+
+    def compared(self, name: str, other: DecisionCosts, others_name: str) -> str:
+        """Return which of two models decides at less cost, and whether these rows can tell."""
+        more = other.spent - self.spent
+        gap, reach = float(more.sum()), _NORMAL * _error_of_sum(more)
+        cheaper, dearer = (name, others_name) if gap >= 0 else (others_name, name)
+        low, high = abs(gap) - reach, abs(gap) + reach
+        text = (
+            f"On the same rows the decisions of {cheaper} cost {_money(abs(gap))} less than those of {dearer} "
+            f"(with 95% confidence between {_money(low)} and {_money(high)})"
+        )
+        return f"{text}." if low > 0 else f"{text}: these rows do not show which of the two is cheaper."
 
     def html(self, name: str, *, row_by_row: bool = False) -> str:
         """Return a section of the page; ``row_by_row`` says that the model decides by the costs of each row."""
@@ -79,8 +100,8 @@ class DecisionCosts(NamedTuple):
         head = "".join(f'<th scope="col">{one}</th>' for one in heads)
         title = f"What the decisions of {html.escape(name)} cost"
         note = (
-            "<p>The model decides row by row, by the costs of the row. The words above and the sliders below are "
-            "about one threshold for all rows, which mean costs choose.</p>"
+            "<p>The model decides row by row, by the costs of the row. The sliders below are about one threshold "
+            "for all rows, which mean costs choose.</p>"
         )
         return (
             f"<section><h2>{title}</h2>{note * row_by_row}"
@@ -89,6 +110,11 @@ class DecisionCosts(NamedTuple):
             "say how much other rows may differ.</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></section>"
         )
+
+
+def _error_of_sum(values: NDArray[np.float64]) -> float:
+    """Return the standard error of a sum over rows, if other rows were drawn."""
+    return float(np.sqrt(values.size) * values.std())
 
 
 def _best_threshold(scores: NDArray[Any], more: NDArray[np.float64]) -> float:

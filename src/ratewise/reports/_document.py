@@ -217,8 +217,12 @@ class Report(Page):
         """Return the words at the top: plain HTML, which needs no program to be read."""
         first, *others = self.models
         paragraphs = [" ".join(sentences(model, alone=not others)) for model in self.models]
-        alike = [other for other in others if other.measure == first.measure]
-        paragraphs += [comparison(first, other) for other in alike]
+        for other in others:
+            spent, others_spent = (one.facts.get("costs") for one in (first, other))
+            if spent is not None and others_spent is not None and spent.of_same_costs(others_spent):
+                paragraphs.append(spent.compared(first.name, others_spent, other.name))
+            elif other.measure == first.measure and spent is None and others_spent is None:
+                paragraphs.append(comparison(first, other))
         return "\n".join(f"<p>{html.escape(text)}</p>" for text in paragraphs)
 
     def _costs(self) -> str:

@@ -58,8 +58,13 @@ def sentences(model: ScoredModel, *, alone: bool) -> list[str]:
     """Return what to expect of a model on new rows, in words."""
     found, rates = model.at(), model.counts().rates
     rows, positive, negative = model.rows.positive.size, *model.rows.names
-    trained = f"{'It' if alone else model.name} {model.facts.get('trained', 'is judged by')} {model.measure_name}"
-    lines = [
+    name = "It" if alone else model.name
+    trained = f"{name} {model.facts.get('trained', 'is judged by')} {model.measure_name}"
+    lines = []
+    if model.facts.get("by_costs"):
+        lines.append(f"{name} decides row by row, by the costs of each row: {model.facts['costs'].words()}.")
+        trained = f"With one threshold for all rows it is judged by {model.measure_name}"
+    lines += [
         f"{trained}: {meaning(model.measure)}.",
         f"On these {rows:,} rows its {model.measure_name} is {_number(found[model.measure_name])}.",
         f"Of 100 rows that are {positive} it finds {_of_hundred(found['TPR'])}. Of 100 rows that are {negative} "
