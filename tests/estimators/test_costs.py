@@ -131,6 +131,7 @@ def stream(measure, costs):
         (lambda: fit({"false_positive": AMOUNTS * np.nan}), "contain NaN or infinity"),
         (lambda: fit({"false_positive": AMOUNTS[:5]}), "must be a number or one per row"),
         (lambda: fit(np.ones((3, 3))), "one table of shape"),
+        (lambda: fit(AMOUNTS), "one column; say of what"),
         (lambda: fit(np.ones((2, 2))), "the same whatever is predicted"),
         (
             lambda: fit(np.eye(2)),

@@ -32,11 +32,12 @@ def row_costs(costs: Any, n_rows: int, n_classes: int, positive: int = 1) -> NDA
         found = _by_cell(costs, n_rows, n_classes, positive)
     else:
         found = _numbers(costs, "costs")
+        if found.ndim == 1 and n_classes == 2:
+            raise ValueError('costs are one column; say of what, as in {"false_negative": column}.')
         if found.shape not in (shape, shape[1:]):
             raise ValueError(
                 f"costs must be an array of shape {shape}, [row, true, predicted], or one table of shape "
-                f"{shape[1:]}, or with two classes a dict of columns by the names {', '.join(_CELLS)}; got shape "
-                f"{found.shape}."
+                f"{shape[1:]}; got shape {found.shape}."
             )
         found = np.broadcast_to(found, shape)
     if not np.isfinite(found).all():
