@@ -1,7 +1,8 @@
 """Fits on a cluster: as good as on one machine, faster on two, unmoved by dying workers, and small on the wire.
 
 Sections: parity (real data, partitions of all sorts, in this process), kills (workers of a LocalCluster), bytes
-(what the client and the scheduler receive), speed (one worker process against two; 20 million rows).
+(what the client and the scheduler receive), rounds (their CPU time), speed (one worker process against two; 20
+million rows).
 Prints tables and writes benchmarks/results/cluster.json.
 """
 
@@ -152,14 +153,15 @@ def kills(options: Any) -> list[dict[str, Any]]:
 
 @contextmanager
 def rounds_counted(made: Any = None, moment: int | None = None, victim: int = 0, delay: float = 0.0) -> Any:
-    """Count the rounds of a fit; a moment after one of them, kill a worker."""
+    """Count the rounds of a fit, and their tasks; a moment after one of them, kill a worker."""
     from ratewise.distributed.dask_engine import DaskEngine
 
-    count, submitted = [0], DaskEngine._submitted
+    count, submitted = [0, 0], DaskEngine._submitted
 
-    def counted(self: Any, *arguments: Any) -> Any:
-        futures = submitted(self, *arguments)
-        count[0] += 1
+    def counted(self: Any, name: str, *arguments: Any) -> Any:
+        futures = submitted(self, name, *arguments)
+        count[0] += name != "merge"
+        count[1] += len(futures)
         if count[0] == moment:
             threading.Timer(delay, _kill, (made, victim)).start()
         return futures
@@ -222,6 +224,29 @@ def bytes_received(options: Any) -> list[dict[str, Any]]:
     return found
 
 
+def rounds(options: Any) -> list[dict[str, Any]]:
+    """What a fit by models costs the client and the scheduler, both in this process, by its partitions."""
+    from ratewise.distributed import DaskMeasureClassifier
+
+    found = []
+    print("\n| partitions | rounds | tasks | CPU s of client and scheduler | ms per task | seconds |")
+    print("|---" * 6 + "|")
+    with cluster(2), rounds_counted() as count:
+        for number in (4, 4, 16, 64):  # the first compiles
+            X, y = made_rows(number, 16_000 * number, 20)
+            count[:], cpu, began = (0, 0), time.process_time(), time.perf_counter()
+            DaskMeasureClassifier(random_state=0, merging="models").fit(X, y)
+            cpu, seconds = time.process_time() - cpu, time.perf_counter() - began
+            questions, tasks = count
+            entry = {"partitions": number, "rounds": questions, "tasks": tasks, "cpu": cpu, "seconds": seconds}
+            found.append(entry)
+            print(
+                f"| {number} | {questions} | {tasks} | {cpu:.2f} | {1e3 * cpu / tasks:.2f} | {seconds:.1f} |",
+                flush=True,
+            )
+    return found[1:]
+
+
 def speed(options: Any) -> list[dict[str, Any]]:
     """One worker process against two, on rows that are in the workers' memory; the second of two fits counts."""
     from dask import persist
@@ -247,7 +272,7 @@ def speed(options: Any) -> list[dict[str, Any]]:
     return found
 
 
-SECTIONS = {"parity": parity, "kills": kills, "bytes": bytes_received, "speed": speed}
+SECTIONS = {"parity": parity, "kills": kills, "bytes": bytes_received, "rounds": rounds, "speed": speed}
 
 
 if __name__ == "__main__":

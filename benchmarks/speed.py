@@ -1,9 +1,9 @@
 """What ratewise costs: passes, time to a rival's quality, growth and memory, against bars and side by side.
 
-Sections: passes (a), sgd (b), reach (c), growth (d), memory (e), files (f), rivals (g); each a file in
+Sections: passes (a), sgd (b), reach (c), growth (d), memory (e), files (f), rivals (g), cost (h), threads (i); in
 benchmarks/timing. A section's figures are kept in benchmarks/results/speed.json as soon as it is done; ``--only``
 measures some sections anew, ``--resume`` those that the file lacks, ``--page`` none. Then docs/speed.md and its
-picture are made of that file.
+pictures are made of that file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 import datasets
 from output import RESULTS, read_json, write_json, write_text
-from timing import files, growth, memory, page, passes, plot, reach, rivals, sgd
+from timing import charts, cost, files, growth, memory, page, passes, plot, reach, rivals, sgd
 from timing.targets import targets
 
 HERE = Path(__file__).parent
@@ -38,6 +38,8 @@ SECTIONS = {
     "memory": memory.measure,
     "files": files.measure,
     "rivals": rivals.measure,
+    "cost": cost.measure,
+    "threads": cost.measure_threads,
 }
 
 
@@ -78,7 +80,11 @@ def report() -> None:
         print(f"{verdict} {one.shown:>12s}, bar {one.bar:.3g}{one.unit}: {one.claim} ({one.where})")
     if "reach" in sections and sections["reach"]["found"]:
         plot.draw(sections["reach"]["found"], PICTURE)
-    write_text(PAGE, page.page(sections, PICTURE.name))
+    if {"cost", "threads"} <= sections.keys():
+        found = sections["cost"]["found"] | {"threads": sections["threads"]["found"]}
+        charts.draw_rates(found, PICTURE.with_name("speed-rows.svg"))
+        charts.draw_costs(found, PICTURE.with_name("speed-cost.svg"))
+    write_text(PAGE, page.page(sections, PICTURE.stem))
 
 
 def main() -> None:

@@ -39,8 +39,15 @@ def draw(entries: list[dict[str, Any]], path: Path) -> None:
     handles = {line.get_label(): line for axis in axes.flat for line in axis.get_lines()}
     figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=3, frameon=False)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
+    saved(figure, path)
+
+
+def saved(figure: Any, path: Path) -> None:
+    """Write a picture, whole or not at all."""
+    import matplotlib.pyplot as plt
+
     temporary = path.with_name(f"{path.stem}.tmp{path.suffix}")
-    figure.savefig(temporary, metadata={"Date": None} if path.suffix == ".svg" else None)
+    figure.savefig(temporary, metadata={"Date": None} if path.suffix == ".svg" else None, bbox_inches="tight")
     plt.close(figure)
     temporary.replace(path)
 

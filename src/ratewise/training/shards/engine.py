@@ -16,6 +16,7 @@ from __future__ import annotations
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -246,6 +247,7 @@ class LocalEngine(Engine):
     def __init__(self, shards: Sequence[Shard], threads: int = 1):
         self._workers = [Worker.load(shard, number) for number, shard in enumerate(shards)]
         self.n_shards, self._threads = len(self._workers), threads
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     @classmethod
     def of_rows(cls, rows: Sequence[Any], threads: int = 1) -> LocalEngine:
@@ -259,10 +261,13 @@ class LocalEngine(Engine):
         def change(number: int) -> None:
             self._workers[number] = self._workers[number].prepare(setup)
 
-        in_threads(change, range(self.n_shards), self._threads)  # as many as there are threads are held twice
+        # As many as there are threads are held twice.
+        in_threads(change, range(self.n_shards), self._threads, self._pool)
 
     def ask_each(self, question: Question[A]) -> list[A]:
-        return in_threads(lambda worker: worker.step(question), self._workers, self._threads)
+        return in_threads(lambda worker: worker.step(question), self._workers, self._threads, self._pool)
 
     def close(self) -> None:
         self._workers = []
+        if self._pool is not None:
+            self._pool.shutdown()
