@@ -162,7 +162,10 @@ def test_bad_targets_are_refused(write, ending):
         open_stream(constant, target="label").survey()
     numbers = columns()
     numbers["label"] = numbers["label"] + np.where(np.arange(120) == 77, 0.5, 0.0)
-    with pytest.raises(DataError, match=rf"numbers\.{ending}, row 78, column 'label': the label [01].5, after"):
+    with pytest.raises(
+        DataError,
+        match=rf"numbers\.{ending}, row 78, column 'label': labels such as 0.0, 1.0 and [01].5 are not classes",
+    ):
         open_stream(write(f"numbers.{ending}", numbers), target="label").survey()
     missing = columns() | {"label": [i % 2 if i != 60 else None for i in range(120)]}
     with pytest.raises(DataError, match=rf"missing\.{ending}, row 61, column 'label': the target is missing"):

@@ -195,7 +195,7 @@ def test_a_missing_target_and_a_label_with_a_fraction_are_named(write):
     rows = many(120)
     with pytest.raises(DataError, match=r"row 121, column 'y': the target is missing"):
         open_stream(write(lines(*rows, "1,2,")), target="y").survey()
-    with pytest.raises(DataError, match=r"row 121, column 'y': the label 0.5, after"):
+    with pytest.raises(DataError, match=r"row 121, column 'y': labels such as 0, 1 and 0.5 are not classes"):
         open_stream(write(lines(*rows, "1,2,0.5")), target="y").survey()
     with pytest.raises(DataError, match=r"row 121, column 'y': the label 2 has 1 row of 121: is it a mistake\?"):
         open_stream(write(lines(*rows, "1,2,2")), target="y").survey()
