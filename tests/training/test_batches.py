@@ -320,3 +320,17 @@ def test_folds_that_learn_side_by_side_choose_about_the_model_of_those_that_lear
     in_turn = MeasureClassifier(measure, random_state=0).fit(X, y)
     assert not np.array_equal(together.coef_, in_turn.coef_)
     assert np.mean(together.predict(X) == in_turn.predict(X)) > 0.98
+
+
+def test_folds_that_are_drawn_twice_learn_side_by_side_too(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 400))
+    y = X[:, :40].sum(axis=1) + rng.standard_normal(900) > 11.0  # 38 positives
+    in_turn = MeasureClassifier("f1", random_state=0).fit(X, y)
+    monkeypatch.setattr(config, "IN_MEMORY_BYTES", 1 << 20)
+    monkeypatch.setattr(config, "TOGETHER_VALUES", 1 << 18)
+    together = MeasureClassifier("f1", random_state=0).fit(X, y)
+    assert not np.array_equal(together.coef_, in_turn.coef_)
+    assert together.rates_.tpr == pytest.approx(in_turn.rates_.tpr, abs=0.08)  # out of fold, of both draws
+    new = rng.standard_normal((4_000, 400))
+    assert np.corrcoef(together.decision_function(new), in_turn.decision_function(new))[0, 1] > 0.95

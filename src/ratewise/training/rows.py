@@ -257,6 +257,11 @@ class ArrayRows:
         return None if self._groups is None else int(self._groups.max()) + 1
 
     @property
+    def storage(self) -> RowStorage:
+        """Where all rows are stored; parts of the same rows share it."""
+        return self._stored
+
+    @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
         """Where these rows are among all that are stored here."""
         return self._ranges

@@ -43,7 +43,15 @@ class Climber(NamedTuple):
 
 
 def train_together(jobs: Sequence[tuple[ArrayRows, Run]]) -> None:
-    """Bring runs to their end, each with the rows that it learns from, which are parts of the same."""
+    """Bring runs to their end, each with its rows; those with parts of the same rows together."""
+    of_storage: dict[int, list[tuple[ArrayRows, Run]]] = {}
+    for rows, run in jobs:
+        of_storage.setdefault(id(rows.storage), []).append((rows, run))
+    for some in of_storage.values():
+        _train_on_the_same_rows(some)
+
+
+def _train_on_the_same_rows(jobs: Sequence[tuple[ArrayRows, Run]]) -> None:
     climbers = [
         Climber(rows, run, own)
         for (rows, run), own in zip(jobs, own_standardizations([rows for rows, _ in jobs]), strict=True)
