@@ -128,6 +128,10 @@ def test_costs_with_decimal_commas(folder, run):
         ),
         (["fit", "train.csv", "--costs", "-1", "amount"], "costs must be 0 or more"),
         (["fit", "train.csv", "--costs", "10", "amount", "--measure", "f1"], "both say what to maximize"),
+        (
+            ["fit", "train.csv", "--costs", "1"],
+            "takes two values, FP and FN, and '--target' is in",
+        ),
         (["fit", "train.csv", "--true-positive-cost", "3"], "--true-positive-cost is for --costs"),
         (
             ["fit", "train.csv", "--costs", "10", "amount", "--sensitive", "word"],

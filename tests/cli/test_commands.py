@@ -125,7 +125,9 @@ def test_a_basis_is_learned_saved_and_predicted_with(run, files, tmp_path):
     assert loaded.basis_.kind == "pairs"
     written = pd.read_csv(io.StringIO(run("predict", model, files / "new.csv").stdout))
     assert np.array_equal(written["label"], loaded.predict(test))
-    assert "age * height" in run("inspect", model, "--json").stdout
+    shown = run("inspect", model, "--json").stdout
+    assert "age * height" in shown
+    assert json.loads(shown)["features"] == loaded.n_features_in_ < loaded.coef_.shape[1]  # as fit says
 
 
 def test_the_order_of_columns_does_not_matter_and_more_columns_do_not_harm(run, files, rows_to_test, tmp_path):

@@ -93,6 +93,20 @@ def test_help_imports_nothing_heavy():
     assert python("-c", code).stdout.decode().strip() == "[]"
 
 
+@pytest.mark.parametrize("command", ["fit", "evaluate", "predict", "report"])
+def test_a_missing_file_is_noticed_before_anything_slow_is_imported(command, tmp_path):
+    words = ["missing.csv", "--target", "y"] if command == "fit" else ["missing.skops", "missing.csv"]
+    words += [] if command == "evaluate" else ["-o", "out.csv"]
+    code = (
+        "import sys; from ratewise.cli.app import app\n"
+        f"try: app({[command, *words]!r})\n"
+        "except SystemExit as end: print(end.code, sorted({'sklearn', 'skops', 'numba'} & set(sys.modules)))"
+    )
+    ended = python("-c", code, cwd=tmp_path)
+    assert ended.stdout.decode().strip() == "1 []"
+    assert b"missing." in ended.stderr
+
+
 def test_python_dash_m_shows_the_help_and_the_version():
     ended = python("-m", "ratewise", "--help")
     assert ended.returncode == 0

@@ -252,6 +252,23 @@ def test_rows_of_weight_0_are_as_if_they_were_not_there(n_classes):
     assert with_them.rates_ == without.rates_
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rows_of_weight_0_in_large_files_count_in_no_statistic(windows_only, n_classes):
+    X, y = rows(6000, share=0.3)
+    y = y.astype(int) + (n_classes - 2) * (X[:, 1] > 1.0)
+    weights = np.repeat([1.0, 0.0], 3000)
+    far = np.where(weights[:, None] > 0, X, 50.0 + X)
+    halves = [slice(3000), slice(3000, 6000)]
+    settings = {"solver": "stamp", "sharpen": False, "random_state": 0} if n_classes == 2 else {"random_state": 0}
+    with_them = MeasureClassifier("f1", **settings)
+    with_them.fit_stream(open_stream([(far[k], y[k], weights[k]) for k in halves], window_rows=3000))
+    without = MeasureClassifier("f1", **settings)
+    without.fit_stream(open_stream([(X[:3000], y[:3000], weights[:3000])], window_rows=3000))
+    np.testing.assert_allclose(with_them.feature_mean_, without.feature_mean_, rtol=1e-6)
+    np.testing.assert_allclose(with_them.feature_spread_, without.feature_spread_, rtol=1e-6)
+    assert with_them.score(X, y) == pytest.approx(without.score(X, y), abs=0.02)
+
+
 def test_weights_of_a_small_stream_count_too():
     X, y = rows(1500)
     weights = np.where(X[:, 0] > 0, 5.0, 0.2)

@@ -159,6 +159,35 @@ def test_an_iteration_that_is_clearly_worse_is_not_in_the_ensemble(rings):
     assert len(maximizer.estimators_) == 5 + 1
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("cv", [3, StratifiedKFold(3)], ids=["own folds", "splitter"])
+def test_rows_of_weight_0_are_as_if_they_were_not_there(small, n_classes, cv):
+    X, y = small
+    y = y.astype(int) + (n_classes - 2) * (X[:, 1] > 1.0)
+    weights = (np.arange(y.size) % 3 > 0).astype(float)
+    kept = weights > 0
+    given, left = np.where(kept[:, None], X, X + 7.0), cv
+    if cv != 3:  # splits of a splitter are those of all rows
+        place = np.cumsum(kept) - 1
+        left = [(place[a[kept[a]]], place[b[kept[b]]]) for a, b in cv.split(X, y)]
+    with_them = MeasureMaximizer(boosting(), cv=cv).fit(given, y, sample_weight=weights)
+    without = MeasureMaximizer(boosting(), cv=left).fit(X[kept], y[kept], sample_weight=weights[kept])
+    assert (with_them.predict_proba(X) == without.predict_proba(X)).all()
+    assert with_them.threshold_ == without.threshold_
+    with pytest.raises(ValueError, match="All rows of class 1 have weight 0"):
+        with_them.fit(X, y, sample_weight=(y != 1) * 1.0)
+
+
+def test_names_that_are_missing_are_warned_of_once(small):
+    X, y = small
+    table = pytest.importorskip("pandas").DataFrame(X, columns=[f"c{k}" for k in range(X.shape[1])])
+    maximizer = MeasureMaximizer(boosting()).fit(table, y)
+    for method in (maximizer.predict, maximizer.predict_proba, maximizer.explain):
+        with pytest.warns(UserWarning, match="does not have valid feature names") as said:
+            method(X)
+        assert len(said) == 1
+
+
 def test_with_few_rows_a_model_of_all_rows_has_half_the_weight(small, seen):
     X, y = small
     maximizer = MeasureMaximizer(Recorder(), cv=3, rounds=1).fit(X, y)

@@ -55,6 +55,13 @@ def test_the_size_of_batches_changes_nothing(seed, cuts):
     assert (piecewise.alarm is None) == (at_once.alarm is None)
 
 
+@pytest.mark.parametrize("name", ["f1", "f0.5", "jaccard", "tversky", "kappa", "gower-legendre"])
+def test_perfect_predictions_are_worth_1_and_no_more(name):
+    values = {Monitor(name).update(true, true).value for true in (np.arange(60) < n for n in range(1, 60))}
+    assert max(values) <= 1.0
+    assert min(values) == pytest.approx(1.0)
+
+
 def test_old_rows_are_forgotten():
     monitor = Monitor("accuracy", half_life=100).update(np.ones(1_000), np.zeros(1_000))
     assert monitor.value == 0.0

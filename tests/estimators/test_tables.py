@@ -119,6 +119,17 @@ def test_columns_are_found_by_name_and_values_never_seen_are_no_trouble():
         fitted.predict(np.zeros((3, 7)))
 
 
+def test_columns_that_numbers_name_are_found_by_name_with_encode_and_by_position_without():
+    X = np.random.default_rng(0).standard_normal((600, 3))
+    y = X[:, 0] + 2.0 * X[:, 1] > 1.0
+    table = pd.DataFrame(X, columns=[10, 2, 7])
+    mixed = table[[7, 10, 2]]
+    encoded, plain = classifier().fit(table, y), MeasureClassifier("f1", **QUICK).fit(table, y)
+    assert np.array_equal(encoded.predict(mixed), encoded.predict(table))
+    assert np.array_equal(plain.predict(mixed), plain.predict(mixed.to_numpy()))
+    assert not np.array_equal(plain.predict(mixed), plain.predict(table))
+
+
 def test_categories_written_in_another_way_are_pointed_out(tmp_path):
     table, y = a_table()
     classifier = MeasureClassifier("f1", encode="auto", **QUICK).fit(table, y)

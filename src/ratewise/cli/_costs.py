@@ -23,10 +23,30 @@ def costs_options(said: str) -> Callable[[Command], Command]:
             metavar="COST",
             help="With --costs: what a true positive costs, such as the time that an alert takes; 0 unless given.",
         )
-        costs = click.option("--costs", nargs=2, metavar="FP FN", help=said)
+        costs = click.option("--costs", nargs=2, metavar="FP FN", callback=_require_two, help=said)
         return costs(true_positive(command))
 
     return both
+
+
+def _require_two(
+    context: click.Context, parameter: click.Parameter, given: tuple[str, str] | None
+) -> tuple[str, str] | None:
+    """Refuse an option in place of the second cost, which click takes for a value."""
+    option = next((text for text in given or () if text.startswith("-") and not _is_number(text)), None)
+    if option is not None:
+        raise click.BadParameter(
+            f"it takes two values, FP and FN, and {option!r} is in place of one of them.", context, parameter
+        )
+    return given
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def given_costs(costs: tuple[str, str] | None, true_positive: str | None) -> dict[str, float | str] | None:

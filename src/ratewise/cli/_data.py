@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import click
@@ -30,6 +31,19 @@ def open_sources(sources: tuple[str, ...], file_format: str | None, **columns: A
         raise
     except (TypeError, ValueError) as error:
         raise click.UsageError(sentence(ValueError(str(error)))) from error
+
+
+def require_files(models: Sequence[str], sources: Sequence[str], file_format: str | None) -> None:
+    """Refuse models and data that are not there, before anything that takes seconds to import."""
+    from ..streams.open import find_files
+
+    for path in models:
+        if path == "-":
+            sys.stdin.buffer.readable()  # says so where it is closed
+        elif not os.path.exists(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    if sources and "-" not in sources:
+        find_files(list(sources), file_format)
 
 
 def refuse_inputs_as_outputs(

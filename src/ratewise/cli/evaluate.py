@@ -63,12 +63,14 @@ def evaluate(
     With more than two classes: the confusion table, recall and precision of each class, and the model's measure.
     MODEL is a file that `ratewise fit` wrote; DATA are rows with labels. Either may be - for standard input.
     """
-    from ..estimators._costs import named_columns
     from ._classes import evaluation_of_classes, print_evaluation
-    from ._data import column_of_groups, load_of_classes, require_positive, stream_for, target_of
+    from ._data import column_of_groups, load_of_classes, require_files, require_positive, stream_for, target_of
 
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
+    require_files([model], sources, file_format)
+    from ..estimators._costs import named_columns
+
     classifier = load_of_classes(model)
     require_positive(classifier, model, positive)
     groups = column_of_groups(classifier, model, sensitive)

@@ -145,15 +145,10 @@ def fit(
 
     Ctrl-C keeps what was learned in the checkpoint; the same command resumes from there.
     """
-    from .._trusted_types import require_skops
-    from ..estimators._streams import StreamFolds, StreamOptions
-    from ..persistence import save_model
-    from ..training.checkpoint import CheckpointWarning, remove_checkpoint
     from ._data import columns_are, open_sources, refuse_inputs_as_outputs
 
     if as_json and output == "-":
         raise click.UsageError("--json and -o - both want standard output.")
-    require_skops()
     _require_commas(sources, {"--features": features, "--exclude": exclude, "--id": ids})
     kept_in = checkpoint or _default_checkpoint(output)
     refuse_inputs_as_outputs({"-o": output, "--checkpoint": kept_in}, sources, file_format, target, weight)
@@ -170,9 +165,16 @@ def fit(
     columns |= {"decimal": decimal, "drop_unlabelled": drop_unlabelled}
     if by_row is not None:
         columns = _with_costs(columns, by_row, sources, file_format)
-    stream = open_sources(sources, file_format, **columns)
-    again = None if positive is None or not stream.repeatable else open_sources(sources, file_format, **columns)
     _require_groups(maximized, sensitive)
+    stream = open_sources(sources, file_format, **columns)
+    # These take seconds to import: what is wrong with the arguments and the files has been said by now.
+    from .._trusted_types import require_skops
+    from ..estimators._streams import StreamFolds, StreamOptions
+    from ..persistence import save_model
+    from ..training.checkpoint import CheckpointWarning, remove_checkpoint
+
+    require_skops()
+    again = None if positive is None or not stream.repeatable else open_sources(sources, file_format, **columns)
     classifier = _classifier(
         maximized, solver, sharpen, seed, _typed(positive, again), None if basis == "none" else basis
     )

@@ -53,7 +53,7 @@ def _report(classifier: Any, top: int) -> dict[str, Any]:
     return (_of_many(classifier) if many else _of_two(classifier)) | {
         "target": getattr(classifier, "target_", None),
         "rows": None if survey is None else int(survey.rows),
-        "features": classifier.coef_.shape[1],
+        "features": classifier.n_features_in_,
         "basis": None if getattr(classifier, "basis_", None) is None else classifier.basis_.kind,
         "threshold": None if many else PositiveClass.of_model(classifier).threshold(classifier),
         "solver": repr(classifier.solver_),

@@ -63,9 +63,15 @@ def predict(
     A model that was fitted to costs per row predicts the class that is expected to cost least. With more than two
     classes there is no score, and the probability is that of the label.
     """
-    from ..estimators._costs import named_columns
     from ..streams.prefetch import Prefetched
-    from ._data import column_of_groups, load_of_classes, refuse_inputs_as_outputs, stream_for, written
+    from ._data import (
+        column_of_groups,
+        load_of_classes,
+        refuse_inputs_as_outputs,
+        require_files,
+        stream_for,
+        written,
+    )
 
     if model == "-" and "-" in sources:
         raise click.UsageError("The model and the data cannot both be standard input.")
@@ -75,6 +81,9 @@ def predict(
     if kind is None:
         raise click.UsageError(f"{output}: the name must end in {', '.join(_SUFFIXES)}.")
     refuse_inputs_as_outputs({"-o": output}, sources, file_format, model)
+    require_files([model], sources, file_format)
+    from ..estimators._costs import named_columns
+
     classifier = load_of_classes(model)
     if taken := {"label", "score", "probability"} & set(ids):
         raise click.UsageError(f"--id {taken.pop()}: the output has a column of that name already.")

@@ -85,10 +85,11 @@ def report(
     ratewise report model.skops test.parquet -o report.html
     ratewise report scores.csv --score score --target label -o report.html
     """
-    from ._data import refuse_inputs_as_outputs, written
+    from ._data import refuse_inputs_as_outputs, require_files, written
 
     sources = files if score is not None else files[1:]
     refuse_inputs_as_outputs({"-o": output}, sources, file_format, *files, *others)
+    require_files(others if score is not None else [files[0], *others], sources, file_format)
     read: dict[str, Any] = {"file_format": file_format, "target": target, "weight": weight}
     read |= {"decimal": decimal, "drop_unlabelled": drop_unlabelled}
     with Meter(quiet=quiet) as meter:

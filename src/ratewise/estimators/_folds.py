@@ -106,6 +106,18 @@ def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any) -> tuple[list[Fold
     return folds, numbers
 
 
+def kept_splits(cv: Any, X: Any, y: NDArray[Any], groups: Any, kept: NDArray[np.intp]) -> Any:
+    """Return ``cv`` for some of the rows: the splits that a splitter makes of all rows, without the others."""
+    if draws_own_folds(cv):
+        return cv
+    place = np.full(y.size, -1)
+    place[kept] = np.arange(kept.size)
+    splits = check_cv(cv, y=y, classifier=True).split(X, y, groups)
+    places = ((place[train], place[held]) for train, held in splits)
+    found = [(train[train >= 0], held[held >= 0]) for train, held in places]
+    return [(train, held) for train, held in found if held.size]
+
+
 def _own_folds(
     wanted: int, X: Any, y: NDArray[Any], groups: Any, numbers: NDArray[np.intp] | None
 ) -> tuple[Any, NDArray[np.intp] | None]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
+from sklearn.utils.validation import _check_feature_names, _check_n_features, _get_feature_names, check_is_fitted
 
 from .._input_checks import require_table
 from ._boosters import booster_of, require_columns
@@ -78,3 +81,15 @@ def require_rows_as_learned(maximizer: MeasureMaximizer, X: Any) -> None:
         raise ValueError("X has one axis, not rows and columns. Reshape your data: one row is X.reshape(1, -1).")
     _check_feature_names(maximizer, X, reset=False)
     _check_n_features(maximizer, X, reset=False)
+
+
+@contextmanager
+def rows_checked_once(maximizer: MeasureMaximizer, X: Any) -> Iterator[None]:
+    """Check rows, and keep the members from warning of their names again, one after the other."""
+    require_rows_as_learned(maximizer, X)
+    if hasattr(maximizer, "feature_names_in_") == (_get_feature_names(X) is not None):
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (has|does not have valid) feature names", UserWarning)
+        yield

@@ -20,7 +20,15 @@ from ._boosters import MANY_ROWS, booster_of, prepared
 from ._costs import require_cost_measure
 from ._crossfit import fit_base_estimator
 from ._folds import Fold, make_folds
-from ._targets import checked_labels, checked_weights, is_multiclass, positive_label, require_more_than_one_class
+from ._targets import (
+    checked_labels,
+    checked_weights,
+    is_multiclass,
+    positive_label,
+    require_more_than_one_class,
+    require_weight_of_each_class,
+)
+from ._weighted_table import WeightedTable
 from .decision_rule import DecisionRule
 
 _COST_WEIGHTS = {"root of costs": 0.5, "costs": 1.0}
@@ -221,8 +229,12 @@ def class_cross_fit(
         require_cost_measure(rule.measure)
         positive = 1 if classes.size > 2 else classes.tolist().index(positive_label(classes, rule.pos_label))
         costs = row_costs(costs, n_rows, classes.size, positive)
-    folds, numbers = make_folds(cv, X, y, groups)
-    return ClassCrossFit(estimator, rule, X, y, classes, weights, costs, params, folds, numbers, n_jobs)
+    if weights is not None:
+        require_weight_of_each_class(y, classes, weights)
+    table = WeightedTable.of(X, y, weights, groups, cv, params)
+    folds, numbers = make_folds(table.cv, table.X, table.y, table.groups)
+    rows, costs = (table.X, table.y, classes, table.weights), table.of_rows(costs)
+    return ClassCrossFit(estimator, rule, *rows, costs, table.params, folds, numbers, n_jobs)
 
 
 def mean_probabilities(members: list[ClassMember], X: Any, *, corrected: bool = False) -> NDArray[np.float64]:

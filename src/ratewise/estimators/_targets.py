@@ -45,13 +45,19 @@ def two_class_targets(y: Any, n_rows: int, sample_weight: Any) -> TwoClassTarget
     if sample_weight is None:
         return TwoClassTargets(y, classes, None)
     weights = checked_weights(sample_weight, y)
-    for label in classes:
-        if not weights[y == label].any():
-            raise ValueError(
-                f"All rows of class {label!r} have weight 0, which leaves one class only: a classifier needs "
-                "examples of two classes."
-            )
+    require_weight_of_each_class(y, classes, weights)
     return TwoClassTargets(y, classes, weights)
+
+
+def require_weight_of_each_class(y: NDArray[Any], classes: NDArray[Any], weights: NDArray[np.float64]) -> None:
+    """Refuse a class whose rows all have weight 0."""
+    for number, label in enumerate(classes.tolist()):
+        if not weights[y == classes[number]].any():
+            left = "one class only" if classes.size == 2 else "no example of it"
+            raise ValueError(
+                f"All rows of class {label!r} have weight 0, which leaves {left}: a classifier needs examples of "
+                f"{'two' if classes.size == 2 else 'all'} classes."
+            )
 
 
 def is_multiclass(y: Any) -> bool:

@@ -103,7 +103,9 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         "auto" accepts tables of pandas, polars and Arrow as they are, in ``fit``, ``partial_fit``, ``predict``,
         ``decision_function`` and ``score``. It recognizes numbers, booleans, categories, dates, texts and missing
         values by the same rules as for files. ``print(encoder_)`` shows what each column was taken for.
-        ``partial_fit`` learns the encoding from its first rows. None accepts numbers only.
+        ``partial_fit`` learns the encoding from its first rows. Columns are found by name in any order. None
+        accepts numbers only and treats names as scikit-learn does: another order is refused, and columns whose
+        names are numbers are taken in their order.
     columns : dict, optional
         With ``encode="auto"`` and in ``fit_stream``: what some columns are, by name, where the rules would take
         them for something else. "number", "boolean", "category", "date", "text" or "ignore"; "elapsed" for a date

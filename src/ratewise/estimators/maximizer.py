@@ -37,14 +37,13 @@ from ._ensemble import EnsembleMember, additive_log_odds, weighted_mean
 from ._explain import Explanation
 from ._fits import check_prevalence, constraints_met, warn_of_constraints
 from ._folds import draws_own_folds, make_folds
-from ._maximizer_checks import check_maximizer, number_of_rounds, require_rows_as_learned, require_rows_to_learn
+from ._maximizer_checks import check_maximizer, number_of_rounds, require_rows_to_learn, rows_checked_once
 from ._maximizer_classes import class_cross_fit, mean_probabilities
 from ._notebook import NotebookCard
 from ._row_order import warn_of_ordered_rows
 from ._sensitive import GroupedPrediction
 from ._stack import AdditiveRows
 from ._targets import (
-    TwoClassTargets,
     fitted_positive,
     is_multiclass,
     labels_to_score,
@@ -52,6 +51,7 @@ from ._targets import (
     positive_label,
     two_class_targets,
 )
+from ._weighted_table import WeightedTable
 from .decision_rule import DecisionRule
 
 _DEFAULT_FOLDS = 3  # of boosting without settings of the user's: more folds take longer and do no better
@@ -252,7 +252,10 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         (X,) = indexable(X)
         targets = two_class_targets(y, _num_samples(X), sample_weight)
         sensitive = checked_sensitive(sensitive_features, _num_samples(X))
-        fitter = self._cross_fitter(X, targets, groups, measure, params, sensitive)
+        table = WeightedTable.of(X, targets.y, targets.weights, groups, self._cv(), params)
+        if sensitive is not None:
+            sensitive = sensitive._replace(codes=table.of_rows(sensitive.codes))
+        fitter = self._cross_fitter(table, targets.classes, measure, sensitive)
         require_rates(measure, sensitive, np.where(targets.y == fitter.rows.positive, 1.0, -1.0))
         candidates = fitter.reweight(self._rounds())
         stacks = fitter.stack(candidates)
@@ -273,7 +276,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         self._store_groups(relative_groups(decision), reported)
         warn_of_constraints(decision.message, stacklevel=2)
         if draws_own_folds(self.cv):
-            warn_of_ordered_rows(X, targets.y, positive_label(targets.classes, self.pos_label), stacklevel=2)
+            warn_of_ordered_rows(table.X, table.y, positive_label(targets.classes, self.pos_label), stacklevel=2)
         return self
 
     def _fit_classes(
@@ -314,12 +317,12 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
 
         With more than two classes, the expected gain of predicting each class.
         """
-        require_rows_as_learned(self, X)
-        if self.rule_ is not None:
-            return self.rule_.decision_function(mean_probabilities(self._members, X))
-        positive = fitted_positive(self)
-        added = additive_log_odds(self._members, X)
-        votes = [one.votes(X, positive, mine) for one, mine in zip(self._members, added, strict=True)]
+        with rows_checked_once(self, X):
+            if self.rule_ is not None:
+                return self.rule_.decision_function(mean_probabilities(self._members, X))
+            positive = fitted_positive(self)
+            added = additive_log_odds(self._members, X)
+            votes = [one.votes(X, positive, mine) for one, mine in zip(self._members, added, strict=True)]
         above = weighted_mean(votes, self._members) - self.threshold_
         return above if positive == self.classes_[1] else -above
 
@@ -329,9 +332,10 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         ``sensitive_features``, the group of each row, is needed if each group has its own threshold. ``costs`` of
         these rows are needed if ``fit`` had costs.
         """
-        require_rows_as_learned(self, X)
+        check_is_fitted(self)
         if self.rule_ is not None:
-            found: NDArray[Any] = self.rule_.predict(mean_probabilities(self._members, X), costs=costs)
+            with rows_checked_once(self, X):
+                found: NDArray[Any] = self.rule_.predict(mean_probabilities(self._members, X), costs=costs)
             return found
         if costs is not None:
             raise ValueError("The model was fitted without costs: leave costs= out.")
@@ -353,12 +357,12 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     @available_if(_base_estimator_has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return mean class probabilities, corrected for the class weights; ``predict`` does not use them."""
-        require_rows_as_learned(self, X)
-        if self.rule_ is not None:
-            return mean_probabilities(self._members, X, corrected=True)
-        positive = fitted_positive(self)
-        added = additive_log_odds(self._members, X)
-        found = [one.probabilities(X, positive, mine) for one, mine in zip(self._members, added, strict=True)]
+        with rows_checked_once(self, X):
+            if self.rule_ is not None:
+                return mean_probabilities(self._members, X, corrected=True)
+            positive = fitted_positive(self)
+            added = additive_log_odds(self._members, X)
+            found = [one.probabilities(X, positive, mine) for one, mine in zip(self._members, added, strict=True)]
         means = weighted_mean(found, self._members)
         return np.column_stack([means if label == positive else 1.0 - means for label in self.classes_])
 
@@ -382,11 +386,11 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         >>> bool(np.allclose(found.scores, maximizer.decision_function(X[:5])))
         True
         """
-        require_rows_as_learned(self, X)
-        if self.rule_ is not None:
-            raise ValueError("explain is for two classes, without costs.")
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        return explain_votes(self._members, X, fitted_positive(self), self.threshold_)
+        with rows_checked_once(self, X):
+            if self.rule_ is not None:
+                raise ValueError("explain is for two classes, without costs.")
+            X = X if hasattr(X, "shape") else np.asarray(X)
+            return explain_votes(self._members, X, fitted_positive(self), self.threshold_)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -405,7 +409,9 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         """Return the measure of the predictions for X against y, or minus the mean of their ``costs``."""
         check_is_fitted(self)
         if self.rule_ is not None:
-            return float(self.rule_.score(mean_probabilities(self._members, X), y, sample_weight, costs=costs))
+            with rows_checked_once(self, X):
+                probabilities = mean_probabilities(self._members, X)
+            return float(self.rule_.score(probabilities, y, sample_weight, costs=costs))
         predicted = self.predict(X) if sensitive_features is None else self.predict(X, sensitive_features)
         y = labels_to_score(y, predicted.shape[0], self.classes_)
         positive = fitted_positive(self)
@@ -421,23 +427,21 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
 
     def _cross_fitter(
         self,
-        X: Any,
-        targets: TwoClassTargets,
-        groups: Any,
+        table: WeightedTable,
+        classes: NDArray[Any],
         measure: Measure,
-        params: dict[str, Any],
         sensitive: Sensitive | None,
     ) -> CrossFitter:
         """Return what fits the base estimator to the folds; boosting with the settings that suit an ensemble."""
-        positive = positive_label(targets.classes, self.pos_label)
-        folds, numbers = make_folds(self._cv(), X, targets.y, groups)
-        base, booster = self._base(targets.y.size), self._booster()
-        estimator = base if booster is None else prepared(base, booster, targets.y.size)
+        X, y, weights, positive = table.X, table.y, table.weights, positive_label(classes, self.pos_label)
+        folds, numbers = make_folds(table.cv, X, y, table.groups)
+        base, booster = self._base(y.size), self._booster()
+        estimator = base if booster is None else prepared(base, booster, y.size)
         X_binned = bin_columns(X, base) if self._rounds() > 1 else X
-        rows = CrossFitRows(X, X_binned, targets.y, positive, targets.weights, params, folds, numbers, sensitive)
-        additive = None if booster is None else self._additive_rows(X, targets.y == positive, targets.weights)
+        rows = CrossFitRows(X, X_binned, y, positive, weights, table.params, folds, numbers, sensitive)
+        additive = None if booster is None else self._additive_rows(X, y == positive, weights)
         how = self.response_method, self.warm_start, self.n_jobs
-        may_grow = self.estimator is None and booster is not None and targets.y.size <= FEW_ROWS
+        may_grow = self.estimator is None and booster is not None and y.size <= FEW_ROWS
         return CrossFitter(estimator, rows, measure, *how, additive, may_grow and self._rounds() == 1)
 
     def _additive_rows(

@@ -192,6 +192,9 @@ class PseudoLinearMeasure(Measure):
     (0.5, 0.5)
     """
 
+    largest: ClassVar[float] = math.inf
+    """The value of a perfect model, where it is the same at any prevalence: rounding must not exceed it."""
+
     @abstractmethod
     def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
         """Return the vectors (a, b) at this prevalence, up to a common factor.
@@ -208,9 +211,9 @@ class PseudoLinearMeasure(Measure):
         denominator = b[0] + b[1] * tpr + b[2] * tnr
         # 0/0 occurs where no row is positive, truly or by prediction; scikit-learn returns 0 there too.
         if isinstance(denominator, float):  # ten times as fast as an array of one, and fits call it often
-            return numerator / denominator if denominator != 0.0 else 0.0
+            return min(numerator / denominator, self.largest) if denominator != 0.0 else 0.0
         safe = np.where(denominator == 0, 1.0, denominator)
-        return np.where(denominator == 0, 0.0, numerator / safe)[()]
+        return np.minimum(np.where(denominator == 0, 0.0, numerator / safe), self.largest)[()]
 
     def slopes(self, tpr: float, tnr: float, prevalence: float | None = None) -> tuple[float, float]:
         level = float(self.value(tpr, tnr, prevalence))

@@ -24,6 +24,7 @@ class FBeta(PseudoLinearMeasure):
     """
 
     monotone: ClassVar[bool] = True
+    largest: ClassVar[float] = 1.0
 
     beta: float = 1.0
 
@@ -50,6 +51,7 @@ class Jaccard(PseudoLinearMeasure):
     """
 
     monotone: ClassVar[bool] = True
+    largest: ClassVar[float] = 1.0
 
     def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
         n = 1.0 - prevalence
@@ -71,6 +73,7 @@ class GowerLegendre(PseudoLinearMeasure):
     """
 
     monotone: ClassVar[bool] = True
+    largest: ClassVar[float] = 1.0
 
     sigma: float = 0.5
 
@@ -99,6 +102,7 @@ class Tversky(PseudoLinearMeasure):
     """
 
     monotone: ClassVar[bool] = True
+    largest: ClassVar[float] = 1.0
 
     alpha: float = 0.3
     beta: float = 0.7
@@ -129,6 +133,7 @@ class CohenKappa(PseudoLinearMeasure):
     """
 
     monotone: ClassVar[bool] = True
+    largest: ClassVar[float] = 1.0
 
     def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
         p, n = prevalence, 1.0 - prevalence

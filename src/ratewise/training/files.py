@@ -120,7 +120,7 @@ class WindowSource:
                 self.seed, self.n_classes, standardize=self._standardize, sample_rows=self._sample_rows
             )
             self._found: FirstPass = self.run(asked)
-            if self.n_classes == 2:
+            if self.n_classes == 2 or not self._found.rows:
                 require_weights(self._found.classes.weights)
         return self._found
 
@@ -188,7 +188,8 @@ class WindowSource:
         state.windows_done += 1
         state.rows_done += window.X.shape[0]
         rng = np.random.default_rng([self.seed, state.pass_number, state.windows_done])
-        rates = state.job.take(window.X, self._labels.targets(window), rng)
+        X, targets = self._weighted_rows(window)
+        rates = state.job.take(X, targets, rng) if X.shape[0] else None
         if self._progress is not None:
             report: dict[str, Any] = {
                 "stage": f"{state.job.stage}, pass {state.pass_number + 1}",
@@ -199,6 +200,13 @@ class WindowSource:
                 report |= {"tpr": rates.tpr, "tnr": rates.tnr, "value": float(self._measure.value(*rates))}
             self._progress(report)
         return int(window.X.shape[0])
+
+    def _weighted_rows(self, window: Window) -> tuple[Any, NDArray[Any]]:
+        """Return the rows of a window and their targets; rows of weight 0 are left out, as in memory."""
+        targets = self._labels.targets(window)
+        if window.weights is None or (weighted := weights_of(targets) > 0).all():
+            return window.X, targets
+        return window.X[weighted], targets[weighted]
 
     def _orders(self) -> Iterator[tuple[np.random.Generator, int]]:
         """Yield, for every pass, what orders its rows, and how many of its windows have been processed already."""
