@@ -11,7 +11,7 @@ from ratewise.rewards import Hinge
 from ratewise.solvers import LinearModel, RowTotals
 from ratewise.solvers.base import primal_settings
 from ratewise.solvers.learner import Learner, LearnerState
-from ratewise.solvers.state import NOTHING_SEEN, mean_model, summarize
+from ratewise.solvers.state import NOTHING_SEEN, mean_model
 from ratewise.training.rows import ArrayRows
 from ratewise.transforms import Standardizer
 
@@ -228,12 +228,6 @@ def test_the_intercept_of_a_mean_is_the_mean_of_intercepts():
     models = [LinearModel(np.array([1.0, 2.0]), 3.0), LinearModel(np.array([3.0, 6.0]), 5.0)]
     found = mean_model(models)
     assert (found.weights.tolist(), found.intercept) == ([2.0, 4.0], 4.0)
-
-
-@pytest.mark.parametrize("of", [np.asarray, sparse.csr_matrix])
-def test_rows_are_summed_up_by_their_points_weights_and_squares(of):
-    X = of(np.array([[1.0, 2.0], [0.0, 3.0], [0.0, 0.0]]))
-    assert summarize(X, np.array([2.0, -5.0, -1.0])) == RowTotals(3, 2.0, 6.0, 14.0, 1.0)
 
 
 @pytest.mark.parametrize("columns", [3, 11, 17])

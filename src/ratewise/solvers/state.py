@@ -175,9 +175,4 @@ def sum_of_squares(X: Any) -> float:
     return float(np.dot(values, values))
 
 
-def summarize(X: Any, signed_weights: NDArray[Any]) -> RowTotals:
-    """Count points, class weights and squared row lengths."""
-    return RowTotals(int(X.shape[0]), *class_totals(signed_weights), sum_of_squares(X))
-
-
 NOTHING_SEEN = RowTotals(0, 0.0, 0.0, 0.0)
