@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..measures import ConfusionMeasure, ConstrainedClasses, confusion_measure
 from ..measures.recalls import MeasureOfRecalls
 from ..solvers.base import History, Solver, Task
 from ..solvers.driver import Run
-from ..solvers.softmax import ClassAlgorithm, ClassesAtOnce, ClassesInPasses, MultinomialLogistic
+from ..solvers.softmax import ClassAlgorithm, ClassCandidate, ClassesAtOnce, ClassesInPasses, MultinomialLogistic
 from ..solvers.state import LinearModel, LinearModels, mean_of_models
 from ..transforms import Transform
 from . import config
@@ -148,12 +149,11 @@ class ClassTrainer:
 
         Stages that validation rows cannot distinguish are averaged.
         """
-        settings, measure = self._config, self._measure
-        plan = self._plan(statistics)
+        settings, plan = self._config, self._plan(statistics)
         rows = source.transformed(transform, plan.folds)
         in_sample = rows.n_folds == 1
 
-        def run_of(fold: int, wanted: tuple[str, ...] | None = None) -> tuple[int, Run]:
+        def run_of(fold: int, wanted: tuple[str, ...] | None) -> tuple[int, Run]:
             initial, algorithm = self._initial(transform), plan.algorithm(settings, wanted)
             if settings.start is not None:
                 assert isinstance(rows, ArrayTrainingRows)
@@ -161,51 +161,66 @@ class ClassTrainer:
                 initial = one_against_the_rest(part, settings, settings.start, initial, History(), threads=1)
             assert statistics.of_classes is not None
             n_classes = statistics.of_classes.rows.size
-            task = Task(measure, statistics.n_features, source.dtype, settings.l2, initial, n_classes=n_classes)
+            task = Task(
+                self._measure, statistics.n_features, source.dtype, settings.l2, initial, n_classes=n_classes
+            )
             return fold, algorithm.start(task)
 
+        def trained(folds: Iterable[int], wanted: tuple[str, ...] | None = None) -> list[list[ClassCandidate]]:
+            return [run.result for run in rows.train([run_of(fold, wanted) for fold in folds])]
+
         validated = range(rows.n_folds if plan.all_folds else 1)
-        # A pass over the rows serves all runs; on all rows at once only the stages that are chosen are learned. A
-        # model that is to keep bounds is the mean of those that validation rows have scored: another one, of all
+        # A model that is to keep bounds is the mean of those that validation rows have scored: another one, of all
         # rows, would put other rows near the borders of the classes.
-        together = () if plan.batch or in_sample or self._bounded is not None else (ALL_ROWS,)
-        found = [run.result for run in rows.train([run_of(fold) for fold in (*validated, *together)])]
-        found, last = found[: len(validated)], found[len(validated) :] or found
+        scored_last = in_sample or self._bounded is not None
+        # A pass over the rows serves all runs; on all rows at once only the stages that are chosen are learned.
+        together = () if plan.batch or scored_last else (ALL_ROWS,)
+        found = trained((*validated, *together))
+        of_folds, last = found[: len(validated)], found[len(validated) :] or found
         most = config.CLASS_CHOICE_ROWS if in_sample else statistics.rows
         scores = {
-            stage: rows.class_scores([one[place].model for one in found]).first(most).centred()
-            for place, stage in enumerate(one.stage for one in found[0])
+            one.stage: rows.class_scores([fits[place].model for fits in of_folds]).first(most).centred()
+            for place, one in enumerate(of_folds[0])
         }
-        spreads = {stage: max(float(one.scores.std()), 1e-12) for stage, one in scores.items()}
-        cuts = {stage: ClassRule.of(one, measure) for stage, one in scores.items()}
-        for number, rule in enumerate(cuts.values(), start=1):
-            points = number * statistics.rows
-            self._history.record(
-                run=0, passes=number, points=points, rates=mean_rates(rule.table), value=rule.value
-            )
-        best = max(cuts.values(), key=lambda rule: rule.value)
-        near = near_best((rule.value for rule in cuts.values()), best.half_standard_error)
-        chosen = tuple(stage for place, stage in enumerate(cuts) if place in near)
-        mean = np.mean([scores[stage].scores / spreads[stage] for stage in chosen], axis=0)
-        validation, message = next(iter(scores.values()))._replace(scores=mean), None
-        rule = ClassRule.of(validation, measure)
-        table = rule.table
-        if self._bounded is not None:
-            starts = [rule.offsets, np.zeros_like(rule.offsets)]
-            offsets, _, message = bounded_offsets(validation, self._bounded, starts=starts)
-            rule = rule._replace(offsets=offsets)
-            table = validation.plus(offsets).table()
-        elif rule.offsets.any():
-            table, plain = ClassRule.table_of_others(validation, measure), validation.table()
-            if measure.value(table) <= measure.value(plain):
-                rule, table = rule._replace(offsets=np.zeros_like(rule.offsets)), plain
-        if plan.batch and not in_sample and self._bounded is None:
-            last = [run.result for run in rows.train([run_of(ALL_ROWS, chosen)])]
-        models = [one.model.divided(spreads[one.stage]) for fits in last for one in fits if one.stage in chosen]
-        model = mean_of_models(models).plus(rule.offsets)
+        stages, spreads, validation = self._chosen(scores, statistics.rows)
+        offsets, table, message = self._cut(validation)
+        if plan.batch and not scored_last:
+            last = trained((ALL_ROWS,), stages)
+        models = [one.model.divided(spreads[one.stage]) for fits in last for one in fits if one.stage in stages]
         solver = settings.start or MultinomialLogistic(settings.l2 or 1.0 / (plan.strengths[-1] * statistics.rows))
         fitted = statistics.n_features + 1 if in_sample else 0
-        return Decided(model, table, chosen, solver, validation.plus(rule.offsets), fitted, message)
+        model = mean_of_models(models).plus(offsets)
+        return Decided(model, table, stages, solver, validation.plus(offsets), fitted, message)
+
+    def _chosen(
+        self, scores: dict[str, ClassScores], rows: int
+    ) -> tuple[tuple[str, ...], dict[str, float], ClassScores]:
+        """Return the stages that rows cannot distinguish from the best, the spread of each stage's scores, and
+        the mean of the chosen ones, divided by it.
+        """
+        cuts = {stage: ClassRule.of(one, self._measure) for stage, one in scores.items()}
+        for number, rule in enumerate(cuts.values(), start=1):
+            rates = mean_rates(rule.table)
+            self._history.record(run=0, passes=number, points=number * rows, rates=rates, value=rule.value)
+        best = max(cuts.values(), key=lambda rule: rule.value)
+        near = near_best((rule.value for rule in cuts.values()), best.half_standard_error)
+        stages = tuple(stage for place, stage in enumerate(cuts) if place in near)
+        spreads = {stage: max(float(one.scores.std()), 1e-12) for stage, one in scores.items()}
+        mean = np.mean([scores[stage].scores / spreads[stage] for stage in stages], axis=0)
+        return stages, spreads, scores[stages[0]]._replace(scores=mean)
+
+    def _cut(self, rows: ClassScores) -> tuple[NDArray[np.float64], NDArray[np.float64], str | None]:
+        """Return the offsets of the classes, the table to expect with them, and what is to be said of bounds."""
+        rule, none = ClassRule.of(rows, self._measure), np.zeros(rows.scores.shape[1])
+        if self._bounded is not None:
+            offsets, _, message = bounded_offsets(rows, self._bounded, starts=[rule.offsets, none])
+            return offsets, rows.plus(offsets).table(), message
+        if rule.offsets.any():
+            table, plain = ClassRule.table_of_others(rows, self._measure), rows.table()
+            if self._measure.value(table) > self._measure.value(plain):
+                return rule.offsets, table, None
+            return none, plain, None
+        return rule.offsets, rule.table, None
 
 
 class ClassPlan(NamedTuple):
