@@ -192,3 +192,21 @@ def test_a_truth_value_may_be_missing_and_gaps_of_a_date_are_not_dates():
     assert curve.values[2] == pytest.approx(explained.contributions[0, explained.names.index("asked")])
     _, shares = curve_of(display, "when: hour of the day").density(24)
     assert shares == pytest.approx(np.full(24, 1 / 24), abs=0.02)
+    named = {curve.name: [text for _, text in curve.axis.ticks] for curve in display.curves}
+    assert named["when: hour of the day"] == ["0", "6", "12", "18", "24"]
+    assert named["asked"] == []
+
+
+def test_days_are_named_by_their_dates_and_names_below_a_panel_do_not_overlap():
+    rng = np.random.default_rng(0)
+    days = pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(600), unit="D"))
+    table = pd.DataFrame({"when": days, "town": rng.choice([f"a long name {k}" for k in range(6)], 600)})
+    y = (np.arange(600) > 400) ^ (table["town"] == "a long name 2") ^ (rng.random(600) < 0.05)
+    model = MeasureClassifier("f1", basis="pairs", encode="auto", random_state=0).fit(table, y)
+    display = shapes(model, table)
+    (elapsed,) = (curve for curve in display.curves if "in days since" in curve.name)
+    ticks = {text: value for value, text in elapsed.axis.ticks}
+    assert ticks["2024-01-01"] == 0.0
+    assert all(pd.Timestamp(text) - days[0] == pd.Timedelta(days=value) for text, value in ticks.items())
+    shown = display.density_axes_["town"].get_xticklabels()
+    assert all(label.get_rotation() > 0 for label in shown)

@@ -28,7 +28,6 @@ from ..training.bases import basis_of_rows
 from ..transforms import Standardizer, with_means
 
 _PENALTY_C = 1.0
-_HINGE_DEVIATION = 0.3  # with few rows (0.2, 13 small tables: -.001)
 _MOST_ROWS = 20_000  # of each class: as many determine curves, and boosting takes longer with more
 _NEWTON_COLUMNS = 128  # a product of the rows by themselves costs more than steps of L-BFGS beyond
 _ITERATIONS = 30
@@ -145,8 +144,8 @@ class AdditiveRows:
         basis = None
         if dense:
             rng = np.random.default_rng(0)
-            few = positive.size < config.FEW_ROWS
-            asked = BasisSettings(hinge_deviation=_HINGE_DEVIATION if few else None)
+            few = positive.size < config.FEW_ROWS  # (with fewer points a stronger penalty costs .001 here)
+            asked = BasisSettings(hinge_deviation=config.HINGE_DEVIATION if few else None)
             basis = basis_of_rows(asked, X, signed, moments, positive.size, rng)
         return cls(X, encoder, basis, np.asarray(moments.scale), signed)
 

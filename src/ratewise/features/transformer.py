@@ -29,7 +29,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
     ----------
     n_knots : int, default=8
         Per column, at most. A column of two values has none.
-    hinge_deviation : float, default=0.2
+    hinge_deviation : float, default=0.3
         The standard deviation of hinges; that of the columns themselves is 1. The smaller it is, the more a
         penalty straightens curves.
     pairs : bool, default=False
@@ -54,7 +54,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
     (12, 3)
     """
 
-    def __init__(self, n_knots: int = 8, *, hinge_deviation: float = 0.2, pairs: bool = False):
+    def __init__(self, n_knots: int = 8, *, hinge_deviation: float = 0.3, pairs: bool = False):
         self.n_knots = n_knots
         self.hinge_deviation = hinge_deviation
         self.pairs = pairs
@@ -113,7 +113,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
 
     def check(self) -> None:
         """Refuse parameters that are not what they should be."""
-        if not isinstance(self.n_knots, Integral) or self.n_knots < 0:
+        if not isinstance(self.n_knots, Integral) or isinstance(self.n_knots, bool) or self.n_knots < 0:
             raise ValueError(f"n_knots must be a whole number of 0 or more; got {self.n_knots!r}.")
         if not isinstance(self.hinge_deviation, Real) or not 0 < float(self.hinge_deviation) < np.inf:
             raise ValueError(f"hinge_deviation must be a finite number above 0; got {self.hinge_deviation!r}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,8 +32,13 @@ _SAMPLED_ROWS = 10_000
 _BANDED_PARTS = 2_000
 _PENALTY = 0.4  # of the square of a weight: hinges vary little, and more would make their bands too narrow
 _PSEUDO_VALUES = 401  # drawn from stored quantiles
-_PERIODS = {"hour": (24.0, "hour of the day"), "weekday": (7.0, "day of the week, Monday is 0 to 1"),
-            "month": (12.0, "month of the year, January is 0 to 1")}  # fmt: skip
+_WEEKDAYS, _MONTHS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), "JFMAMJJASOND"
+_PERIODS: dict[str, tuple[float, str, tuple[tuple[float, str], ...]]] = {
+    "hour": (24.0, "hour of the day", tuple((float(hour), str(hour)) for hour in range(0, 25, 6))),
+    "weekday": (7.0, "day of the week", tuple((day + 0.5, name) for day, name in enumerate(_WEEKDAYS))),
+    "month": (12.0, "month of the year", tuple((month + 0.5, name) for month, name in enumerate(_MONTHS))),
+}
+_DATE_TICKS = 4
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +61,8 @@ class Axis:
     """The column's own, from rows or from quantiles; None if the data are not known."""
     shares: Floats | None = None
     """Of the labels."""
+    ticks: tuple[tuple[float, str], ...] = ()
+    """Values with names of their own, as dates and days of the week have; none for plain numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,18 +345,21 @@ class Shapes:
         knots = basis.knots[column] if basis is not None else np.zeros(0)
         inside = knots[(knots > low) & (knots < high)]
         points = np.unique(np.concatenate([np.linspace(low, high, number), inside]))
-        return Axis(name, term, columns, points[:, np.newaxis], points, [], values)
+        codec = self._codec(term)
+        ticks = _dates(codec, low, high) if isinstance(codec, Date) else ()
+        return Axis(name, term, columns, points[:, np.newaxis], points, [], values, ticks=ticks)
 
     def _period(self, part: str, name: str, term: int, columns: NDArray[np.intp]) -> Axis:
         """Return the axis of a part of a date, which the matrix has as a sine and a cosine."""
-        length, words = _PERIODS[part]
+        length, words, ticks = _PERIODS[part]
         turn = np.linspace(0.0, 2.0 * np.pi, _CURVE_POINTS)
         rows, values = np.column_stack([np.sin(turn), np.cos(turn)]), None
         if self.X is not None:
             waves = self.X[:, columns].toarray() if sparse.issparse(self.X) else self.X[:, columns]
             waves = waves[~np.isnan(waves).any(axis=1)]
             values = np.arctan2(waves[:, 0], waves[:, 1]) % (2.0 * np.pi) * length / (2.0 * np.pi)
-        return Axis(f"{name}: {words}", term, columns, rows, turn * length / (2.0 * np.pi), [], values)
+        points = turn * length / (2.0 * np.pi)
+        return Axis(f"{name}: {words}", term, columns, rows, points, [], values, ticks=ticks)
 
     def _values(self, column: int) -> Floats | None:
         """Return the values of a column of the matrix, or enough of them for its quantiles."""
@@ -372,6 +383,16 @@ class Shapes:
         return Axis(
             name, term, columns, np.eye(columns.size)[kept], None, [labels[place] for place in kept], None, known
         )
+
+
+def _dates(codec: Date, low: float, high: float) -> tuple[tuple[float, str], ...]:
+    """Return a few days from ``low`` to ``high``, evenly spaced, as dates; none for a time of day."""
+    if codec.order in ("time", "seconds"):
+        return ()
+    step = max(-(-(high - low) // _DATE_TICKS), 1.0)
+    began = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=codec.origin)
+    days = np.arange(np.ceil(low), high, step)
+    return tuple((float(day), str((began + datetime.timedelta(days=float(day))).date())) for day in days)
 
 
 def covariance_of_weights(parts: Floats, scores: Floats, odds: Floats, times: float) -> Floats:

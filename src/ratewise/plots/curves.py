@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ._style import BLUE, DARK_GREY, GREY, VERMILLION, axes_for
-from ._terms import NORMAL_95, Curve, Pair, Shapes
+from ._terms import NORMAL_95, Axis, Curve, Pair, Shapes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _PER_ROW = 3
 _PANEL = (4.2, 3.3)  # inches
+_ROOM = 30  # letters below a panel
 _DENSITY_SHARE = 0.2  # of the height of a panel
 
 
@@ -138,10 +139,7 @@ class ShapesDisplay:
         ax.set_title(curve.name, fontsize="medium")
         ax.grid(alpha=0.3)
         lowest = ax if below is None else below
-        if curve.points is None:
-            lowest.set_xticks(points, [_shortened(label) for label in curve.labels])
-            if len(curve.labels) > 4:
-                lowest.tick_params(axis="x", rotation=90 if len(curve.labels) > 8 else 30)
+        _name_ticks(lowest, "x", curve.axis, points)
         if below is None:
             return
         if density is not None:
@@ -170,10 +168,8 @@ class ShapesDisplay:
         mesh = ax.pcolormesh(
             across, up, pair.values, cmap="RdBu_r", vmin=-darkest, vmax=darkest, shading="nearest", rasterized=True
         )
-        if pair.first.points is None:
-            ax.set_xticks(across, [_shortened(label) for label in pair.first.labels])
-        if pair.second.points is None:
-            ax.set_yticks(up, [_shortened(label) for label in pair.second.labels])
+        _name_ticks(ax, "x", pair.first, across)
+        _name_ticks(ax, "y", pair.second, up)
         ax.set_title(pair.name, fontsize="medium")
         ax.set_xlabel(pair.first.name)
         ax.set_ylabel(pair.second.name)
@@ -225,6 +221,17 @@ def shapes(model: Any, X: Any = None, *, most: int = 12, columns: Any = None, la
 def _by_importance(curves: list[Curve], pairs: list[Pair]) -> list[Curve | Pair]:
     shown: list[Curve | Pair] = [*curves, *pairs]
     return sorted(shown, key=lambda one: -one.importance)
+
+
+def _name_ticks(ax: Axes, side: str, axis: Axis, places: Any) -> None:
+    """Name the values of a category, and those of a date; turn names that would overlap."""
+    named = [*zip(places, axis.labels, strict=False)] if axis.points is None else axis.ticks
+    if not named:
+        return
+    shown = [_shortened(label) for _, label in named]
+    (ax.set_xticks if side == "x" else ax.set_yticks)([place for place, _ in named], shown)
+    if side == "x" and len(named) > 2 and sum(map(len, shown)) > _ROOM:
+        ax.tick_params(axis="x", rotation=90 if len(named) > 8 else 30)
 
 
 def _shortened(label: str) -> str:

@@ -126,8 +126,8 @@ function drawColumn(kit, parent, column, value, ends) {
     }
     const xs = [column.low, ...column.points.filter((x) => x > column.low && x < column.high), column.high];
     element("path", { class: "run only", d: kit.line(xs.map((x) => [box.x(x), box.y(adds(column, x))])) }, null, svg);
-    for (const tick of kit.nice(...across, 4))
-      element("text", { x: box.x(tick), y: floor + 17, "text-anchor": "middle", class: "faint" }, kit.thousands(tick), svg);
+    for (const [tick, text] of column.ticks || kit.nice(...across, 4).map((x) => [x, kit.thousands(x)]))
+      element("text", { x: box.x(tick), y: floor + 17, "text-anchor": tick === column.low ? "start" : "middle", class: "faint" }, text, svg);
     if (column.missing !== null && column.missing !== undefined) {
       element("path", { class: "diamond", d: `M${box.right - 5} ${clipped(column.missing)}l5 -5l5 5l-5 5Z` }, null, svg);
       element("text", { x: box.right - 10, y: clipped(column.missing) - 6, "text-anchor": "end", class: "faint halo" }, "missing", svg);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,9 +67,9 @@ def basis_of_rows(
     if n_knots is None:
         per_knot = config.POINTS_PER_KNOT if few else config.POINTS_PER_KNOT_AND_COLUMN * n_columns
         n_knots = min(_knots_for(signed_weights, per_knot), config.CURVED_COLUMNS // n_columns - 1)
+    bend = _bend_for(signed_weights) if few else 1.0
     if deviation is None:
-        deviation = config.HINGE_DEVIATION if few else 1.0
-    of_products = config.PRODUCT_DEVIATION if few else 1.0
+        deviation = config.HINGE_DEVIATION * bend if few else 1.0
     drawn = np.arange(X.shape[0])
     if drawn.size > config.BASIS_ROWS:
         weights = np.abs(signed_weights, dtype=np.float64)
@@ -82,7 +83,7 @@ def basis_of_rows(
             spread,
             n_knots=max(n_knots, 0),
             hinge_deviation=deviation,
-            product_deviation=of_products,
+            product_deviation=bend * bend,
             pairs=pairs,
         )
 
@@ -116,8 +117,17 @@ def transform_by_sample(
 
 
 def _knots_for(signed_weights: NDArray[Any], points_per_knot: int) -> int:
-    rarer = int(min((signed_weights > 0).sum(), (signed_weights < 0).sum()))
-    return min(max(2 + rarer // points_per_knot, config.FEWEST_KNOTS), config.MOST_KNOTS)
+    return min(max(2 + _rarer(signed_weights) // points_per_knot, config.FEWEST_KNOTS), config.MOST_KNOTS)
+
+
+def _bend_for(signed_weights: NDArray[Any]) -> float:
+    """Return what the deviations of hinges and products are multiplied by."""
+    share = _rarer(signed_weights) / config.PLENTY_TO_BEND
+    return min(max(math.sqrt(share), config.LEAST_BEND), 1.0)
+
+
+def _rarer(signed_weights: NDArray[Any]) -> int:
+    return int(min((signed_weights > 0).sum(), (signed_weights < 0).sum()))
 
 
 def simplest_of_the_best(results: Sequence[FitResult], measure: Measure, statistics: DataShape) -> int:
