@@ -36,6 +36,7 @@ def nasty_tables():
         "codes": np.array([f"0{k % 7}" for k in i]) + np.where(i % 2, "x", "y"),
         "text": np.array([" ".join(rng.choice(words, 6)) + f" {k}" for k in i]),
         "identifiers": np.array([f"id-{k:04}-{k * 7919 % 1000}" for k in i]),
+        "identifiers with gaps": np.where(gap, "", [f"id-{k:04}" for k in i]),
         "words among numbers": np.where(gap, "unknown", np.round(rng.normal(size=N), 3).astype(str)),
         "numbers of a unit": np.array([f"{k / 8} kg" for k in i]),
         "days as numbers with gaps": np.where(gap, "", [day.strftime("%Y%m%d") for day in DAYS]),
@@ -44,6 +45,30 @@ def nasty_tables():
         "constant with gaps": np.where(gap, "", "x"),
         "empty": np.full(N, ""),
     }
+
+
+TAKEN_FOR = {
+    "numbers with gaps": "number",
+    "whole numbers with gaps": "number",
+    "numbers far from 0": "number",
+    "numbers with a strange word": "number",
+    "booleans": "boolean",
+    "words for booleans": "boolean",
+    "iso dates": "date",
+    "local times with gaps": "date",
+    "categories with rare ones": "category",
+    "codes": "category",
+    "text": "text",
+    "identifiers": "left out",
+    "identifiers with gaps": "category",
+    "words among numbers": "number",
+    "numbers of a unit": "number",
+    "days as numbers with gaps": "date",
+    "times of day": "date",
+    "text without spaces": "text",
+    "constant with gaps": "category",
+    "empty": "number",
+}
 
 
 def refused_tables():

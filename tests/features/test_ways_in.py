@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from nasty_tables import N, nasty_tables, refused_tables, some
+from nasty_tables import TAKEN_FOR, N, nasty_tables, refused_tables, some
 
 from ratewise import ColumnWarning, MeasureClassifier, open_stream
 
@@ -48,6 +48,9 @@ def test_every_way_in_gives_the_same_bits(name, tmp_path, monkeypatch):
             survey = stream.survey()
             (X,) = [window.X for window in stream.windows()]
         X = X.toarray() if hasattr(X, "toarray") else X
+        assert stream.encoder.codec("a").kind == TAKEN_FOR[name], way
+        assert X.shape == (N, stream.encoder.codec("a").width + 1), way
+        assert name in ("empty", "identifiers") or np.ptp(X, axis=0).max() > 0.0, way
         found = stream.encoder.feature_names, survey.missing, X.tobytes()
         expected = expected or (way, found)
         assert found[:2] == expected[1][:2], (way, expected[0])
@@ -113,6 +116,7 @@ SAID = {
     "codes": "category",
     "text": "ignore",
     "identifiers": "category",
+    "identifiers with gaps": "text",
     "words among numbers": "number",
     "numbers of a unit": "text",
     "days as numbers with gaps": "elapsed",
