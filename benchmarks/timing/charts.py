@@ -36,10 +36,11 @@ def draw_rates(found: dict[str, Any], path: Path) -> None:
 
 
 def draw_costs(found: dict[str, Any], path: Path) -> None:
-    """Draw the cost against rows, columns, classes and threads, a panel for each."""
+    """Draw the cost against rows, columns, classes and threads, a panel for each that was measured."""
     plt = _pyplot()
-    figure, axes = plt.subplots(1, 4, figsize=(12.0, 3.2))
-    for axis, (key, fixed) in zip(axes, _fixed(found).items(), strict=True):
+    panels = {key: fixed for key, fixed in _fixed(found).items() if key in found}
+    figure, axes = plt.subplots(1, len(panels), figsize=(3.0 * len(panels), 3.2))
+    for axis, (key, fixed) in zip(axes, panels.items(), strict=True):
         one_thread = key == "threads"
         names: Sequence[str] = (OURS, "one product") if one_thread else (OURS, LOGISTIC)
         for name in names:
@@ -53,13 +54,14 @@ def draw_costs(found: dict[str, Any], path: Path) -> None:
         else:
             axis.set_xscale("log")
             axis.set_yscale("log")
-        axis.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
+        axis.set_xticks(sizes, [_short(size) for size in sizes], minor=False)
         axis.xaxis.set_minor_formatter("")
         axis.set_xlabel(key)
         axis.set_title(fixed, fontsize=9)
         axis.set_ylabel("times as fast, on the clock" if one_thread else "CPU seconds of a fit")
         axis.grid(alpha=0.25)
-        axis.legend(frameon=False, fontsize=8)
+        if key in ("rows", "threads"):
+            axis.legend(frameon=False, fontsize=8)
     figure.tight_layout()
     saved(figure, path)
 
@@ -73,6 +75,14 @@ def _fixed(found: dict[str, Any]) -> dict[str, str]:
         "classes": f"{classes['rows']:,} rows of {classes['columns']} columns",
         "threads": "2,000,000 rows of 30 columns",
     }
+
+
+def _short(size: int) -> str:
+    """Return a number of rows as 10k or 1M."""
+    for unit, letter in ((1_000_000, "M"), (1_000, "k")):
+        if size >= unit:
+            return f"{size // unit}{letter}"
+    return str(size)
 
 
 def _pyplot() -> Any:

@@ -28,7 +28,7 @@ from .rivals import classifier, made_up
 TURNS, COLUMNS = 3, 30
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
 WIDTHS, ROWS_OF_WIDTHS = (10, 30, 100, 300), 20_000
-CLASSES, ROWS_OF_CLASSES = (2, 3, 5, 10), 50_000
+CLASSES, ROWS_OF_CLASSES = (2, 3, 5), 50_000
 ROWS_OF_THREADS = 2_000_000
 
 LOGISTIC = "LogisticRegression"
