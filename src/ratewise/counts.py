@@ -144,9 +144,9 @@ class Counts:
     @property
     def rates(self) -> Rates:
         """TPR, TNR and prevalence of two classes."""
-        (true_negatives, _), (_, true_positives) = np.moveaxis(self.weights, (-2, -1), (0, 1))
-        negatives, positives = np.moveaxis(self.weights.sum(axis=-1), -1, 0)
-        found = Rates.of_totals(positives, true_positives, negatives, true_negatives)
+        true_negatives, true_positives = self.weights[..., 0, 0], self.weights[..., 1, 1]
+        totals = self.weights.sum(axis=-1)
+        found = Rates.of_totals(totals[..., 1], true_positives, totals[..., 0], true_negatives)
         return found if np.ndim(found.tpr) else Rates(*map(float, found))
 
     def one_vs_rest(self) -> Rates:

@@ -161,7 +161,9 @@ class Standardizer:
 
     def snapshot(self) -> Standardizer:
         """Return a copy that later updates do not change."""
-        return copy.deepcopy(self)
+        same = copy.copy(self)
+        vars(same).update({name: one.copy() for name, one in vars(self).items() if isinstance(one, np.ndarray)})
+        return same
 
     def inverse_coef(self, weights: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
         """Return a model of standardized columns as the same model of the user's columns."""

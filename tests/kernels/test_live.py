@@ -6,7 +6,7 @@ from scipy import sparse
 
 from ratewise import kernels
 
-LEARNERS = np.array([[1.0, 0.5, 0.0], [0.5 ** (1 / 20), 1.0, 1.0], [1.0, 0.0, 0.0]])
+LEARNERS = np.array([[1, 0.5, 0, 0], [0.5 ** (1 / 20), 1, 1, 0], [1, 0, 0, 0], [1, 0.3, 0, 0.05]])
 
 
 def nothing_learned(n_features):
@@ -18,7 +18,7 @@ def nothing_learned(n_features):
     )
 
 
-def slowly(X, signs, decay, exponent):
+def slowly(X, signs, decay, exponent, step):
     """One learner, each formula as the docstring tells it; its averaged model, of standardized columns."""
     n_features = X.shape[1]
     ages = lambda i: decay ** np.arange(i, -1, -1.0)  # noqa: E731
@@ -35,9 +35,9 @@ def slowly(X, signs, decay, exponent):
         ratio = 0.5 / (share if signs[i] > 0 else 1.0 - share)
         push = ratio**exponent * (1.0 / (1.0 + np.exp(-(weights @ z + b))) - (signs[i] > 0))
         squared, squared_b = decay * squared + (push * z) ** 2, decay * squared_b + push**2
-        weights = weights - 0.5 * push * z / np.sqrt(squared + 0.1)
-        b -= 0.5 * push / np.sqrt(squared_b + 0.1)
-        newest = min(1.0, 8.0 / of_rows.sum())
+        weights = weights - push * z * (step or 0.5 / np.sqrt(squared + 0.1))
+        b -= push * (step or 0.5 / np.sqrt(squared_b + 0.1))
+        newest = 1.0 if step else min(1.0, 8.0 / of_rows.sum())
         mean_weights, mean_b = mean_weights + newest * (weights - mean_weights), mean_b + newest * (b - mean_b)
     return [*mean_weights, mean_b]
 
@@ -52,8 +52,8 @@ def test_dense_rows_are_learned_from_as_in_plain_numpy():
     X, signs = made_up()
     overall, columns, facts = nothing_learned(3)
     kernels.learn_live_dense(X, signs, overall, columns, facts, LEARNERS, 0.0, True)
-    for own, state, (decay, exponent, _) in zip(columns, facts, LEARNERS, strict=True):
-        assert [*own[4], state[5]] == pytest.approx(slowly(X, signs, decay, exponent), rel=1e-6, abs=1e-6)
+    for own, state, (decay, exponent, _, step) in zip(columns, facts, LEARNERS, strict=True):
+        assert [*own[4], state[5]] == pytest.approx(slowly(X, signs, decay, exponent, step), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("standardize", [True, False])

@@ -114,13 +114,14 @@ def quick_threshold(
     *,
     margin_scale: float | None = 1.0,
     points: Points | None = None,
+    few: int = _MANY_SCORES,
 ) -> BestThreshold:
-    """Return the best threshold to a 700th of the scores' spread, without sorting; exact where rows are few.
+    """Return the best threshold to a 700th of the scores' spread, without sorting; exact where rows are ``few``.
 
     For evaluations during training, which the next steps make out of date at once, and for the choice between
     stages. Under constraints, it is the best cut of those near the best edge of a bin.
     """
-    if scores.size < _MANY_SCORES or (measure.bounds and points is not None):
+    if scores.size < few or (measure.bounds and points is not None):
         return best_threshold(scores, signed_weights, measure, margin_scale=margin_scale, points=points)
     if measure.bounds:  # these lead to the tails
         histogram, points = ScoreHistogram.of(scores, signed_weights, _TAILS), effective_points(signed_weights)

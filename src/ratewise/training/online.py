@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..decisions.calibrate import log_odds_line
 from ..decisions.certify import decide
-from ..decisions.cuts import best_threshold, effective_points
+from ..decisions.cuts import best_threshold, effective_points, quick_threshold
 from ..solvers.base import History, Scores, Task
 from ..solvers.state import NOTHING_SEEN, LinearModel, RowTotals
 from ..transforms import Standardizer
@@ -110,9 +110,10 @@ class OnlineFit:
         decision = decide(scores, settings.measure, threshold, points, tune=settings.tune, fitted=fitted)
         return FitResult.of_model(self.standardizer, self._runner.run.model(), decision, settings.solver)
 
-    def threshold(self, model: LinearModel) -> float:
-        """Return the best threshold of a model on a sample of the rows."""
-        return self._best_threshold(self.reservoir.scores(*model))
+    def quick_threshold(self, model: LinearModel) -> float:
+        """Return about the best threshold of a model on a sample of the rows."""
+        scores, few = self.reservoir.scores(*model), config.FEW_SCORES
+        return quick_threshold(scores.values, scores.signed_weights, self._settings.measure, few=few).threshold
 
     def _best_threshold(self, scores: Scores) -> float:
         if not self._settings.tune:
