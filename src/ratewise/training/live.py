@@ -179,7 +179,7 @@ class LiveFit:
         self._waiting.clear()
         self._run_model, self._taught_at = run.model(), self._seen
         coef, intercept = self._models()
-        for k in self._experts_by(ALL_ROWS):
+        for k in self._experts_by(ALL_ROWS) if self._recent.both_seen else ():
             self._thresholds[k] = run.quick_threshold(LinearModel(coef[k], float(intercept[k])))
 
     def _experts_by(self, cut: str) -> Iterator[int]:
