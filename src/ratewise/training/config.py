@@ -250,6 +250,9 @@ def online_block(learned: int, most: int) -> int:
     return min(max(learned // LATEST_SHARE, FIRST_BLOCK), most)
 
 
+YOUNG_ROWS, YOUNG_BLOCK = 100, 50
+"""While a class has so few rows, learners of a stream score and learn its blocks in parts of so many rows."""
+
 HALF_LIVES = (5_000.0, 1_000.0, 250.0)
 """Rows after which a row counts half, of the learners of a stream that forget. (16 streams: no single one fits
 all.)"""

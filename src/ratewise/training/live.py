@@ -108,9 +108,7 @@ class LiveFit:
         """Learn from a block of rows, scored before; after the ``last`` one no rows wait."""
         signed_weights = np.asarray(signed_weights, dtype=np.float64)
         X = self._in_the_first_form(X)
-        begins = not self._seen and self._before is None
-        half = X.shape[0] // 2 if begins else 0  # one half is learned from before the other is scored
-        for rows in (slice(0, half), slice(half, None)) if half else (slice(None),):
+        for rows in self._parts(signed_weights):
             self._score(X[rows], signed_weights[rows])
             self._learn(X[rows], signed_weights[rows])
         if self._run is not None and (last or self._is_due(self._taught_at, config.ONLINE_BLOCK)):
@@ -122,6 +120,16 @@ class LiveFit:
             self._choose(rates)
         if searches:
             self._searched_at, self._counted_for = self._seen, self._readable()
+
+    def _parts(self, signed_weights: NDArray[np.float64]) -> list[slice]:
+        """Return the parts of a block, each learned from before the next is scored: small ones, if a class is young.
+
+        Otherwise the choice after a class has come would rest on the predictions of models that did not know it.
+        """
+        number, positives = signed_weights.size, int((signed_weights > 0).sum())
+        young = (np.array([number - positives, positives]) > 0) & (self._recent.seen < config.YOUNG_ROWS)
+        size = min(config.YOUNG_BLOCK, max(number // 2, 1)) if young.any() and self._before is None else number
+        return [slice(start, start + size) for start in range(0, number, size)]
 
     def _is_due(self, done: int, most: int) -> bool:
         """Return whether what is done in larger blocks, so far up to some row, is to be done now."""

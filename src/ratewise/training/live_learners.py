@@ -122,19 +122,20 @@ class RecentScores:
         self.n_models = n_models
         self._scores = tuple(np.zeros((n_models, size)) for size in sizes)
         self._weights = tuple(np.zeros(size) for size in sizes)
-        self._seen = np.zeros(2, dtype=np.int64)
+        self.seen = np.zeros(2, dtype=np.int64)
+        """Rows of each class so far."""
 
     @property
     def both_seen(self) -> bool:
-        return bool(self._seen.min() > 0)
+        return bool(self.seen.min() > 0)
 
     def add(self, scores: NDArray[np.float64], signed_weights: NDArray[np.float64]) -> None:
-        kernels.keep_recent(scores, signed_weights, self._scores, self._weights, self._seen)
+        kernels.keep_recent(scores, signed_weights, self._scores, self._weights, self.seen)
 
     def require_sound(self) -> None:
         """Refuse arrays, from a file, that the compiled loop would write beyond their ends."""
         shapes = [(one.shape, (self.n_models, held.size)) for one, held in self._pairs()]
-        counted = self._seen.shape == (2,) and self._seen.dtype == np.int64 and self._seen.min() >= 0
+        counted = self.seen.shape == (2,) and self.seen.dtype == np.int64 and self.seen.min() >= 0
         floats = all(one.dtype == held.dtype == np.float64 and held.size for one, held in self._pairs())
         if len(shapes) != 2 or any(found != due for found, due in shapes) or not (counted and floats):
             raise ValueError("the recent scores of the stream do not fit its learners")
@@ -144,7 +145,7 @@ class RecentScores:
 
     def sample(self, model: int, positive_share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return scores of a model with signed weights; the positives weigh as much as this share of all."""
-        held = np.minimum(self._seen, [weights.size for weights in self._weights]).tolist()
+        held = np.minimum(self.seen, [weights.size for weights in self._weights]).tolist()
         number, signed = sum(held), []
         for side, size, share in zip((-1.0, 1.0), held, (1.0 - positive_share, positive_share), strict=True):
             weights = self._weights[int(side > 0)][:size]
