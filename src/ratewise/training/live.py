@@ -86,7 +86,7 @@ class LiveFit:
         self._waiting: list[tuple[Any, NDArray[np.float64]]] = []  # for the run
         self._recent = RecentScores(n, (config.RECENT_NEGATIVES, config.RECENT_POSITIVES))
         self._thresholds = np.zeros(n)
-        self._seen = self._searched_at = self._taught_at = 0  # rows
+        self._seen = self._searched_at = self._taught_at = self._counted_from = 0  # rows
         self._chosen = n - 1
         self._counted_for = before  # the model, up to CHOICE_BLOCK rows old, that the rates are of
         nothing = np.zeros((n + 1, 2, 2))
@@ -118,11 +118,12 @@ class LiveFit:
             rates = Counts(self._counts.weights[:-1] + 0.5).rates  # as if half a row had been in each cell
             self._set_thresholds(rates, searches)
             self._choose(rates)
-        if searches:
-            self._searched_at, self._counted_for = self._seen, self._readable()
+            self._searched_at = self._seen if searches else self._searched_at
+        if self._seen - self._counted_from >= min(self._counted_from, config.CHOICE_BLOCK):
+            self._counted_from, self._counted_for = self._seen, self._readable()
 
     def _parts(self, signed_weights: NDArray[np.float64]) -> list[slice]:
-        """Return the parts of a block, each learned from before the next is scored: small ones, if a class is young.
+        """Return the parts of a block, each learned from before the next is scored; small if a class is young.
 
         Otherwise the choice after a class has come would rest on the predictions of models that did not know it.
         """
@@ -177,7 +178,7 @@ class LiveFit:
             self._waiting.append((X, signed_weights))
         self._seen += signed_weights.size
         if self._counted_for is None:
-            self._counted_for = self._readable()
+            self._counted_from, self._counted_for = self._seen, self._readable()
 
     def _teach_run(self, run: OnlineFit) -> None:
         """Let the run that forgets nothing learn from the waiting rows, in larger blocks than the others."""
