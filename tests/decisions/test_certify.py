@@ -312,6 +312,23 @@ def test_intervals_cover_as_often_as_they_say(points):
     assert inside[2] <= 400 * 0.985
 
 
+def test_the_interval_of_a_value_allows_for_the_noise_of_the_prevalence():
+    rng, truth = np.random.default_rng(0), Rates(0.7, 0.9, 0.1)
+    held = dict.fromkeys(("with", "without"), 0)
+    for _ in range(300):
+        positives = rng.binomial(1000, truth.prevalence)
+        points = (float(positives), 1000.0 - positives)
+        right = rng.binomial([positives, 1000 - positives], truth[:2])
+        seen = Rates(right[0] / points[0], right[1] / points[1], positives / 1000)
+        for name, measure in (("with", FBeta()), ("without", at_prevalence(FBeta(), seen.prevalence))):
+            low, high = rates_interval(seen, measure, points).value
+            held[name] += low <= FBeta().value(*truth) <= high
+    assert held["with"] / 300 > 0.93
+    assert held["with"] > held["without"]
+    of_rates = [rates_interval(truth, one, (100.0, 900.0)).value for one in (GMean(), at_prevalence(GMean(), 0.1))]
+    assert of_rates[0] == of_rates[1]
+
+
 def test_intervals_have_the_confidence_of_the_bounds():
     assert rates_interval(Rates(0.5, 0.9, 0.1), FBeta(), (100.0, 900.0)).confidence == 0.95
     assert rates_interval(Rates(0.5, 0.9, 0.1), TPRAtTNR(0.8, confidence=0.8), (100.0, 900.0)).confidence == 0.8

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, expit, logit, ndtri
 
 from ..measures import Measure, Rates, RatesInterval, UnknownRateWarning
 from .cuts import Points, rates_at
@@ -23,6 +23,7 @@ _OPTIMISM = (0.5, 2.0)
 # With more points of the rarer class the choice of a threshold changes nothing that an interval would show.
 _PLENTY_TO_CHOOSE = 3000
 _GRID = (np.arange(64) + 0.5) / 64
+_NORMALS = (-1.46, -0.6, 0.0, 0.6, 1.46)  # fifths of the normal distribution, with its variance
 
 
 class ModelShift(NamedTuple):
@@ -134,12 +135,13 @@ def rates_interval(
 
     Clopper-Pearson's intervals, on effective points. If the rows themselves have chosen ``fitted`` parameters,
     their rates are too high, by between half a point and two per parameter. Out-of-fold rates are moved by
-    ``shift``. The returned model has learned from more rows than the folds' models. Its gain is between nothing,
-    if these fit their rows perfectly, and Burman's correction of cross-validation (1989): the rates of their
-    training rows minus those of validation rows, divided by the number of folds. What averaging gains on rows that
-    the models have overfitted is between nothing and ``shift.unseen``. ``of_choice`` is how the rates would change
-    if other rows had chosen the threshold: the end on that side is moved by it. A rate that was counted on fewer
-    than two points, or on no more points than parameters were chosen on, has the interval 0 to 1.
+    ``shift``. A value that depends on the prevalence also allows for the noise in that, unless the measure is at a
+    given prevalence. The returned model has learned from more rows than the folds' models. Its gain is between
+    nothing, if these fit their rows perfectly, and Burman's correction of cross-validation (1989): the rates of
+    their training rows minus those of validation rows, divided by the number of folds. What averaging gains on
+    rows that the models have overfitted is between nothing and ``shift.unseen``. ``of_choice`` is how the rates
+    would change if other rows had chosen the threshold: the end on that side is moved by it. A rate that was
+    counted on fewer than two points, or on no more points than parameters were chosen on, has the interval 0 to 1.
     """
     confidences = [one.confidence for one in measure.bounds if one.confidence is not None]
     confidence = max(confidences, default=_USUAL_CONFIDENCE)
@@ -170,13 +172,27 @@ def rates_interval(
         noise = max(rate * (1.0 - rate), 1.0 / number)
         number *= noise / (noise + more + number * (most - least) ** 2 / 12.0)
         grids.append(betaincinv(rate * number + 0.5, (1.0 - rate) * number + 0.5, _GRID))
-    values = np.asarray(measure.value(grids[0][:, np.newaxis], grids[1], rates.prevalence), dtype=np.float64)
+    values = _values_on(grids, measure, rates.prevalence, points)
     finite = values[np.isfinite(values)]
     low, high = np.quantile(finite, [outer, 1.0 - outer]) if finite.size else (math.nan, math.nan)
     # The grids surround the possible gains; the stated rates are included anyway.
     stated = float(measure.value(*(rates if shift is None else moved(rates, shift))))
     low, high = min(low, stated), max(high, stated)
     return RatesInterval(ends[0], ends[1], (float(low), float(high)), confidence)
+
+
+def _values_on(
+    grids: list[NDArray[np.float64]], measure: Measure, prevalence: float, points: Points
+) -> NDArray[np.float64]:
+    """Return the values at rates on a grid, and at prevalences that the rows may come from if it depends on it."""
+    noise = math.sqrt(sum(1.0 / max(number, 1.0) for number in points))  # of the log odds of a positive row
+
+    def at(z: float) -> NDArray[np.float64]:
+        p = float(expit(logit(prevalence) + noise * z)) if 0.0 < prevalence < 1.0 else prevalence
+        return np.asarray(measure.value(grids[0][:, np.newaxis], grids[1], p), dtype=np.float64)
+
+    values = [at(z) for z in _NORMALS]
+    return values[0] if np.array_equal(values[0], values[-1], equal_nan=True) else np.stack(values)
 
 
 def warn_of_unknown_rates(points: Points, of: str = "") -> None:
