@@ -7,7 +7,6 @@ for the rates.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +31,7 @@ from .live_learners import LearnerKind, LiveLearners, RecentScores
 from .online import OnlineFit, as_log_odds
 from .source import FitResult
 
-ALL_ROWS, RECENT_ROWS, GAINS = "all rows", "recent rows", "gains"
+CUTS = ALL_ROWS, RECENT_ROWS, GAINS = "all rows", "recent rows", "gains"
 """What sets the threshold of an expert: a sample of all rows, recent scores, or the log odds at which predicting a
 row positive gains as much as predicting it negative. The last needs no scores, so it moves with the model."""
 
@@ -77,6 +76,7 @@ class LiveFit:
         self._settings, self._before = settings, before
         self._experts = _experts(settings)
         n = len(self._experts)
+        self._by = {cut: [k for k, one in enumerate(self._experts) if one.cut == cut] for cut in CUTS}
         kinds = [one.kind for one in self._experts if one.kind is not None]
         self._learners = LiveLearners(kinds, settings, n_features)
         self._run = None
@@ -101,6 +101,10 @@ class LiveFit:
         """Refuse a state, from a file, that compiled loops would read beyond its ends."""
         self._learners.require_sound(n_features)
         self._recent.require_sound()
+        n = self._learners.number + (self._run is not None)
+        of_experts = self._recent.n_models == len(self._experts) == self._thresholds.size == n
+        if not of_experts or self._thresholds.shape != (n,) or self._thresholds.dtype != np.float64:
+            raise ValueError("the thresholds of the stream do not fit its learners")
         if self._run is not None:
             self._run.require_sound(n_features)
 
@@ -188,19 +192,16 @@ class LiveFit:
         self._waiting.clear()
         self._run_model, self._taught_at = run.model(), self._seen
         coef, intercept = self._models()
-        for k in self._experts_by(ALL_ROWS) if self._recent.both_seen else ():
+        for k in self._by[ALL_ROWS] if self._recent.both_seen else ():
             self._thresholds[k] = run.quick_threshold(LinearModel(coef[k], float(intercept[k])))
-
-    def _experts_by(self, cut: str) -> Iterator[int]:
-        return (k for k, one in enumerate(self._experts) if one.cut == cut)
 
     def _set_thresholds(self, rates: Rates, searches: bool) -> None:
         """Set the thresholds of experts that forget: those by gains, and if it is time those by recent scores."""
         class_weights = self._learners.class_weights()
-        for k in self._experts_by(GAINS):
+        for k in self._by[GAINS]:
             of_positive, of_negative = self._gains(Rates(*(float(one[k]) for one in rates)))
             self._thresholds[k] = math.log(of_negative / of_positive) + class_weights[k]
-        for k in self._experts_by(RECENT_ROWS) if searches else ():
+        for k in self._by[RECENT_ROWS] if searches else ():
             self._thresholds[k] = self._recent_threshold(k)
 
     def _gains(self, rates: Rates) -> tuple[float, float]:
@@ -223,7 +224,7 @@ class LiveFit:
         values = np.where(np.isnan(values), -math.inf, values)
         best, points = float(values.max()), float(self._points(0).min())
         # What has its threshold on all rows varies least: it predicts unless another is clearly better.
-        steady = list(self._experts_by(ALL_ROWS))
+        steady = self._by[ALL_ROWS]
         values[steady] += 2.0 * half_standard_error(best, (0.0, 1.0), max(points, 1.0))
         self._chosen = int(np.argmax(values))
 

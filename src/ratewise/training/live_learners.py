@@ -37,6 +37,10 @@ class LiveLearners:
         self._facts = np.zeros((len(kinds), kernels.FACTS))
         self._sparse = False
 
+    @property
+    def number(self) -> int:
+        return int(self._settings.shape[0])
+
     def learn(self, X: Any, signed_weights: NDArray[np.float64]) -> None:
         """Learn from rows in order."""
         self._sparse = sparse.issparse(X)
@@ -54,7 +58,7 @@ class LiveLearners:
 
     def require_sound(self, n_features: int) -> None:
         """Refuse arrays, from a file, that the compiled loop would read beyond their ends."""
-        n = self._settings.shape[0]
+        n = self.number
         shapes = {
             "_settings": (n, kernels.SETTINGS),
             "_overall": (3, n_features),
