@@ -53,3 +53,9 @@ def test_axes_of_the_user_are_drawn_on(alarmed):
 def test_a_monitor_that_has_seen_nothing_is_refused():
     with pytest.raises(ValueError, match="has not seen any rows yet"):
         MonitorDisplay.from_monitor(Monitor("f1"))
+
+
+def test_the_bound_on_the_value_is_drawn_with_it():
+    monitor = Monitor("f1", at_least=0.7).update([0, 1, 1], [0, 1, 0])
+    dashed = [line for line in MonitorDisplay.from_monitor(monitor).axes_[0].lines if line.get_linestyle() == "--"]
+    assert [line.get_ydata()[0] for line in dashed] == [0.7]

@@ -32,6 +32,8 @@ class MonitorDisplay:
         The row that raised the alarm.
     label : str, default="value"
         Names what is followed.
+    level : float, optional
+        The bound on the value, drawn as a dashed line.
 
     Attributes
     ----------
@@ -51,9 +53,16 @@ class MonitorDisplay:
     array([3., 6.])
     """
 
-    def __init__(self, history: Mapping[str, Any], *, alarm_row: int | None = None, label: str = "value"):
+    def __init__(
+        self,
+        history: Mapping[str, Any],
+        *,
+        alarm_row: int | None = None,
+        label: str = "value",
+        level: float | None = None,
+    ):
         self.history = checked_history(history, "rows", "value")
-        self.alarm_row, self.label = alarm_row, label
+        self.alarm_row, self.label, self.level = alarm_row, label, level
 
     @classmethod
     def from_monitor(cls, monitor: Monitor, *, axes: Sequence[Axes] | None = None) -> Self:
@@ -62,10 +71,11 @@ class MonitorDisplay:
             raise ValueError("The monitor has not seen any rows yet: update it first.")
         measure = monitor.measure
         label = (measure.kind or "share") if isinstance(measure, Bound) else measure_name(get_measure(measure))
+        level = measure.level if isinstance(measure, Bound) else monitor.at_least
         history = monitor.history_
         if not monitor.watches:
             del history["evidence"]
-        return cls(history, alarm_row=monitor.alarm_row_, label=label).plot(axes)
+        return cls(history, alarm_row=monitor.alarm_row_, label=label, level=level).plot(axes)
 
     def plot(self, axes: Sequence[Axes] | None = None) -> Self:
         """Draw on these axes, or on new ones: the value and, where a bound is watched, the evidence."""
@@ -76,6 +86,8 @@ class MonitorDisplay:
             raise ValueError(f"{number} axes are needed; got {len(self.axes_)}.")
         (self.value_line_,) = self.axes_[0].plot(rows, self.history["value"], color=BLUE, linewidth=1.6)
         self.axes_[0].set(ylabel="value on recent rows", title=self.label)
+        if self.level is not None:
+            self.axes_[0].axhline(self.level, color=GREY, linewidth=1.0, linestyle="--")
         self.evidence_line_: Line2D | None = None
         if evidence is not None:
             ax = self.axes_[1]
