@@ -183,6 +183,31 @@ def test_where_every_class_has_plenty_of_rows_all_of_them_learn_and_choose():
     assert found.table.sum() == pytest.approx(config.CLASS_FOLD_ROWS + 500)
 
 
+def scarce(n):
+    """Rows of which a hundredth are of the last class, too few for a column."""
+    X, codes = ring(n)
+    kept = (codes != 2) | (np.arange(n) % 90 == 0)
+    return X[kept], codes[kept]
+
+
+def test_a_sample_of_each_class_has_all_rows_of_small_ones_and_weighs_as_all():
+    X, codes = scarce(9_000)
+    thinned = labelled(X, codes).thinned(600).statistics()
+    counts = np.bincount(codes)
+    np.testing.assert_array_equal(thinned.of_classes.rows, [200, 200, counts[2]])
+    np.testing.assert_allclose(thinned.of_classes.weights / thinned.rows, counts / codes.size, rtol=1e-5)
+
+
+def test_many_rows_with_a_scarce_class_are_learned_from_a_sample_at_once(monkeypatch):
+    X, codes = scarce(12_000)
+    monkeypatch.setattr(config, "CLASS_BATCH_ROWS", 1_000)
+    found = ClassTrainer(asked(), History()).fit(labelled(X, codes))
+    assert all("steps" in stage or "C 3" in stage for stage in found.stages)
+    assert found.table.sum() < 1_000
+    plentiful = ring(12_000)
+    assert ClassTrainer(asked(), History()).fit(labelled(*plentiful)).table.sum() > 10_000
+
+
 def test_intervals_count_the_rows_that_the_rates_were_counted_on_by_their_weights():
     X, codes = ring()
     uneven = np.where(np.arange(codes.size) % 2, 1.9, 0.1)

@@ -34,9 +34,10 @@ from .folds import (
     parts_of_splits,
     ranges_of_folds,
 )
+from .reservoir import Reservoir
 from .rows import ArrayRows
 from .source import ClassRows, DataShape, Progress, TrainingRows
-from .targets import Targets, codes_of, rarest_against_the_rest
+from .targets import Targets, codes_of, rarest_against_the_rest, weights_of, with_weights_divided
 from .threads import in_threads
 from .together import train_together
 
@@ -110,6 +111,17 @@ class ArraySource:
     def sample(self) -> ArraySource:
         """Return the rows that a basis is chosen by: all of them."""
         return self
+
+    def thinned(self, rows: float) -> ArraySource:
+        """Return at most so many rows: as many of each class, or all that there are, which weigh as all of it."""
+        if self._X.shape[0] <= rows:
+            return self
+        kept = Reservoir(max(int(rows / self._n_classes), 1), copy.deepcopy(self._rng), self._n_classes)
+        kept.add(self._X, self._targets)
+        other = copy.copy(self)
+        other._X, targets = kept.sample()
+        other._targets = with_weights_divided(targets, weights_of(targets).mean())
+        return other
 
     def statistics(self) -> DataShape:
         X, weights = self._X, rarest_against_the_rest(self._targets)

@@ -25,9 +25,10 @@ from ..transforms import Transform
 from . import config
 from .config import FitConfig
 from .folds import ALL_ROWS
-from .memory import ArrayTrainingRows
+from .memory import ArraySource, ArrayTrainingRows
 from .online import as_log_odds
 from .rows import ArrayRows
+from .selection import points_in_plenty
 from .source import DataShape, FitResult, RowSource
 from .threads import in_threads
 from .trainer import may_whiten, trained_with_care
@@ -89,8 +90,8 @@ class ClassTrainer:
     def _rows_to_learn_from(self, source: RowSource) -> RowSource:
         """Return all rows, or a fair sample of each class where that learns better, coded if a basis is asked for.
 
-        Of files in which a class is scarce the sample has all its rows, or many. Learning from them at once does
-        more than passes over all rows. (Of 406,000 rows of covtype macro F1 is .631 so, and .608 by passes.)
+        Where some class is scarce a sample has all its rows, or plenty. Learning from them at once does more than
+        passes over all rows. (Of 406,000 rows of covtype macro F1 is .631 so, and .608 by passes.)
         """
         basis = self._config.basis
         assert not isinstance(basis, str)  # of many classes a basis must be named
@@ -101,11 +102,21 @@ class ClassTrainer:
         if self._config.sharpen is None or self._config.start is not None:
             return coded(source.sample())
         found = coded(source)
-        plan = self._plan(statistics := found.statistics())
-        if statistics.in_memory or plan.batch or plan.folds == 1:
+        everything = found.statistics()
+        together = everything.n_groups is not None or everything.given_folds is not None
+        if together or has_plenty(everything) or self._plan(everything).batch:
             return found
-        sample = coded(source.sample())
-        return sample if self._plan(sample.statistics()).batch else found
+        sample = source.sample()
+        assert isinstance(sample, ArraySource)
+        rows = coded(sample.thinned(rows_at_once(everything)))
+        assert everything.of_classes is not None
+        kept = rows.statistics().of_classes
+        assert kept is not None
+        return (
+            rows
+            if (kept.rows >= np.minimum(everything.of_classes.rows, points_in_plenty(everything))).all()
+            else found
+        )
 
     def _plan(self, statistics: DataShape) -> ClassPlan:
         return ClassPlan.of(statistics, self._config, self._measure, bounded=self._bounded is not None)
@@ -258,14 +269,10 @@ class ClassPlan(NamedTuple):
         folds = 5 if settings.validation_fraction is None else max(round(1.0 / settings.validation_fraction), 2)
         folds = min(folds, rows.rows, rows.n_groups or folds)
         even = totals.max() < config.EVEN_CLASSES * totals.min()
-        plenty = totals.min() >= config.PLENTY_PER_COLUMN * (rows.n_features + 1)
+        plenty = has_plenty(rows)
         many = rows.rows > config.CLASS_FOLD_ROWS
-        batch = rows.whole_steps or (
-            rows.in_memory
-            and rows.rows <= config.CLASS_BATCH_ROWS
-            and rows.n_values * n_classes <= config.CLASS_BATCH_VALUES
-            and not (many and plenty)
-        )
+        few_enough = rows.in_memory and rows.rows <= rows_at_once(rows)
+        batch = rows.whole_steps or (few_enough and not (many and plenty))
         strengths = config.CLASS_C[-1:] if many or plenty else config.CLASS_C
         if settings.l2 > 0:
             strengths = (1.0 / (settings.l2 * rows.rows),)
@@ -287,6 +294,20 @@ class ClassPlan(NamedTuple):
         if rows.given_folds is not None:
             folds, all_folds = rows.given_folds, True
         return cls(folds, all_folds, batch, exponents, strengths, climbs)
+
+
+def has_plenty(rows: DataShape) -> bool:
+    """Whether there are plenty of rows even of the smallest class."""
+    assert rows.of_classes is not None
+    totals = rows.of_classes.weights[rows.of_classes.weights > 0]
+    return bool(totals.min() >= points_in_plenty(rows))
+
+
+def rows_at_once(rows: DataShape) -> float:
+    """Return how many rows such as these are learned from at once, at most."""
+    assert rows.of_classes is not None
+    values_per_row = max(rows.n_values / rows.rows, 1.0) * rows.of_classes.rows.size
+    return min(config.CLASS_BATCH_ROWS, config.CLASS_BATCH_VALUES / values_per_row)
 
 
 class ClassRule(NamedTuple):

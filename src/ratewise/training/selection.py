@@ -61,7 +61,7 @@ class SelectionPlan(NamedTuple):
         own_choice: bool = True,
     ) -> SelectionPlan:
         """Return the plan; ``own_choice`` is whether starts and passes are the library's to choose."""
-        rarer, asked = statistics.rarer_rows, _points_in_plenty(statistics)
+        rarer, asked = statistics.rarer_rows, points_in_plenty(statistics)
         plenty = rarer >= asked
         constrained = bool(measure.bounds)
         # A bound is a matter of level, so the folds' models must be about as good as the whole; and it can be
@@ -101,7 +101,7 @@ class SelectionPlan(NamedTuple):
         return cls(folds, repeats if folds > 1 else 1, starts, small, batch, together, given)
 
 
-def _points_in_plenty(statistics: DataShape) -> int:
+def points_in_plenty(statistics: DataShape) -> int:
     per_column = config.PLENTY_PER_CODE if statistics.coded else config.PLENTY_PER_COLUMN
     return per_column * (statistics.n_features + 1)
 
@@ -147,7 +147,7 @@ def batch_starts(measure: Measure, statistics: DataShape, *, wide: bool = False)
     perfectly and differ little, so one is enough.
     """
     prevalence = statistics.prevalence
-    penalties = config.BATCH_C[-1:] if statistics.rarer_rows >= _points_in_plenty(statistics) else config.BATCH_C
+    penalties = config.BATCH_C[-1:] if statistics.rarer_rows >= points_in_plenty(statistics) else config.BATCH_C
     bounded = bool(measure.bounds)
     natural = 0.5 if bounded else natural_exponent(measure, prevalence)
     if wide:
