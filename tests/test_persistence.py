@@ -398,6 +398,9 @@ def changed(encoder, **attributes):
         {"encoder_": changed(Encoder(["a", "b", "c"]), _names=["a", "b"])},
         {"encoder_": encoder_of(Number("a", "", 0.0), Category("b", "", ("x", "y"), False, False))},
         {"encoder_": encoder_of(Number("a", "", 0.0), Hashed("b", "", [], False, False, 2.0))},
+        {"fitted_to_costs_": "yes"},
+        {"cost_columns_": ["amount"]},
+        {"cost_columns_": {"false_negative": None}},
     ],
     ids=lambda change: next(iter(change)),
 )

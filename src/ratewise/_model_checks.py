@@ -60,6 +60,7 @@ def require_sound(classifier: MeasureClassifier, name: str) -> None:
         and (spread is None or _is_array(spread, (width,)))
         and (mean is None or _is_array(mean, (columns,)))
         and (encoder is None or (isinstance(encoder, Encoder) and encoder.is_sound(columns)))
+        and _are_costs(classifier, two=two)
     )
     if not sound:
         raise ValueError(f"{name} is damaged: its parts do not fit together. Save the model again.")
@@ -140,6 +141,15 @@ def _is_interval(value: Any) -> bool:
     found: list[Any] = list(value) if isinstance(value, RatesInterval) else [None]
     numbers = [found.pop(), *(end for pair in found if isinstance(pair, tuple) and len(pair) == 2 for end in pair)]
     return len(numbers) == 1 + 2 * len(found) and all(isinstance(number, float) for number in numbers)
+
+
+def _are_costs(classifier: MeasureClassifier, *, two: bool) -> bool:
+    """Return whether what a model knows of costs per row is what a fit stores."""
+    fitted, columns = getattr(classifier, "fitted_to_costs_", False), getattr(classifier, "cost_columns_", {})
+    kinds_and_costs = isinstance(columns, dict) and all(
+        isinstance(kind, str) and isinstance(cost, str | int | float) for kind, cost in columns.items()
+    )
+    return isinstance(fitted, bool) and (two or not fitted) and kinds_and_costs
 
 
 def _is_survey(value: Any) -> bool:
