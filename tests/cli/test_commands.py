@@ -280,7 +280,7 @@ def test_a_model_of_three_classes_is_evaluated_inspected_and_predicts(run, tmp_p
     assert made.exit_code == 0, made.output
     worst = min(found["recall"] for found in report["classes"])
     words = page.read_text("utf-8")
-    assert f"the min is {worst:.3f}" in " ".join(words.split())
+    assert f"the worst-recall is {worst:.3f}" in " ".join(words.split())
     assert ">model (2)<" in words
     facts = json.loads(run("inspect", path, "--json").stdout)
     assert [one["class"] for one in facts["rates_by_class"]] == ["ape", "bee", "cat"]

@@ -166,6 +166,15 @@ def test_rows_that_are_few_for_their_columns_do_not_climb():
     assert plan_of(few, asked(5)).climbs == (5,)  # the user's own number
 
 
+def test_models_that_are_to_keep_bounds_do_not_climb():
+    X, codes = ring()
+    bounded = dataclasses.replace(asked(), of_many=confusion_measure("macro-f1-at-recall-0.5"))
+    found = ClassTrainer(bounded, History()).fit(labelled(X, codes))
+    assert not any("climbed" in stage for stage in found.stages)
+    free = ClassTrainer(asked(), History()).fit(labelled(X, codes))
+    assert any("climbed" in stage for stage in free.stages)
+
+
 def test_classes_of_about_one_size_need_no_class_weights():
     X, codes = ring(900)
     assert plan_of(labelled(X, codes), asked()).exponents == (0.0,)

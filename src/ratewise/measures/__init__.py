@@ -87,8 +87,8 @@ _REGISTRY: dict[str, Measure] = {
 
 # What the field reports of more than two classes; other measures are averaged over the classes.
 _CONFUSION_REGISTRY: dict[str, ConfusionMeasure] = {
-    "min": WorstRecall(),
     "worst-recall": WorstRecall(),
+    "min": WorstRecall(),
     "gmean": GMeanOfRecalls(),
     "hmean": HMeanOfRecalls(),
     "qmean": QMeanOfRecalls(),
