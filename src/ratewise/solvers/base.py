@@ -63,9 +63,10 @@ class Algorithm(ABC):
     """Settings, and the generator that they are for; :meth:`start` makes a run of it."""
 
     standardize_folds: ClassVar[bool] = False
-    side_by_side: bool = False
     """Whether rows in memory are standardized anew for each run: columns that validation rows took part in
     centering would shift their scores."""
+    side_by_side: bool = False
+    """Whether all runs on the same rows in memory climb together, and read the rows once per step."""
 
     @abstractmethod
     def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> driver.Steps:
