@@ -188,12 +188,12 @@ class ClassTrainer:
         together = () if plan.batch or scored_last else (ALL_ROWS,)
         found = trained((*validated, *together))
         of_folds, last = found[: len(validated)], found[len(validated) :] or found
-        most = config.CLASS_CHOICE_ROWS if in_sample else statistics.rows
+        most, judging = (config.CLASS_CHOICE_ROWS, config.CLASS_CUT_ROWS) if in_sample else 2 * (statistics.rows,)
         scores = {
             one.stage: rows.class_scores([fits[place].model for fits in of_folds]).first(most).centred()
             for place, one in enumerate(of_folds[0])
         }
-        stages, spreads, validation = self._chosen(scores, statistics.rows)
+        stages, spreads, validation = self._chosen(scores, statistics.rows, judging)
         offsets, table, message = self._cut(validation)
         if plan.batch and not scored_last:
             last = trained((ALL_ROWS,), stages)
@@ -204,12 +204,12 @@ class ClassTrainer:
         return Decided(model, table, stages, solver, validation.plus(offsets), fitted, message)
 
     def _chosen(
-        self, scores: dict[str, ClassScores], rows: int
+        self, scores: dict[str, ClassScores], rows: int, judging: int
     ) -> tuple[tuple[str, ...], dict[str, float], ClassScores]:
-        """Return the stages that rows cannot distinguish from the best, the spread of each stage's scores, and
-        the mean of the chosen ones, divided by it.
+        """Return the stages that the judging rows cannot distinguish from the best, the spread of each stage's
+        scores, and the mean of the chosen ones, divided by it.
         """
-        cuts = {stage: ClassRule.of(one, self._measure) for stage, one in scores.items()}
+        cuts = {stage: ClassRule.of(one.first(judging), self._measure) for stage, one in scores.items()}
         for number, rule in enumerate(cuts.values(), start=1):
             rates = mean_rates(rule.table)
             self._history.record(run=0, passes=number, points=number * rows, rates=rates, value=rule.value)
