@@ -58,6 +58,15 @@ def test_shards_do_as_well_as_rows_in_memory(name, by_class, data, on_shards):
     assert cluster.decision_function(spread(X_test, y_test)[0]).compute().shape == (y_test.size, 4)
 
 
+def test_where_every_class_has_plenty_of_rows_all_of_the_shards_learn(data, on_shards, monkeypatch):
+    X_train, X_test, y_train, y_test = data
+    monkeypatch.setattr(config, "CLASS_FOLD_ROWS", 1_000)
+    monkeypatch.setattr(config, "PLENTY_PER_COLUMN", 10)
+    memory = MeasureClassifier("f1", random_state=0).fit(X_train, y_train)
+    cluster = DaskMeasureClassifier("f1", random_state=0).fit(*spread(X_train, y_train))
+    assert cluster.score(X_test, y_test) > memory.score(X_test, y_test) - 0.03
+
+
 def test_few_rows_are_gathered_and_fitted_as_in_memory(data):
     X_train, X_test, y_train, y_test = data
     cluster = DaskMeasureClassifier("f1", random_state=0).fit(*spread(X_train, y_train))

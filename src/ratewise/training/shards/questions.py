@@ -52,11 +52,14 @@ class ReadyRows:
         return self._scores[key]
 
     def objectives(self, fold: int) -> list[ClassObjective]:
-        """Return functions of the rows of many classes that are not of a fold, one for each other fold."""
+        """Return functions of the rows of many classes that are not of a fold, one for each other fold; of all
+        rows if there is one fold only.
+        """
         folds = range(len(self.rows.fold_ranges))
         if not self._objectives:
             self._objectives = [objective_of(self.rows.fold(one)) for one in folds]
-        return [one for k, one in zip(folds, self._objectives, strict=True) if k != fold and one.total > 0]
+        left_out = fold if len(folds) > 1 else None
+        return [one for k, one in zip(folds, self._objectives, strict=True) if k != left_out and one.total > 0]
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_scores": {}, "_objectives": []}
