@@ -63,8 +63,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     ----------
     measure : str, Measure, ConfusionMeasure or function, default="f1"
         What to maximize: a name from :func:`ratewise.measures.measure_names` or a measure of your own. With more
-        than two classes a name means what scikit-learn and imbalanced-learn report under it: "f1" is macro F1,
-        "gmean" the geometric mean of the recalls (:func:`~ratewise.measures.confusion_measure`).
+        than two classes a name has the meaning it has in scikit-learn and imbalanced-learn: "f1" is macro F1, and
+        "gmean" is the geometric mean of the recalls (:func:`~ratewise.measures.confusion_measure`).
     solver : {"auto", "spade", "stamp", "amp"} or solver object, default="auto"
         The algorithm that learns the first model. "auto" uses SPADE for concave measures and STAMP for
         pseudo-linear ones if ``sharpen=False``. With sharpening it uses logistic regression, with class weights
@@ -83,10 +83,10 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     validation_fraction : float or "auto", default="auto"
         With sharpening: the share of validation rows in each fold, between 0 and 1/2. "auto" is 1/5 for small
         data and 1/2 for large data. If large data have 50 rows or more of the rarer class per column, all rows
-        both train and choose.
+        are used both for training and for validation.
     cv : int, splitter or iterable, default=None
-        With sharpening: the folds whose validation rows choose between the stages and set the threshold. With None
-        the number of rows decides; an int is the number of folds. A splitter, such as scikit-learn's
+        With sharpening: the folds whose validation rows choose between the stages and set the threshold. An int is
+        the number of folds; with None it depends on the number of rows. A splitter, such as scikit-learn's
         ``TimeSeriesSplit`` or ``GroupKFold``, or an iterable of pairs (train, validation) works in ``fit`` only.
         A row may be a validation row of one fold at most. The model is learned from all rows; ``rates_`` are
         those of the folds' models.
@@ -102,33 +102,34 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     encode : "auto" or None, default=None
         "auto" accepts tables of pandas, polars and Arrow as they are, in ``fit``, ``partial_fit``, ``predict``,
         ``decision_function`` and ``score``. It recognizes numbers, booleans, categories, dates, texts and missing
-        values by the same rules as for files. ``print(encoder_)`` shows what each column was taken for.
+        values by the same rules as for files. ``print(encoder_)`` shows the kind of each column.
         ``partial_fit`` learns the encoding from its first rows. Columns are found by name in any order. None
-        accepts numbers only and treats names as scikit-learn does: another order is refused, and columns whose
-        names are numbers are taken in their order.
+        accepts numbers only and treats names as scikit-learn does: another order is an error, and columns whose
+        names are numbers are used in the order of the table.
     columns : dict, optional
-        With ``encode="auto"`` and in ``fit_stream``: what some columns are, by name, where the rules would take
-        them for something else. "number", "boolean", "category", "date", "text" or "ignore"; "elapsed" for a date
-        without its parts, "day first" or "month first" for dates such as 3/4/2024, "decimal point" or "decimal
-        comma" for numbers such as $1,234.50.
+        With ``encode="auto"`` and in ``fit_stream``: the kinds of columns, by name, where the rules would choose
+        another kind: "number", "boolean", "category", "date", "text" or "ignore"; "elapsed" for a date without its
+        parts, "day first" or "month first" for dates such as 3/4/2024, "decimal point" or "decimal comma" for
+        numbers such as $1,234.50.
     basis : {None, "splines", "pairs", "auto"} or SplineBasis, default=None
-        What the model is linear in. None: your columns. "splines": a piecewise linear curve per column. "pairs":
-        curves, and products of two columns (all products up to 25 columns; with more columns, the products that a
-        screen selects). "auto": the simplest of the three whose out-of-fold value is within half a standard error
-        of the best. A :class:`~ratewise.features.SplineBasis` sets the details; a fitted one is used unchanged.
-        With a basis, missing values (NaN) are a separate level. Sparse rows are not expanded.
+        The columns in which the model is linear. None: your columns. "splines": a piecewise linear curve per
+        column. "pairs": curves, and products of two columns (all products up to 25 columns; with more columns, the
+        products that a screening step selects). "auto": the simplest of the three whose out-of-fold value is
+        within half a standard error of the best. A :class:`~ratewise.features.SplineBasis` sets the details; a
+        fitted one is used unchanged. With a basis, missing values (NaN) are a separate level. Sparse rows are not
+        expanded.
     low_memory : bool, default=False
-        Whether to learn from the rows in place, instead of from one float32 copy in random order. A fit then needs
-        almost no memory beyond the data, and takes a few times as long.
+        Whether to learn from the rows in place, instead of from one float32 copy in random order. A fit in place
+        needs almost no memory beyond the data, and takes a few times as long.
     half_life : {"auto"}, float or None, default="auto"
         How fast ``partial_fit`` forgets. "auto": learners with different half-lives run side by side, and the one
         with the best recent predictions is used (``stages_`` names it). A number: one learner, in which the weight
         of a row halves after this many further rows. None: nothing is forgotten. "auto" means None if a solver
         or ``threshold="zero"`` is given, and for measures with bounds. ``fit`` and ``fit_stream`` never forget.
     n_jobs : int or None, default=None
-        The number of threads, -1 for one per core. They learn folds, starts, classes or labels at the same time,
-        and the result does not depend on it. From a million rows of two classes on, several threads also share out
-        the rows; that model differs a little from the model of one thread.
+        The number of threads, -1 for one per core. Threads learn folds, starts, classes or labels at the same
+        time, and their number does not change the result. With two classes and a million rows or more, several
+        threads also share the rows; that model differs a little from the model of one thread.
     verbose : int, default=0
         Above 0: print a line to stderr at each checkpoint of the fit.
 
@@ -137,16 +138,16 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     coef_ : array of shape (1, n_features), or (n_classes, n_features)
         ``get_feature_names_out`` names the column of each coefficient. With a basis there are more columns: "age"
         has the slope left of the first knot, "age > 30" the change of the slope at 30, and "age * income" the
-        coefficient of the product of both, each in deviations from its mean.
+        coefficient of the product of the two columns, each minus its mean.
     intercept_ : array of shape (1,), or (n_classes,)
     classes_ : array of the classes, or of the numbers of the labels
     multilabel_ : bool
         Whether y was an indicator matrix.
     feature_spread_ : array of shape (n_features,)
-        What each column was divided by. A coefficient times this spread says how much the column moves scores.
+        The divisor of each column. A coefficient times this spread is the effect of the column on the scores.
     feature_mean_ : array of shape (n_features_in_,) or None
-        What was subtracted from each column, and the reference row of ``explain``. None or 0 for sparse rows. With
-        ``encode="auto"`` it has an entry per encoded column.
+        The value subtracted from each column, and the reference row of ``explain``. None or 0 for sparse rows.
+        With ``encode="auto"`` there is an entry per encoded column.
     n_samples_fit_ : int
         The number of rows given to ``fit``. ``fit_stream`` sets ``survey_`` instead.
     rates_ : Rates
@@ -162,13 +163,14 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     constraints_met_ : bool or None
         Whether the measure's bounds hold on new rows with the stated confidence; None without bounds. If that
         cannot be promised, ``fit`` warns with numbers (:class:`~ratewise.ConstraintWarning`). After
-        ``partial_fit`` it is an estimate, because it uses rows that were learned from.
+        ``partial_fit`` it is only an estimate, because it uses training rows.
     calibration_ : array of shape (n_models, 2 + 2 * n_knots)
         The curve from scores to log odds behind ``predict_proba``, one per row of ``coef_``
         (:class:`~ratewise.decisions.calibrate.Calibration`): the slope, the log odds at the threshold, and up to
         15 knots, each with the change of the slope there.
     decision_threshold_ : float, or an array with one per label
-        The probability above which ``predict`` predicts the positive class; not for more than two classes.
+        The probability above which ``predict`` predicts the positive class. It does not exist for more than two
+        classes.
     basis_ : Basis or None
         The knots, pairs and moments of the basis as plain arrays; None for your columns.
     stages_ : tuple of str
@@ -182,8 +184,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         With bounds on groups: the groups of ``sensitive_features``, and the threshold of each group, which
         ``predict`` uses in place of 0.
     fitted_to_costs_ : bool
-        Whether ``fit`` had costs per row, which ``predict`` and ``score`` then need. ``measure_``, ``rates_`` and
-        ``decision_function`` are those of one threshold for all rows, which are weighted by their costs.
+        Whether ``fit`` had costs per row. If so, ``predict`` and ``score`` need costs too; ``measure_``,
+        ``rates_`` and ``decision_function`` use one threshold for all rows, weighted by their costs.
     rates_by_group_, rates_interval_by_group_ : dict
         With ``sensitive_features``: Rates and RatesInterval of each group.
     history_ : dict of arrays
@@ -210,7 +212,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     feature_spread_, feature_mean_, calibration_ = FromStream(), FromStream(), FromStream()
     rates_, rates_interval_, constraints_met_, history_ = FromStream(), FromStream(), FromStream(), FromStream()
 
-    # Group splitters ask for groups by default, and so does what hands groups to them.
+    # Group splitters request groups by default, and so does an estimator that passes groups to them.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __init__(
@@ -284,8 +286,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
             ``Constrained("f1", tpr_gap=0.05)``. The model does not learn from it. For two classes.
         costs : dict of numbers or columns, or array [row, true, predicted] or [true, predicted], optional
             With ``measure="cost"``: what each decision costs in each row, as :meth:`ratewise.DecisionRule.fit`
-            takes it. Rows weigh the root of what is at stake in them. ``predict`` then needs the costs of its
-            rows, and makes the decision with the lowest expected cost in each. For two classes.
+            takes it. Each row has the square root of its cost at stake as weight. ``predict`` then needs the
+            costs of its rows, and returns the decision with the lowest expected cost for each. For two classes.
         """
         settings = fit_config(self, threads=threads_of(self.n_jobs), sensitive=sensitive_features is not None)
         if self.warm_start and settings.basis is not None and hasattr(self, "coef_"):
@@ -328,8 +330,8 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows, each seen once; the first call must name all ``classes``.
 
-        The sizes of the batches do not change what is learned. Old rows are forgotten as ``half_life`` says.
-        Attributes are brought up to date when they are read. The knots of a basis come from the first rows, and
+        The sizes of the batches do not change the model. ``half_life`` sets how fast old rows are forgotten.
+        Attributes are updated when they are read. The knots of a basis come from the first rows, and
         ``basis="auto"`` means "splines".
         """
         online = getattr(self, "_online", None)
@@ -351,7 +353,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
             require_same_classes(classes, known)
         if online is None or asked is not online.asked:
             if known.size == 2:
-                get_measure(self.measure)  # refuses one of many classes
+                get_measure(self.measure)  # raises an error for a measure of many classes
             elif isinstance(confusion_measure(self.measure), ConstrainedClasses):
                 raise ValueError(
                     "Bounds on classes are for fit and fit_stream: partial_fit keeps no rows to prove them."
@@ -378,11 +380,11 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
             self._store_read(online, basis)
             columns.store_on(self)
         self._online = online
-        self.__dict__.pop("n_samples_fit_", None)  # of a fit, not of rows that came in parts
+        self.__dict__.pop("n_samples_fit_", None)  # describes a fit, not a stream of rows
         return self
 
     def refresh_from_stream(self) -> None:
-        """Bring the fitted attributes up to date with the rows of ``partial_fit``; reading one does so too."""
+        """Update the fitted attributes with the rows of ``partial_fit``; reading an attribute does the same."""
         online = vars(self).get("_online")
         if online is None or online.is_read:
             return
@@ -396,7 +398,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         self._store(fitted, online.settings)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the name of each coefficient: a column, a value of one (``color=red``), or a column of the basis.
+        """Return the name of each coefficient: a column, a value (``color=red``), or a column of the basis.
 
         Columns of a basis are named "age is missing", "age > 30" and "age * income".
         """
@@ -417,7 +419,7 @@ class MeasureClassifier(LinearPrediction, StreamFitting, NotebookCard, Classifie
         return tags
 
     def _models_before(self, n_features: int, n_models: int) -> LinearModels | None:
-        """The models of the fit before, if there was one."""
+        """Return the models of the previous fit, if there was one."""
         if not hasattr(self, "coef_"):
             return None
         if self.coef_.shape[1] != n_features:

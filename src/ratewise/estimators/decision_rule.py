@@ -1,4 +1,4 @@
-"""DecisionRule: from the probabilities of any model to the decisions that maximize a measure, or cost least."""
+"""DecisionRule: turn the probabilities of any model into decisions that maximize a measure or minimize costs."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ from ._targets import (
     require_more_than_one_class,
 )
 
-_SUM_TOLERANCE = 1e-3  # of float32, and of models that round
+_SUM_TOLERANCE = 1e-3  # allows for float32 and for models that round
 _REJECT_ERROR = 0.05  # the probability that more rows than ``reject`` are left to a person
 
 
 class DecisionRule(GroupedPrediction, BaseEstimator):
-    """Turn probabilities of any model into the decisions that maximize a measure, or cost least.
+    """Turn probabilities of any model into decisions that maximize a measure or minimize costs.
 
     Give it probabilities of rows that the model did not learn from: validation rows, or
-    ``cross_val_predict(model, X, y, method="predict_proba")``. With two classes it chooses a threshold, which also
-    keeps bounds, as :func:`ratewise.certify` does. With more classes it calibrates the probabilities and finds the
-    gain of each decision: offsets for measures of recalls, a table of gains for other measures. If rows that the
-    rule was not tuned on do not show a clear gain, it predicts the most probable class.
+    ``cross_val_predict(model, X, y, method="predict_proba")``. With two classes the rule chooses a threshold,
+    which also keeps bounds, as :func:`ratewise.certify` does. With more classes the rule calibrates the
+    probabilities and finds the gain of each decision: offsets for measures of recalls, a table of gains for other
+    measures. If rows that the rule was not tuned on show no clear gain, the rule predicts the most probable class.
 
     Parameters
     ----------
@@ -61,11 +61,12 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         (:func:`ratewise.measures.confusion_measure`), and ``Constrained("f1", recall=0.5)`` bounds each class.
         "cost" with ``costs=`` in ``fit`` minimizes costs per row.
     reject : float, default=0.0
-        The largest share of rows to leave to a person. ``rejected`` says which rows: those for which the best two
-        decisions are nearly equal. On new rows the share is at most this with 95% confidence; so of few rows none
-        may be left. ``score`` uses the other rows. Bounds of the measure are about the decisions on all rows.
+        The largest share of rows to leave to a person. ``rejected`` returns these rows: the best two decisions are
+        nearly equal there. With 95% confidence the share on new rows is not larger; therefore a rule that is
+        fitted to few rows may leave none. ``score`` uses the other rows. Bounds of the measure concern the
+        decisions on all rows.
     pos_label : label, default=None
-        The positive one of two classes; ``classes_[1]`` unless given.
+        With two classes: the positive class; ``classes_[1]`` unless given.
 
     Attributes
     ----------
@@ -77,8 +78,8 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         The gain of predicting a row of each class as each class, [true, predicted], for calibrated probabilities;
         None if ``threshold_`` or ``costs`` decide.
     offsets_ : array or None
-        What is added to the log probabilities of the classes before the highest is predicted, if the gains amount
-        to that; otherwise None.
+        What is added to the log probabilities of the classes before the highest is predicted, if the gains have
+        this form; otherwise None.
     counts_ : Counts
         The confusion matrix of the rows of ``fit``, without those left to a person.
     value_ : float
@@ -133,9 +134,9 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         groups: Any = None,
         sensitive_features: Any = None,
     ) -> Self:
-        """Choose the rule by out-of-fold probabilities, a column per class in sorted order, and true labels.
+        """Choose the rule from out-of-fold probabilities, a column per class in sorted order, and true labels.
 
-        The columns of a table that are named by the classes may be in any order.
+        If the columns of a table have the names of the classes, they may be in any order.
         ``costs`` is an array [row, true, predicted], one table [true, predicted], or, with two classes, a dict of
         numbers or columns for "false_positive", "false_negative", "true_positive", "true_negative". Rows with the
         same entry in ``groups`` are treated as dependent. ``sensitive_features``, with two classes, is the group
@@ -207,12 +208,12 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         return predicted
 
     def decision_function(self, proba: Any, *, costs: Any = None) -> NDArray[np.float64]:
-        """Return what it gains to predict each class; of two classes, what it gains to predict the second."""
+        """Return the gain of predicting each class; with two classes, the gain of predicting the second."""
         expected = self._expected(*self._checked(proba, costs))
         return expected if self.classes_.size > 2 else expected[:, 1] - expected[:, 0]
 
     def rejected(self, proba: Any, *, costs: Any = None) -> NDArray[np.bool_]:
-        """Return which rows to leave to a person, by ``reject``."""
+        """Return whether to leave each row to a person, as ``reject`` allows."""
         found: NDArray[np.bool_] = self._margins(*self._checked(proba, costs)) < self._reject_below
         return found
 
@@ -279,9 +280,9 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
 
     @property
     def _positive_column(self) -> int:
-        """The column of the positive class of the fit, whatever ``pos_label`` is now."""
+        """Return the column of the positive class at the time of the fit, whatever ``pos_label`` is now."""
         code = vars(self).get("_positive_code")
-        return self._positive(self.classes_) if code is None else int(code)  # rules of earlier versions have none
+        return self._positive(self.classes_) if code is None else int(code)  # older rules have no code
 
     def _checked(self, proba: Any, costs: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
         check_is_fitted(self)
@@ -318,13 +319,13 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         return found
 
     def _margins(self, proba: NDArray[Any], costs: NDArray[np.float64] | None) -> NDArray[np.float64]:
-        """Return what the best decision gains over the second best."""
+        """Return the gain of the best decision minus that of the second best."""
         best = np.partition(self._expected(proba, costs), -2, axis=1)[:, -2:]
         found: NDArray[np.float64] = best[:, 1] - best[:, 0]
         return found
 
     def _margin_to_reject(self, proba: NDArray[Any], costs: NDArray[np.float64] | None) -> float:
-        """Return the margin below which so few rows lie that new rows keep to ``reject``."""
+        """Return the margin below which so few rows lie that new rows keep the limit ``reject``."""
         if self.reject == 0.0:
             return -np.inf
         n_rows = proba.shape[0]
@@ -342,7 +343,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         groups: NDArray[np.intp] | None,
         decided: NDArray[np.intp],
     ) -> None:
-        """Set what is known of the decisions for the rows of ``fit``."""
+        """Set the attributes that describe the decisions for the rows of ``fit``."""
         kept = self._margins(proba, costs) >= self._reject_below
         self.spent_ = None if costs is None else Spent.of(decided, proba, codes, weights, costs)
         n_classes = self.classes_.size
@@ -355,7 +356,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         if n_classes == 2:
             positive = self._positive_column
             both = (float(points[positive]), float(points[1 - positive]))
-            if costs is not None:  # the search for a threshold has warned otherwise
+            if costs is not None:  # in other cases the search for a threshold has warned
                 warn_of_unknown_rates(both)
             self.rates_: Rates | list[Rates] = rates[0]
             self.rates_interval_: RatesInterval | list[RatesInterval] = rates_interval(
@@ -371,7 +372,7 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
         ]
 
     def _value_here(self) -> float:
-        """Return the measure of the rows of ``fit``."""
+        """Return the measure on the rows of ``fit``."""
         assert isinstance(self.rates_, Rates)
         assert isinstance(self.measure_, Measure)
         return float(self.measure_.value(*self.rates_))
@@ -385,19 +386,19 @@ class DecisionRule(GroupedPrediction, BaseEstimator):
 def _points_of_groups(
     codes: NDArray[np.intp], weights: NDArray[np.float64], groups: NDArray[np.intp], n_classes: int
 ) -> NDArray[np.float64]:
-    """Return the effective points of each class where rows of one group are dependent."""
+    """Return the effective number of rows of each class, given that rows of one group are dependent."""
     n_groups = int(groups.max(initial=0)) + 1
     sums = np.bincount(codes * n_groups + groups, weights, n_classes * n_groups).reshape(n_classes, n_groups)
     return np.asarray(effective_points(sums.sum(axis=1), (sums**2).sum(axis=1)))
 
 
 def _column_names(proba: Any) -> list[str]:
-    """Return the names of a table's columns as texts; none for an array."""
+    """Return the names of a table's columns as texts; an empty list for an array."""
     return [str(name) for name in getattr(proba, "columns", ())]
 
 
 def _in_order(proba: NDArray[Any], names: list[str], classes: NDArray[Any]) -> NDArray[Any]:
-    """Return probabilities in the order of the classes, if the names of their columns are the classes."""
+    """Return probabilities in the order of the classes if the classes are the names of their columns."""
     wanted = [str(label) for label in classes.tolist()]
     if names == wanted or sorted(names) != sorted(wanted):
         return proba
@@ -405,7 +406,7 @@ def _in_order(proba: NDArray[Any], names: list[str], classes: NDArray[Any]) -> N
 
 
 def checked_probabilities(proba: Any) -> NDArray[Any]:
-    """Return probabilities of rows, a column per class; refuse what cannot be some."""
+    """Return probabilities of rows, a column per class; raise an error for values that are not probabilities."""
     found = np.asarray(proba)
     if found.ndim != 2 or found.shape[1] < 2 or not found.shape[0]:
         raise ValueError(

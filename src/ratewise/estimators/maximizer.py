@@ -54,7 +54,7 @@ from ._targets import (
 from ._weighted_table import WeightedTable
 from .decision_rule import DecisionRule
 
-_DEFAULT_FOLDS = 3  # of boosting without settings of the user's: more folds take longer and do no better
+_DEFAULT_FOLDS = 3  # for boosting without an estimator of the user's: more folds take longer and are no better
 
 
 def _base_estimator_has_probabilities(maximizer: MeasureMaximizer) -> bool:
@@ -67,10 +67,10 @@ def _base_estimator_has_probabilities(maximizer: MeasureMaximizer) -> bool:
 class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train any classifier that takes sample weights for the measure you report.
 
-    ``MeasureMaximizer(measure="f1")`` joins gradient boosting with curves of the columns. On a table in memory
+    ``MeasureMaximizer(measure="f1")`` combines gradient boosting with curves of the columns. On a table in memory
     nothing else in this library reaches higher values.
 
-    Around a classifier of your own it replaces
+    With a classifier of your own it replaces
     :class:`~sklearn.model_selection.TunedThresholdClassifierCV`.
 
     LightGBM, XGBoost, CatBoost and ``HistGradientBoosting``, alone or at the end of a pipeline, are fitted once
@@ -89,34 +89,35 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     The candidates (stages, iterations) with the best out-of-fold values are kept. Their models form an ensemble.
     The threshold of its mean vote is the mean of all thresholds whose value is within noise of the best.
 
-    With more than two classes, or costs per row, plain and weighted models are fitted once per fold: balanced
-    models, or models of rows that weigh what is at stake, and its root. A :class:`~ratewise.DecisionRule` for
-    their out-of-fold probabilities decides.
+    With more than two classes, or costs per row, plain and weighted models are fitted once per fold. The weights
+    balance the classes; with costs they are what is at stake in each row, or its square root. A
+    :class:`~ratewise.DecisionRule` turns the out-of-fold probabilities into decisions.
 
     Parameters
     ----------
     estimator : classifier, default=None
         The base estimator, with ``decision_function`` or ``predict_proba``. Its ``fit`` must take
-        ``sample_weight`` (that of the last step, if it is a pipeline), unless ``rounds=1``. None for
-        ``HistGradientBoostingClassifier`` with settings that suit the number of rows: up to 8,000, 40 trees of 15
-        leaves on 3 folds, or 80 where the last of them still lower the log loss clearly; else 100 trees of 31.
+        ``sample_weight`` (that of the last step, if it is a pipeline), unless ``rounds=1``. None means
+        ``HistGradientBoostingClassifier`` with settings that suit the number of rows. Up to 8,000 rows: 40 trees
+        of 15 leaves on 3 folds, or 80 trees if the last of the 40 still lower the log loss clearly. More rows: 100
+        trees of 31 leaves.
     measure : str or Measure, default="f1"
         What to maximize: a name from :func:`ratewise.measures.measure_names`, a Measure, or a function of
         the two rates.
     rounds : int or "auto", default="auto"
         The largest number of reweighting iterations. The first has equal class weights. Each fits one model per
-        fold. "auto" is 1 for boosting, where more trees do as much as other class weights, and 2 for others.
+        fold. "auto" is 1 for boosting, where more trees help as much as other class weights do, and 2 otherwise.
     cv : int, splitter or iterable, default=None
-        The folds. None means 5, or 3 without an estimator, stratified and shuffled. Folds that are given by their
-        number keep the rows of a group together if ``fit`` gets ``groups``; otherwise they keep copies of a row
+        The folds. None means 5, or 3 without an estimator, stratified and shuffled. If ``cv`` is None or a number,
+        the folds keep the rows of a group together if ``fit`` gets ``groups``; otherwise they keep copies of a row
         together. For rows in the order of time, use :class:`~sklearn.model_selection.TimeSeriesSplit`: then
         ``rates_`` are those of later rows. A warning says so if the labels or a column drift along the rows.
     ensemble : bool, default=True
         Whether to average the votes of the models of all folds (and of all iterations kept). This gives better
         values than one model fitted again to all rows and takes no longer to fit, but up to ``rounds`` models per
-        fold must be kept and evaluated. With fewer than 20,000 rows one model of all rows joins them, except for
-        boosting. False keeps only one model of all rows, with the class weights of the best iteration and the
-        trees of the best stage.
+        fold must be kept and evaluated. With fewer than 20,000 rows the ensemble also has one model of all rows,
+        except for boosting. False keeps only one model of all rows, with the class weights of the best iteration
+        and the number of trees of the best stage.
     stack : "auto" or bool, default="auto"
         Whether boosting is combined with an additive model in each fold. "auto" does so unless the out-of-fold
         value of boosting alone is higher by more than half a standard error. It uses boosting alone if X cannot be
@@ -140,11 +141,11 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     estimators_ : list of classifiers
         The members of the ensemble.
     estimator_ : classifier
-        With ``ensemble=False``: the only one.
+        With ``ensemble=False``: the only member.
     threshold_ : float
         The threshold of the mean vote. It is near 1/2, because each member votes 1/2 at its own threshold.
     rates_ : Rates
-        (tpr, tnr, prevalence) of out-of-fold predictions, corrected for what averaging changes.
+        (tpr, tnr, prevalence) of out-of-fold predictions, corrected for the effect of averaging.
     rates_interval_ : RatesInterval
         (tpr, tnr, value, confidence): intervals for the rates and the measure on new rows.
     constraints_met_ : bool or None
@@ -229,11 +230,12 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
     ) -> Self:
         """Fit to rows X and labels y.
 
-        A row counts ``sample_weight`` times. The folds keep rows of one group together. If ``target_prevalence``,
-        the share of positives where the model will be used, is given, the measure is maximized for it.
+        A row counts ``sample_weight`` times. The folds keep rows with the same entry in ``groups`` together.
+        ``target_prevalence`` is the share of positives where the model will be used; the measure is maximized for
+        that share.
         ``sensitive_features`` is the group of each row (sex, region, ...) for bounds per group such as
         ``Constrained("f1", tpr_gap=0.05)``; the estimator does not learn from it.
-        ``costs``, with ``measure="cost"``, are those of :meth:`ratewise.DecisionRule.fit`.
+        ``costs``, with ``measure="cost"``, have the form that :meth:`ratewise.DecisionRule.fit` takes.
         ``params`` are passed to the estimator's ``fit``; arrays as long as y are split with the folds.
         """
         check_maximizer(self, self._base(), weighted=sample_weight is not None)
@@ -313,9 +315,9 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the mean vote less the threshold, between -1 and 1: above 0 for ``classes_[1]``.
+        """Return the mean vote minus the threshold, between -1 and 1: above 0 for ``classes_[1]``.
 
-        With more than two classes, the expected gain of predicting each class.
+        With more than two classes, return the expected gain of predicting each class.
         """
         with rows_checked_once(self, X):
             if self.rule_ is not None:
@@ -340,7 +342,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         if costs is not None:
             raise ValueError("The model was fitted without costs: leave costs= out.")
         above = self._above_threshold(X, sensitive_features)
-        # A vote at the threshold itself is not above it, whichever class is the positive one.
+        # A vote equal to the threshold is not above it, whichever class is positive.
         second = above > 0 if self._sign > 0 else above >= 0
         predicted: NDArray[Any] = self.classes_[second.astype(np.intp)]
         return predicted
@@ -350,7 +352,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         return 1.0 if fitted_positive(self) == self.classes_[1] else -1.0
 
     def _above_threshold(self, X: Any, sensitive_features: Any) -> NDArray[np.float64]:
-        """Return the decision function, less the threshold of each row's group where groups have their own."""
+        """Return the decision function, minus the threshold of each row's group if groups have thresholds."""
         above = self.decision_function(X)
         return above - self._sign * self._row_thresholds(sensitive_features, above.shape[0])
 
@@ -367,7 +369,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         return np.column_stack([means if label == positive else 1.0 - means for label in self.classes_])
 
     def explain(self, X: Any) -> Explanation:
-        """Return what each column of X adds to the score of the positive class; for boosting and the stack.
+        """Return what each column of X adds to the score of the positive class, for boosting and the stack.
 
         The contributions of a row sum to its score, the mean vote minus the threshold; above 0 the positive class
         is predicted. The additive model contributes the values of its curves. LightGBM, XGBoost and CatBoost
@@ -394,7 +396,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """The importances that the members have, each scaled to the sum 1: their mean by the members' weights."""
+        """The weighted mean of the members' importances, where the importances of each member sum to 1."""
         check_is_fitted(self)
         found = []
         for member in self._members:
@@ -432,7 +434,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         measure: Measure,
         sensitive: Sensitive | None,
     ) -> CrossFitter:
-        """Return what fits the base estimator to the folds; boosting with the settings that suit an ensemble."""
+        """Return the object that fits the base estimator to the folds; boosting gets settings for an ensemble."""
         X, y, weights, positive = table.X, table.y, table.weights, positive_label(classes, self.pos_label)
         folds, numbers = make_folds(table.cv, X, y, table.groups)
         base, booster = self._base(y.size), self._booster()
@@ -458,7 +460,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
             raise ValueError(f"stack=True is not possible: X {error}. Set stack='auto' or False.") from error
 
     def _base(self, rows: int = 0) -> Any:
-        """Return the base estimator; without one, boosting as it suits so many rows."""
+        """Return the base estimator; if there is none, boosting with settings for this number of rows."""
         return default_boosting(rows) if self.estimator is None else self.estimator
 
     def _cv(self) -> Any:
@@ -474,7 +476,7 @@ class MeasureMaximizer(GroupedPrediction, NotebookCard, ClassifierMixin, MetaEst
         members = fitter.members_of_folds(candidates, kept) if self.ensemble else []
         few_rows = fitter.rows.y.size < MANY_ROWS and not fitter.staged
         if few_rows or not members:
-            # It has the weight of all models of the folds: their errors average out, but it learns from all rows.
+            # This model weighs as much as all models of the folds: their errors average out, but it has all rows.
             weight = sum(member.weight for member in members)
             members.append(fitter.member_of_all_rows(candidates, kept[0], weight=max(weight, 1)))
         return members

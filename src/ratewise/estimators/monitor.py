@@ -15,22 +15,22 @@ from ..decisions.draws import interval, normal_draws, resampled, values_of
 from ..measures import Bound, FBeta, Jaccard, Measure, get_measure
 
 _BETS = np.array([0.05, 0.1, 0.2, 0.4, 0.8])
-"""The stakes of the detector: small ones notice small drops, large ones notice large drops soon."""
-_AT_ONCE = 256  # rows per product: more would overflow
-_MOST_WORTH = 1e100  # of bets that have been won long ago
-_MOST_ROWS = 2_000  # of the history
+"""The stakes of the detector: small stakes detect small drops, large stakes detect large drops soon."""
+_AT_ONCE = 256  # rows per product: more rows would overflow
+_MOST_WORTH = 1e100  # the limit for bets that were won long ago
+_MOST_ROWS = 2_000  # the limit for the history
 _DRAWS = 1_000
 _TWO_SIGMA = 1.96
 
 
 class Watched(NamedTuple):
-    """A statement about rows: the mean gain of the rows it concerns is 0 or more."""
+    """A statement about rows: the mean gain of the rows that it concerns is 0 or more."""
 
     label: str
     gains: NDArray[np.float64]
-    """Of a row, by its true and its predicted class; 0 for rows that it does not concern."""
+    """The gain of a row, by its true and its predicted class; 0 for rows that the statement does not concern."""
     share: tuple[Any, Any, str]
-    """What share to tell in a message: cells of cells, and the name of the rows in the second ones."""
+    """The share to report in a message: the cells of its numerator and denominator, and the denominator's name."""
 
     @classmethod
     def of_bound(cls, bound: Bound) -> Watched:
@@ -47,7 +47,7 @@ class Watched(NamedTuple):
 
     @classmethod
     def of_measure(cls, measure: Measure, level: float) -> Watched:
-        """Return the statement that a ratio of counts reaches a level: its numerator less so much denominator."""
+        """Return the statement that a ratio of counts reaches a level: numerator minus level times denominator."""
         if isinstance(measure, FBeta):
             square = measure.beta**2
         elif isinstance(measure, Jaccard):
@@ -85,13 +85,13 @@ class Monitor:
     Attributes
     ----------
     alarm : str or None
-        What no longer holds, with numbers; None while every bound holds. ``reset()`` clears it.
+        The bound that no longer holds, with numbers; None while every bound holds. ``reset()`` clears it.
     alarm_row_ : int or None
         The number of the row that raised the alarm, counted from 1.
     n_rows_ : int
         The number of rows seen.
     history_ : dict of arrays
-        rows, value and the evidence against the bounds after each update. A long history is thinned out.
+        The rows, the value and the evidence against the bounds after each update. A long history is thinned out.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class Monitor:
         return watched
 
     def update(self, y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Take the true labels of any number of rows, with their predictions."""
+        """Add any number of rows, given by their true labels and their predictions."""
         true, predicted = self._codes("y_true", y_true), self._codes("y_pred", y_pred)
         if true.shape != predicted.shape:
             raise ValueError(
@@ -184,7 +184,7 @@ class Monitor:
 
     @property
     def value(self) -> float:
-        """The measure, or the share that is bounded, on recent rows; NaN before the first."""
+        """The measure, or the share that is bounded, on recent rows; NaN before the first row."""
         if not self._recent.weights.any():
             return math.nan
         if self._measure is None:
@@ -193,7 +193,7 @@ class Monitor:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95% interval of ``value``, from the recent rows."""
+        """The 95% interval of ``value``, from recent rows."""
         value = self.value
         if math.isnan(value):
             return math.nan, math.nan
@@ -232,10 +232,10 @@ class Monitor:
 
 
 class _Detector:
-    """The evidence against a statement: what bets against it have won, with a new bet at every row.
+    """The evidence against a statement: the winnings of bets against it, with a new bet at every row.
 
-    A bet multiplies its stake by 1 - L gain, so that it wins nothing in the mean while the statement holds. A new
-    unit is staked at every row. The sum of what they are worth exceeds 1 / alpha once in 1 / alpha rows at most.
+    A bet multiplies its stake by 1 - L gain, so that its mean win is 0 or less while the statement holds. A new
+    unit is staked at every row. The total worth of the bets exceeds 1 / alpha once in 1 / alpha rows at most.
     """
 
     def __init__(self, gains: NDArray[np.float64], limit: float):
@@ -243,19 +243,17 @@ class _Detector:
         self._limit = limit
         self.alarmed = False
         self._worth = np.zeros(_BETS.size)
-        self._drop = 0.0  # what a bet from the worst beginning on has won, as a logarithm
+        self._drop = 0.0  # the log of what a bet since the worst start has won
         self.counts = np.zeros((2, 2))
-        """Of the rows since then."""
+        """The table of the rows since then."""
 
     @property
     def evidence(self) -> float:
-        """Return the evidence as a share of what raises an alarm."""
+        """Return the evidence as a share of the evidence that raises an alarm."""
         return float(self._worth.mean()) / self._limit
 
     def take(self, true: NDArray[np.intp], predicted: NDArray[np.intp], stakes: NDArray[np.float64]) -> int | None:
-        """Take some rows, in order, up to the first that raises an alarm; return how many that were, None if none
-        did.
-        """
+        """Take rows in order up to the first that raises an alarm; return their number, or None without alarm."""
         gains = self._gains[true, predicted]
         concerned = np.flatnonzero((gains != 0.0) & (stakes > 0.0))
         for begin in range(0, concerned.size, _AT_ONCE):
@@ -278,7 +276,7 @@ class _Detector:
         return None
 
     def _follow_drop(self, won: NDArray[np.float64], true: NDArray[np.intp], predicted: NDArray[np.intp]) -> None:
-        """Find the estimated start of the drop: the bet from there on has won most."""
+        """Estimate the start of the drop: the bet that starts there has won most."""
         path = self._drop + np.cumsum(won)
         lowest = np.minimum.accumulate(np.minimum(path, 0.0))
         begins = np.flatnonzero(path <= lowest)

@@ -18,29 +18,29 @@ from .kinds import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT
 from .values import PLAIN
 
 WIDEST_DENSE = 300
-_BLOCK_ROWS = 2048  # of 22 columns: fits into the second-level cache, in which columns become rows
+_BLOCK_ROWS = 2048  # with 22 columns they fit into the second-level cache, in which columns become rows
 _CHECKED_AT_ONCE = 1 << 16
 
 
 class Encoder:
-    """How raw columns become the columns of a matrix of float32.
+    """Convert raw columns into the columns of a float32 matrix.
 
-    ``print(encoder)`` shows what every column of a table was taken for, and why; docs/tables.md states the rules.
-    If a column is so far from 0 that float32 would lose its differences, the matrix is of float64 (``wide``).
+    ``print(encoder)`` shows the kind of every column of a table, and the reason; docs/tables.md states the rules.
+    If a column is so far from 0 that float32 would lose its differences, the matrix is float64 (``wide``).
 
     Parameters
     ----------
     columns : list of str or int
         The names of the raw columns, or the number of columns of a matrix without names.
     kinds : dict, default all numbers
-        What the types of columns say, by name: ``number``, ``boolean``, ``date or time``, ``category``, ``text``.
+        The kinds of columns by their types: ``number``, ``boolean``, ``date or time``, ``category`` or ``text``.
     sparse_input : bool
-        The columns come as a sparse matrix.
+        Whether the columns come as a sparse matrix.
     elastic : bool
-        Sparse rows may come with fewer columns, or with more, which are left out: svmlight files do not say how
-        many columns there are.
+        Whether sparse rows may have fewer columns, or more, which are left out: svmlight files do not give the
+        number of columns.
     wanted : dict, optional
-        What the user says of columns, by name: see ``columns`` of :class:`~ratewise.MeasureClassifier`.
+        The kinds that the user gives, by name: see ``columns`` of :class:`~ratewise.MeasureClassifier`.
 
     Examples
     --------
@@ -71,12 +71,12 @@ class Encoder:
         ignored = {name for name, kind in self.wanted.items() if kind == "ignore"}
         self.kinds = {name: kind for name, kind in (kinds or {}).items() if kind != NUMBER and name not in ignored}
         self.style = PLAIN
-        """How numbers are written in texts of columns that the user says nothing of."""
+        """How numbers are written in texts of columns that the user does not describe."""
         self.wide = False
         self.leaves_gaps = False
         """Missing numbers and dates of a dense matrix are NaN, for a basis; otherwise the mean of their column."""
         self.codecs: list[Codec] = []
-        """How each named column is encoded, in order; learned."""
+        """The learned encoding of each named column, in order."""
         self.means: NDArray[np.float64] = np.zeros(0 if sparse_input else self.n_columns)
         self.fitted = False
 
@@ -88,7 +88,7 @@ class Encoder:
             self._take_over(state)
 
     def _take_over(self, state: dict[str, Any]) -> None:
-        """Take the state of an encoder from a version before codecs."""
+        """Set the state from an encoder of a version before codecs."""
         for name in ("vocabularies", "buckets", "missing_levels", "centres"):
             self.__dict__.pop(name, None)
         centres, means = state.get("centres", {}), state["means"]
@@ -112,25 +112,25 @@ class Encoder:
 
     @property
     def used(self) -> list[str]:
-        """The names of the columns that rows must have: all but those that are left out."""
+        """The names of the columns that rows must have: all except those that are left out."""
         if not self.codecs:
             return [name for name in self.columns if self.wanted.get(name) != "ignore"]
         return [codec.name for codec in self.codecs if not isinstance(codec, Ignored)]
 
     def kind(self, name: str) -> str:
-        """Return what the type of a column says."""
+        """Return the kind of a column by its type."""
         return self.kinds.get(name, NUMBER)
 
     def codec(self, name: str) -> Codec:
         return self.codecs[self._names.index(name)]
 
     def start(self, name: str) -> int:
-        """Return the first column of the matrix that is of a raw column."""
+        """Return the first column of the matrix that belongs to a raw column."""
         return sum(codec.width for codec in self.codecs[: self._names.index(name)])
 
     @property
     def several(self) -> list[str]:
-        """The raw columns that become several columns of the matrix, or none, or are of no numbers."""
+        """The raw columns that are not numbers, or do not become exactly one column of the matrix."""
         plain = (Number, Boolean)
         return [codec.name for codec in self.codecs if not isinstance(codec, plain)]
 
@@ -141,30 +141,30 @@ class Encoder:
 
     @property
     def sparse(self) -> bool:
-        """The matrix is CSR."""
+        """Whether the matrix is CSR."""
         return self.sparse_input or (any(codec.sparse for codec in self.codecs) and self.n_features > WIDEST_DENSE)
 
     @property
     def row_bytes(self) -> int:
-        """About how much memory a row of the matrix takes."""
+        """The approximate memory of a row of the matrix."""
         if not self.sparse:
             return self.dtype.itemsize * self.n_features
         return 8 * sum(codec.entries for codec in self.codecs)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the matrix' entries."""
+        """The type of the entries of the matrix."""
         return np.dtype(np.float64 if self.wide and not self.sparse else np.float32)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of the matrix' columns."""
+        """The names of the columns of the matrix."""
         if not self.codecs:
             return tuple(self.columns)
         return tuple(title for codec in self.codecs for title in codec.titles())
 
     def table(self) -> list[tuple[str, str, str, int]]:
-        """Return, for every raw column: its name, what it was taken for, why, and how many columns it became."""
+        """Return, for every raw column: its name, its kind, the reason, and the number of columns it became."""
         return [(codec.name, codec.kind, codec.why, codec.width) for codec in self.codecs]
 
     def described(self) -> list[dict[str, Any]] | None:
@@ -186,7 +186,7 @@ class Encoder:
         return "\n".join(lines)
 
     def leaving_gaps(self, wanted: bool) -> Encoder:
-        """Return this encoder, or a copy that leaves gaps or does not, as is wanted."""
+        """Return this encoder, or a copy of it, so that it leaves gaps if ``wanted`` and fills them otherwise."""
         if self.leaves_gaps == wanted:
             return self
         other = copy.copy(self)
@@ -199,18 +199,18 @@ class Encoder:
         return np.where(missing, self.fills(), X).astype(X.dtype, copy=False) if missing.any() else X
 
     def fills(self) -> NDArray[np.float64]:
-        """Return what a gap is filled with in each column of the matrix: 0 in those of categories and texts."""
+        """Return the value that fills gaps in each column of the matrix: 0 for categories and texts."""
         if not self.codecs:
             return self.means if self.means.size else np.zeros(self.n_features)
         parts = [codec.fill(centred=self.sparse) for codec in self.codecs]
         return np.concatenate(parts)
 
     def facts(self) -> list[Any]:
-        """Return all that the matrix depends on, as plain values and arrays."""
+        """Return everything that the matrix depends on, as plain values and arrays."""
         return [self.columns, self.wide, self.means, *(vars(codec) for codec in self.codecs)]
 
     def is_sound(self, n_features: int) -> bool:
-        """Return whether all parts are of the types and sizes that a fit gives them."""
+        """Return whether all parts have the types and sizes that a fit gives them."""
         new = {
             name: value for name, value in vars(Encoder(0)).items() if isinstance(value, (bool, int, list, dict))
         }
@@ -241,7 +241,7 @@ class Encoder:
         return self.matrix(parts_of(table, name))
 
     def matrix(self, parts: Iterable[tuple[Any, int, Place]]) -> Any:
-        """Return the matrix of parts of a table, or of a matrix: features, number of rows, and where they are."""
+        """Return the matrix of parts of a table or matrix; a part is features, number of rows, and their place."""
         parts, filler = list(parts), Filler(self)
         if self.sparse:
             return stacked([filler.csr(*part) for part in parts])
@@ -253,14 +253,14 @@ class Encoder:
 
 
 class Filler:
-    """Writes rows into a matrix as an encoder says. Rows are named columns, a dense or a CSR matrix."""
+    """Writes rows into a matrix by an encoder. Rows are named columns, a dense matrix or a CSR matrix."""
 
     def __init__(self, encoder: Encoder):
         self.encoder = encoder
         self.n_features = encoder.n_features
         leaves_gaps = encoder.leaves_gaps and not encoder.sparse
         self._means = np.full_like(encoder.means, np.nan) if leaves_gaps else encoder.means
-        if encoder.named and not encoder.codecs:  # the columns of a matrix that have names
+        if encoder.named and not encoder.codecs:  # a matrix whose columns have names
             means = zip(encoder.columns, self._means.tolist(), strict=True)
             self._codecs: list[Any] = [Number(name, "", mean) for name, mean in means]
         else:
@@ -342,17 +342,17 @@ class _Slots:
         self._columns: list[Any] = []
 
     def add_values(self, values: NDArray[np.float32], column: int) -> None:
-        """Add a column of numbers, of which zeros make no entry."""
+        """Add a column of numbers; zeros get no entry."""
         self._values.append(values)
         self._columns.append(column - self._first)
 
     def add_places(self, places: NDArray[np.int64], start: int) -> None:
-        """Add an entry of 1 in each row, in the column whose place after ``start`` is given; none for -1."""
+        """Add an entry of 1 in each row, in the column at its place after ``start``; no entry for -1."""
         self._values.append(places >= 0)
         self._columns.append(places + (start - self._first))
 
     def csr_before(self, stop: int) -> list[Any]:
-        """Return the matrix of the columns up to this one; none if there are none."""
+        """Return a list with the matrix of the columns up to this one; an empty list if there are none."""
         if not self._values:
             return []
         values = np.empty((self._rows, len(self._values)), dtype=np.float32)
@@ -390,7 +390,7 @@ def _all_finite(matrix: NDArray[Any]) -> bool:
 
 
 def _finite_csr(matrix: Any, width: int, place: Place) -> Any:
-    """Return the matrix as float32, with columns of zeros added, or columns left out, up to the width."""
+    """Return the matrix as float32, with columns of zeros added, or columns left out, to reach the width."""
     if matrix.shape[1] > width:
         matrix = matrix[:, :width]
     matrix = sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))

@@ -1,4 +1,4 @@
-"""Learning an encoder from rows: summaries of all columns, from which the rules decide once all rows are in."""
+"""Learn an encoder from rows: the rules decide from summaries of all columns once all rows have been read."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .kinds import cannot_be_a_feature, kind_of, say
 from .summaries import ColumnSummary, NumberStats, check_not_infinite
 
 Part = tuple[dict[str, Any], int, Place]
-"""Columns by name, how many rows they have, and where these are."""
+"""Columns by name, the number of rows, and the place of the rows."""
 MOST_COLUMNS = 1 << 26
-"""A model has several numbers for every column, and so has every fit on its way: gigabytes, beyond this."""
+"""A model, and every fit, has several numbers for every column: with more columns they would take gigabytes."""
 _PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY = 1 << 21, 100
 _BLOCK_ROWS = 2048
 _SAMPLED_ROWS, _SAMPLED_VALUES = 64, 1 << 18
 _ROUNDING_NOTICED = 1e-3  # of the deviation
-_FAR = 0.5  # deviations from 0: such a column is centered in a CSR matrix, which nothing centres later
+_FAR = 0.5  # deviations from 0: such a column is centered in a CSR matrix, because no later step centers it
 
 
 def are_too_few(entries: int, n_columns: int) -> bool:
-    """Return whether sparse rows have so few entries for their columns that the columns must be a mistake."""
+    """Return whether sparse rows have so few entries that their number of columns must be a mistake."""
     return n_columns > max(_PLENTY_OF_COLUMNS, _COLUMNS_PER_ENTRY * entries)
 
 
@@ -41,7 +41,7 @@ def too_wide(name: str, n_columns: int) -> str:
 
 
 class EncoderFit:
-    """Learns an encoder from rows. What was learned from parts of the rows can be merged."""
+    """Learns an encoder from rows. Fits to parts of the rows can be merged."""
 
     def __init__(self, encoder: Encoder):
         self.encoder = encoder
@@ -49,11 +49,11 @@ class EncoderFit:
         self.columns: dict[str, ColumnSummary] = {}
         self._matrix: _MatrixSums | None = None
         self.width = encoder.n_columns
-        self._entries = 0  # of sparse rows
+        self._entries = 0  # the number of entries in sparse rows
         self._place = Place("the rows")
 
     def add(self, features: Any, rows: int, place: Place) -> None:
-        """Take in more rows: named columns, a dense or a sparse matrix."""
+        """Add rows: named columns, a dense matrix or a sparse matrix."""
         self.rows += rows
         if isinstance(features, dict):
             self._add_columns(features, place)
@@ -79,11 +79,11 @@ class EncoderFit:
 
     @property
     def mixed(self) -> list[str]:
-        """Columns that were numbers at first and text later: rows must be read again, with these as text."""
+        """The columns that were numbers at first and text later: rows must be read again, with these as text."""
         return [name for name, summary in self.columns.items() if summary.mixed]
 
     def merge(self, other: EncoderFit) -> None:
-        """Take in what another fit of the same columns has learned from other rows."""
+        """Add the result of another fit of the same columns to other rows."""
         self.rows += other.rows
         if not self.columns:
             self.columns, self._place = other.columns, other._place
@@ -92,7 +92,7 @@ class EncoderFit:
             self.columns[name].merge(summary)
 
     def finish(self) -> None:
-        """Give the encoder all that was learned, and warn of columns that are left out."""
+        """Complete the encoder, and warn about columns that are left out."""
         encoder = self.encoder
         if encoder.elastic:
             self._check_width()
@@ -134,7 +134,7 @@ class EncoderFit:
         return summary.numbers if summary.numbers.rows else summary.texts.numbers
 
     def update_means(self) -> None:
-        """Give the encoder the means of all rows so far; 0 for a column without any number."""
+        """Set the encoder's means to those of all rows so far; 0 for a column without numbers."""
         if self._matrix is not None:
             self.encoder.means = self._matrix.means(self.rows)
         for codec in self.encoder.codecs:
@@ -143,7 +143,7 @@ class EncoderFit:
 
     @property
     def missing(self) -> dict[str, int]:
-        """How many numbers or dates are missing in each column that misses some."""
+        """The number of missing numbers or dates in each column that has some."""
         if self._matrix is not None:
             return self._matrix.missing()
         kinds = {codec.name: codec.kind for codec in self.encoder.codecs}
@@ -152,7 +152,7 @@ class EncoderFit:
         return {name: count for name, count in unread.items() if count}
 
     def _check_width(self) -> None:
-        """Refuse a width that probably comes from one wrong index."""
+        """Raise an error for a width that probably comes from one wrong index."""
         if self.width > MOST_COLUMNS:
             raise DataError(too_wide(self._place.file, self.width))
         if are_too_few(self._entries, self.width):
@@ -163,7 +163,7 @@ class EncoderFit:
 
 
 def _warn_of_ignored(left_out: list[Ignored]) -> None:
-    """Warn of columns that were left out, and say how to use them anyway."""
+    """Warn about columns that were left out, and explain how to use them."""
     named = "; ".join(f"{codec.name!r} ({codec.why})" for codec in left_out[:5])
     more = f"; and {len(left_out) - 5:,} more" if len(left_out) > 5 else ""
     name = left_out[0].name
@@ -176,7 +176,7 @@ def _warn_of_ignored(left_out: list[Ignored]) -> None:
 
 
 def _warn_of_strange(codecs: list[Any]) -> None:
-    """Warn of values that count as missing because nearly all others are numbers or dates."""
+    """Warn about values that count as missing because nearly all others are numbers or dates."""
     named = "; ".join(f"{codec.name!r} ({codec.why})" for codec in codecs[:5])
     warnings.warn(
         f"Some values count as missing: {named}. To take such a column for categories: "
@@ -187,7 +187,7 @@ def _warn_of_strange(codecs: list[Any]) -> None:
 
 
 def feature_kind(dtype: Any, name: str, place: Place, wanted: str | None = None) -> str:
-    """Return the kind of a column that is to be a feature, or refuse its type."""
+    """Return the kind of a column that is used as a feature, or raise an error for its type."""
     kind = kind_of(dtype)
     if kind not in ("number", "boolean", "category", "date or time", "text") and wanted != "ignore":
         raise place.error(cannot_be_a_feature(name, kind), column=name)
@@ -210,14 +210,14 @@ def learn_encoder(parts: list[Part], wanted: Mapping[str, str] | None) -> Encode
 
 
 class _MatrixSums:
-    """Sums of the columns of dense rows without gaps, how many numbers are missing, and a sample of values."""
+    """The column sums of dense rows without gaps, the number of missing numbers, and a sample of values."""
 
     def __init__(self, names: list[str]):
         self._names = names
         self._sums = np.zeros(len(names))
         self._missing = np.zeros(len(names), dtype=np.int64)
         self._parts = 0
-        self._samples: dict[int, list[NDArray[np.float64]]] = {}  # of columns that float32 does not hold exactly
+        self._samples: dict[int, list[NDArray[np.float64]]] = {}  # columns that float32 does not hold exactly
 
     def add(self, X: NDArray[Any], place: Place) -> None:
         if X.shape[1] != self._sums.size:
@@ -239,7 +239,7 @@ class _MatrixSums:
             self._sums += sums
 
     def _sample(self, X: NDArray[Any]) -> None:
-        """Keep some values that float32 may round, of parts number 1, 2, 4, 8 and so on."""
+        """Keep some values that float32 may round, from parts number 1, 2, 4, 8 and so on."""
         rounds = X.dtype.itemsize > (4 if X.dtype.kind == "f" else 2)
         if not X.size or not rounds or self._parts & (self._parts - 1):
             return

@@ -1,12 +1,12 @@
 """A basis of curves and products: columns in, more columns out, and models expressed in named columns.
 
-A basis has four kinds of columns, in this order: every column of the user's, an indicator for each column with
-missing values, hinges (what a column exceeds a knot by) and products of two columns. There are two forms of them:
+A basis has four kinds of columns, in this order: the user's columns, an indicator for each column with missing
+values, hinges (the excess of a column over a knot) and products of two columns. The columns have two forms:
 
-- *coded* columns, which models are learned in. The user's columns have mean 0 and deviation 1. From each hinge the
+- *coded* columns, in which models are learned. The user's columns have mean 0 and deviation 1. From each hinge the
   best line through its column is subtracted, and its deviation is smaller, so that a penalty bends curves back to
   lines.
-- *named* columns, which models are expressed in: "age" in the user's units, "age > 30" for ``max(age - 30, 0)``,
+- *named* columns, in which models are expressed: "age" in the user's units, "age > 30" for ``max(age - 30, 0)``,
   "age is missing" for 0 or 1, "age * income" for the product of both in deviations from their means.
 
 A linear model of one form is exactly a linear model of the other.
@@ -25,13 +25,13 @@ from ..kernels import code_rows
 from ..kernels.numpy_fallbacks import FEW_VALUES as _COMPILED_VALUES
 
 FAR = 20.0
-"""Values further from the mean, in deviations, count as so far: heavy tails would outweigh everything else."""
+"""Values are clipped at this distance from the mean, in deviations: heavy tails would outweigh everything else."""
 
 NEAR = 4.0
-"""The same for a factor of a product."""
+"""The distance at which the factors of a product are clipped."""
 
 QUANTILES = 21
-"""Kept of every column, evenly spaced from the least value to the largest: where the data lie."""
+"""The number of quantiles kept of every column, evenly spaced from the least value to the largest."""
 
 _FLAT = 1e-3  # deviation of a column without information
 
@@ -41,7 +41,7 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class BasisSettings:
-    """What basis to make; None leaves a number to the rows."""
+    """The settings of a basis; a number that is None depends on the rows."""
 
     pairs: bool = False
     n_knots: int | None = None
@@ -59,7 +59,7 @@ class Hinges:
     mean: Floats
     factor: Floats
     deviation: Floats
-    """Of ``max(z - knot, 0)``."""
+    """The mean of ``max(z - knot, 0)``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Products:
 
     @property
     def spread(self) -> Floats:
-        """How much each product varies."""
+        """The standard deviation of each product."""
         return 1.0 / self.factor if self.deviation is None else self.deviation
 
 
@@ -83,7 +83,7 @@ class Products:
 class Indicators:
     """Columns with missing values: the coded column is ``(is missing - mean) * factor``.
 
-    Columns that are missing in the same rows, as the parts of a date are, share the indicator of the first.
+    Columns that are missing in the same rows, such as the parts of a date, share the indicator of the first.
     """
 
     column: Places
@@ -101,10 +101,10 @@ class Basis:
     hinges: Hinges
     products: Products
     quantiles: Floats | None = None
-    """Of each column, a row, in the user's units; None in the first model files that have a basis."""
+    """A row of quantiles per column, in the user's units; None in the first model files that have a basis."""
 
     def __post_init__(self) -> None:
-        """Refuse parts that do not fit together, as those of a damaged file."""
+        """Raise an error for parts that do not fit together, such as those of a damaged file."""
         for part in (self, self.missing, self.hinges, self.products):
             arrays = [
                 value
@@ -135,17 +135,17 @@ class Basis:
 
     @property
     def n_columns(self) -> int:
-        """Columns in."""
+        """The number of columns in."""
         return int(self.centre.size)
 
     @property
     def width(self) -> int:
-        """Columns out."""
+        """The number of columns out."""
         return self.n_columns + self.missing.column.size + self.hinges.column.size + self.products.first.size
 
     @property
     def kind(self) -> str:
-        """What it has besides the columns themselves: "pairs", "splines" or, if nothing, "linear"."""
+        """What the basis adds to the columns: "pairs", "splines" or, if nothing, "linear"."""
         return "pairs" if self.products.first.size else "splines" if self.hinges.column.size else "linear"
 
     def code(self, X: Any, order: NDArray[np.signedinteger[Any]] | None = None, dtype: Any = np.float32) -> Any:
@@ -237,7 +237,7 @@ class Basis:
 
     @property
     def scale(self) -> Floats:
-        """How much each named column varies."""
+        """The standard deviation of each named column."""
         hinges = self.hinges
         of_hinges = hinges.deviation * self.spread[hinges.column]
         return np.concatenate([self.spread, 1.0 / self.missing.factor, of_hinges, self.products.spread])
@@ -249,7 +249,7 @@ class Basis:
         return [values[self.hinges.column == column] for column in range(self.n_columns)]
 
     def names(self, columns: Sequence[Any]) -> list[str]:
-        """Return the name of every column out, given those of the columns in."""
+        """Return the names of all columns out, given the names of the columns in."""
         hinges = [
             f"{columns[column]} > {shown}"
             for column, knots in enumerate(self.knots)
@@ -280,11 +280,11 @@ def fit_basis(
     centre, spread : arrays
         The mean and the deviation of each column, over all rows that have it.
     n_knots : int
-        Per column, at most.
+        The largest number of knots per column.
     hinge_deviation : float
-        Of coded hinges. The user's columns have 1.
+        The deviation of coded hinges; that of the user's columns is 1.
     product_deviation : float
-        Of coded products.
+        The deviation of coded products.
     pairs : (array, array), optional
         The columns to multiply.
     """
@@ -307,7 +307,7 @@ def fit_basis(
 
 
 def _unlike_columns(table: NDArray[np.bool_], columns: Places) -> Places:
-    """Return these columns without those that are equal to one before them."""
+    """Return these columns without those that are equal to an earlier one."""
     first: dict[bytes, int] = {}
     for column in columns.tolist():
         first.setdefault(np.packbits(table[:, column]).tobytes(), column)
@@ -315,12 +315,12 @@ def _unlike_columns(table: NDArray[np.bool_], columns: Places) -> Places:
 
 
 def _quantiles(ordered: Floats, shares: Floats) -> Floats:
-    """Return quantiles of values in order, as ``numpy.quantile`` does, which would order them again."""
+    """Return quantiles of sorted values, as ``numpy.quantile`` does, but without sorting them again."""
     return np.asarray(np.interp(shares * (ordered.size - 1), np.arange(ordered.size), ordered))
 
 
 def _hinges_of(z: Floats, missing: int, column: int, n_knots: int, deviation: float) -> tuple[NDArray[Any], ...]:
-    """Return the fields of the hinges of one column, given its values in order; missing ones are 0."""
+    """Return the fields of the hinges of one column, given its sorted values, where missing values are 0."""
     knots = _knots_of(z[np.flatnonzero(np.diff(z, prepend=-np.inf))], n_knots)
     z = np.insert(z, np.searchsorted(z, 0.0), np.zeros(missing)) if missing else z
     above = np.searchsorted(z, knots, side="right")  # the first value beyond each knot
@@ -340,7 +340,7 @@ def _hinges_of(z: Floats, missing: int, column: int, n_knots: int, deviation: fl
 
 
 def _knots_of(values: Floats, number: int) -> Floats:
-    """Return inner quantiles of distinct values; the inner values themselves where they are few."""
+    """Return inner quantiles of distinct values, or the inner values themselves if there are few."""
     if values.size <= number + 2:
         return values[1:-1]
     return np.unique(_quantiles(values, np.arange(1, number + 1) / (number + 1)))
@@ -355,7 +355,7 @@ def _products(
     first, second = pairs
     near = np.clip(np.nan_to_num((X - centre) / spread, nan=0.0), -NEAR, NEAR)
     mean, deviation, own = (np.zeros(first.size) for _ in range(3))
-    for start in range(0, first.size, 64):  # few at a time: there may be many rows
+    for start in range(0, first.size, 64):  # in small blocks: there may be many rows
         part = slice(start, start + 64)
         left, right = near[:, first[part]], near[:, second[part]]
         product = left * right
@@ -370,7 +370,7 @@ def _beyond_a_plane(product: Floats, left: Floats, right: Floats) -> Floats:
     category.
     """
     product, left, right = (part - part.mean(axis=0) for part in (product, left, right))
-    for _ in range(2):  # Gram and Schmidt, twice for the sake of rounding
+    for _ in range(2):  # Gram-Schmidt, twice because of rounding
         for factor in (left, right - left * _ratio(right, left)):
             product = product - factor * _ratio(product, factor)
     return np.asarray(np.sqrt(np.einsum("ij,ij->j", product, product) / max(product.shape[0], 1)))

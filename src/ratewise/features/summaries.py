@@ -34,21 +34,21 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass
 class NumberStats:
-    """How many numbers there are, their range, and what float32 would lose of them."""
+    """The number of numbers, their range, and what they would lose in float32."""
 
     rows: int = 0
     total: float = 0.0
     low: float = math.inf
     high: float = -math.inf
     squares: float = 0.0
-    """Of the distances from the mean."""
+    """The sum of the squared distances from the mean."""
     moved: float = 0.0
-    """By how much float32 moves a number, at most."""
+    """The largest change of a number by rounding to float32."""
     days: DateStats = field(default_factory=DateStats)
-    """Of numbers such as 20260531."""
+    """Statistics of numbers such as 20260531."""
 
     def add(self, values: NDArray[Any], name: str, place: Place) -> int:
-        """Take in numbers; return how many are missing. An infinite one is refused."""
+        """Add numbers; return how many are missing. An infinite number is an error."""
         size = values.size
         with np.errstate(over="ignore", invalid="ignore"):
             is_finite = math.isfinite(float(values.sum(dtype=np.float64)))
@@ -58,7 +58,7 @@ class NumberStats:
         return int(size - values.size)
 
     def add_counted(self, values: NDArray[Any], counts: NDArray[np.int64] | None, name: str, place: Place) -> None:
-        """Take in finite numbers, each so many times."""
+        """Add finite numbers, each with its count."""
         if values.size == 0:
             return
         wide = values.astype(np.float64, copy=False)
@@ -88,7 +88,7 @@ class NumberStats:
 
     @property
     def mean(self) -> float:
-        """The mean, to so many bits that it does not depend on how the rows were cut into parts."""
+        """The mean, rounded so that it does not depend on how the rows were cut into parts."""
         mean, size = self.total / max(self.rows, 1), max(abs(self.low), abs(self.high))
         if not 0.0 < size < math.inf:
             return mean
@@ -106,7 +106,7 @@ class NumberStats:
 
 
 def check_not_infinite(raw: NDArray[Any], column: NDArray[Any], name: str, place: Place) -> None:
-    """Refuse numbers that are infinite, or become so as float32."""
+    """Raise an error for numbers that are infinite, or become infinite as float32."""
     infinite = np.flatnonzero(np.isinf(column))
     if infinite.size:
         value = raw[infinite[0]]
@@ -120,9 +120,9 @@ class TextStats:
     levels: Levels = field(default_factory=Levels)
     numbers: NumberStats = field(default_factory=NumberStats)
     codes: int = 0
-    """Rows whose number begins with a 0 that a number does not need."""
+    """The number of rows with a leading 0 that a number does not need."""
     written: int = 0
-    """Rows with numbers as people write them: 1,234.50 or $5 or 12%."""
+    """The number of rows with formatted numbers: 1,234.50 or $5 or 12%."""
     written_example: str = ""
     dates: dict[str, DateStats] = field(default_factory=lambda: {DAY_FIRST: DateStats(), MONTH_FIRST: DateStats()})
     clocks: DateStats = field(default_factory=DateStats)
@@ -130,18 +130,18 @@ class TextStats:
     slashed: int = 0
     slashed_example: str = ""
     units: set[str] = field(default_factory=set)
-    """Behind numbers, as in 5.2 kg; a few of them."""
+    """A few of the units after numbers, as in 5.2 kg."""
     measured: NumberStats = field(default_factory=NumberStats)
-    """The numbers before the unit, if there is one only."""
+    """The numbers before the unit, if there is only one unit."""
     n_others: int = 0
-    """Rows with neither numbers nor dates or times."""
+    """The number of rows with neither numbers nor dates or times."""
     others: set[str] = field(default_factory=set)
-    """A few of their values."""
+    """A few values of these rows."""
     n_words: int = 0
     words: WordCounts = field(default_factory=WordCounts)
 
     def add(self, values: Any, counts: NDArray[np.int64], name: str, place: Place, style: str) -> None:
-        """Take in different texts and how often each occurs; numbers among them are written in this style."""
+        """Add distinct texts and their counts; numbers among the texts are written in this style."""
         import pyarrow.compute as pc
 
         self.levels.add(short_levels(values), counts)
@@ -150,7 +150,7 @@ class TextStats:
             self._add_plain_dates(values, plain, counts)
             return
         found = parsed_numbers(values, style)
-        is_number = np.abs(found) < _LARGEST  # what is larger is refused with its row when it is encoded
+        is_number = np.abs(found) < _LARGEST  # a larger number raises an error with its row when it is encoded
         if is_number.any():
             self.numbers.add_counted(found[is_number], counts[is_number], name, place)
             zeros = pc.match_substring_regex(values, r"^\s*0\d").to_numpy(zero_copy_only=False)
@@ -168,7 +168,7 @@ class TextStats:
     def _add_others(
         self, values: Any, known: NDArray[np.bool_], counts: NDArray[np.int64], name: str, place: Place
     ) -> None:
-        """Take in what is neither a number nor a date."""
+        """Add texts that are neither numbers nor dates."""
         others = np.flatnonzero(~known & (counts > 0))
         self.n_others += int(counts[others].sum())
         values = values.take(others)
@@ -183,7 +183,7 @@ class TextStats:
             self.measured.add_counted(found[here], counts[others][here], name, place)
 
     def _add_plain_dates(self, values: Any, seconds: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
-        """Take in texts that are all dates, whose digits are not words."""
+        """Add texts that are all dates, so that their digits do not count as words."""
         import pyarrow.compute as pc
 
         for stats in self.dates.values():
@@ -198,7 +198,7 @@ class TextStats:
             self.written_example = min(filter(None, (self.written_example, example)))
 
     def _add_dates(self, values: Any, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Take in the dates among texts, and return which are."""
+        """Add the dates among texts, and return which texts are dates."""
         parsed = parse_dates(values)
         if parsed is None:
             return np.zeros(counts.size, dtype=np.bool_)
@@ -234,7 +234,7 @@ class TextStats:
 
 @dataclass
 class ColumnSummary:
-    """What is known of one column; ``kind`` is what its type says."""
+    """The summary of one column; ``kind`` is its kind by its type."""
 
     name: str
     kind: str
@@ -245,19 +245,19 @@ class ColumnSummary:
     numbers: NumberStats = field(default_factory=NumberStats)
     dates: DateStats = field(default_factory=DateStats)
     instant: bool = False
-    """Its type tells days, not times of day or durations."""
+    """Whether its type includes the day: not a time of day or a duration."""
     duration: bool = False
     _texts: TextStats = field(default_factory=TextStats)
     _waiting: Counted = field(default_factory=Counted)
 
     @property
     def texts(self) -> TextStats:
-        """What the texts of all rows so far look like."""
+        """The statistics of the texts of all rows so far."""
         self._look_at_waiting()
         return self._texts
 
     def _look_at_waiting(self) -> None:
-        """Look at each text once, however many parts of the rows it occurs in."""
+        """Examine each text once, even if it occurs in many parts of the rows."""
         values, counts = self._waiting.merged()
         self._waiting = Counted()
         if counts.size:
@@ -268,7 +268,7 @@ class ColumnSummary:
         return self.__dict__
 
     def add(self, column: Any, place: Place) -> None:
-        """Take in the column of some more rows."""
+        """Add the column of more rows."""
         self.rows += len(column)
         dtype = column.dtype if isinstance(column, np.ndarray) else column.type
         found = kind_of(dtype)
@@ -289,7 +289,7 @@ class ColumnSummary:
 
     @property
     def mixed(self) -> bool:
-        """Rows so far came as numbers, then as texts: all have to be read again as texts."""
+        """Whether the first rows were numbers and later rows texts: all rows must be read again as texts."""
         return self.numbers.rows > 0 and self.texts.levels.rows > 0
 
     @property
@@ -297,7 +297,7 @@ class ColumnSummary:
         return self.rows - self.missing
 
     def unread(self, kind: str) -> int:
-        """Return how many rows have no value of a kind: number, boolean or date."""
+        """Return the number of rows without a value of a kind: number, boolean or date."""
         texts = self.texts
         numbers = (self.numbers.rows, texts.numbers.rows)
         dates = (self.dates.rows, texts.clocks.rows, *(stats.rows for stats in texts.dates.values()))

@@ -18,7 +18,7 @@ _MOST_PAIRS = 20_000
 
 
 class SplineBasis(TransformerMixin, BaseEstimator):
-    """Curves of every column, and products of two, for a linear model.
+    """Expand columns into curves, and products of two columns, for a linear model.
 
     A column becomes itself, hinges at inner quantiles of its distinct values and, if values are missing, an
     indicator. A linear model of these columns is a piecewise linear curve per column: :meth:`inverse_coef`
@@ -28,7 +28,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_knots : int, default=8
-        Per column, at most. A column of two values has none.
+        The largest number of knots per column. A column with two values has none.
     hinge_deviation : float, default=0.3
         The standard deviation of hinges; that of the columns themselves is 1. The smaller it is, the more a
         penalty straightens curves.
@@ -60,7 +60,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
         self.pairs = pairs
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Take knots and moments from the rows of X; y is not used."""
+        """Compute knots and moments from the rows of X; y is not used."""
         self.check()
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         moments = scalable_moments(X, getattr(self, "feature_names_in_", None))
@@ -68,7 +68,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
-        """Return the columns of the basis, of mean 0: those of X, of missing values, hinges and products."""
+        """Return the columns of the basis, with mean 0: X, indicators of missing values, hinges and products."""
         check_is_fitted(self)
         X = validate_data(
             self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", order="C"
@@ -77,7 +77,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
         return coded
 
     def inverse_coef(self, coef: Any, intercept: float = 0.0) -> tuple[NDArray[np.float64], float]:
-        """Return a linear model of the transformed columns as one of the columns that the names say.
+        """Convert a linear model of the transformed columns into the same model of the named columns.
 
         "age" is then the slope left of the first knot, in the units of age; "age > 30" the change of the slope at
         30.
@@ -112,7 +112,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
         )
 
     def check(self) -> None:
-        """Refuse parameters that are not what they should be."""
+        """Raise an error for invalid parameters."""
         if not isinstance(self.n_knots, Integral) or isinstance(self.n_knots, bool) or self.n_knots < 0:
             raise ValueError(f"n_knots must be a whole number of 0 or more; got {self.n_knots!r}.")
         if not isinstance(self.hinge_deviation, Real) or not 0 < float(self.hinge_deviation) < np.inf:
