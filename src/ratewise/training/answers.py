@@ -1,4 +1,4 @@
-"""What rows in memory answer to the requests of a run, and the run that they answer."""
+"""The answers of rows in memory to the requests of a run, and the state of such a run."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _COMPARED_ROWS = 1 << 14
 
 
 def curvature_is_cheap(n_features: int, *, sparse: bool) -> bool:
-    """Return whether a product of the rows by themselves costs about as much as a few passes over them."""
+    """Return whether the product of the matrix with its transpose costs about as much as a few passes."""
     return not sparse and n_features <= config.CURVATURE_COLUMNS
 
 
 def answer(rows: ArrayRows, request: Request) -> Any:
-    """Answer any request but :class:`Learn` from rows in memory."""
+    """Answer any request except :class:`Learn` from rows in memory."""
     match request:
         case Evaluate(model):
             rows = _enough_rows(request, rows)
@@ -78,9 +78,10 @@ def answer(rows: ArrayRows, request: Request) -> Any:
 
 
 def _enough_rows(request: Evaluate, rows: ArrayRows) -> ArrayRows:
-    """Return a fair sample of many rows where the evaluation only steers the next steps, and other rows choose.
+    """Return a fair sample of many rows if the evaluation only sets class weights, and other rows choose the
+    model.
 
-    Without bounds all rows are evaluated: they take little time then.
+    Without bounds all rows are evaluated: this takes little time.
     """
     if request.in_sample or not request.measure.bounds:
         return rows
@@ -89,36 +90,36 @@ def _enough_rows(request: Evaluate, rows: ArrayRows) -> ArrayRows:
 
 
 def objective_of(rows: ArrayRows) -> ClassObjective:
-    """Return functions of models of many classes over all rows at once."""
+    """Return the objective functions of many classes over all these rows."""
     return ClassObjective(rows.with_ones[0], codes_of(rows.targets), weights_of(rows.targets), rows.n_classes)
 
 
 def cut_classes(rows: ClassScores, measure: ConfusionMeasure) -> ClassCut:
-    """Return the best offsets of these scores, and their table."""
+    """Return the best offsets for these scores, and the confusion table with them."""
     offsets = best_offsets(rows, measure)
     return ClassCut(offsets, rows.plus(offsets).table())
 
 
 def learn(learner: Any, request: Learn, rows: ArrayRows, points: int) -> None:
-    """Learn from the next points: the only place where rows meet a learner."""
+    """Learn from the next points: only this function passes rows to a learner."""
     for chunk in rows.take(points):
         learner.learn(chunk, request.settings, request.reward, request.measure)
 
 
 class Runner:
-    """A run with the rows it learns from, and how far its present request has come. Plain data in between."""
+    """A run with its fold, and the progress of its current request; plain data between two calls."""
 
     def __init__(self, run: Run, fold: int, seen: Any):
         self.run, self.fold, self.seen = run, fold, seen
         self._points = self._passes = 0
 
     def to_the_end(self, rows: ArrayRows) -> None:
-        """Answer all requests from rows that can be read without end."""
+        """Complete the run on rows that can be read any number of times."""
         while not self.run.finished:
             self._feed(rows, rows, math.inf)
 
     def feed(self, rows: ArrayRows, sample: ArrayRows, points: int | None = None) -> None:
-        """Learn from so many points of these rows, or from each once; a sample answers other requests."""
+        """Learn from this many points of the rows, or from each row once; a sample answers other requests."""
         self._feed(rows, sample, rows.n_points if points is None else points)
 
     def _feed(self, rows: ArrayRows, sample: ArrayRows, left: float) -> None:
@@ -142,7 +143,7 @@ class Runner:
                     self._receive(None)
 
     def end_pass(self, sample: ArrayRows) -> None:
-        """All rows of a pass have been fed."""
+        """End a pass, after all its rows."""
         request = self.run.request(self.seen)
         if isinstance(request, Learn) and request.passes is not None:
             self._passes += 1
@@ -165,10 +166,11 @@ def model_shift(
     per_point: tuple[float, float] = (1.0, 1.0),
     common: Any = None,
 ) -> ModelShift:
-    """Return how a model differs from those of the folds, by the rows of each fold; of several draws of folds.
+    """Return how a model differs from the folds' models, on the rows of each fold; there may be several draws of
+    folds.
 
-    ``per_point`` are the points of both classes that one of these rows represents. Rows that are ``common`` have
-    the score of the folds' mean model.
+    ``per_point`` are the points of each class that one of these rows represents. The folds' mean model scores the
+    rows that are ``common``.
     """
     total = np.zeros((2, folds, 2, 2))
     for number, part in enumerate(parts):
@@ -188,7 +190,7 @@ def model_shift(
 
 
 def row_weights(rows: ArrayRows, class_weights: tuple[float, float]) -> NDArray[np.float64]:
-    """Return what the reward of each row weighs in a weighted mean of the two classes' mean rewards."""
+    """Return the weight of each row's reward in the weighted mean of the two classes' mean rewards."""
     signs, shares = rows.signs_and_shares
     on_positives, on_negatives = class_weights
     total = max(on_positives + on_negatives, 1e-300)
@@ -203,7 +205,7 @@ _WINDOW = Sigmoid()  # its slope is the curvature of the logistic reward, to bas
 class WeightedReward:
     """Minus a weighted mean of the two classes' rewards, as a function of (weights, intercept), and its gradient.
 
-    ``class_weights`` are what the mean rewards of the positives and of the negatives weigh; only their proportion
+    ``class_weights`` are the weights of the positives' and of the negatives' mean reward; only their ratio
     matters.
     """
 
@@ -229,9 +231,9 @@ class WeightedReward:
         return loss, (self._transpose @ pull.astype(self._rows.dtype)).astype(np.float64)
 
     def curvature(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the second derivatives of the logistic reward, for few rows; they are used for the sigmoid too.
+        """Return the second derivatives of the logistic reward, for few rows; the sigmoid uses them too.
 
-        With many columns, a part of the rows gives them well enough, because the steps use all rows.
+        With many columns, a part of the rows is enough for them, because the gradients use all rows.
         """
         pull = self._weights * _WINDOW.slope(self._margins(model))
         if self._reward.concave:
@@ -242,12 +244,12 @@ class WeightedReward:
             return (self._transpose @ weighted).astype(np.float64)  # type: ignore[no-any-return]
         told = config.CURVATURE_ROWS_PER_COLUMN * n_features
         some: Any = slice(None)
-        if told < pull.size:  # spread over all rows, in step with no order of theirs
+        if told < pull.size:  # rows spread over the data, whatever their order
             some = (np.arange(told) * _GOLDEN_RATIO % 1.0 * pull.size).astype(np.intp)
         roots = np.sqrt(pull[some] * (pull.sum() / max(pull[some].sum(), 1e-300)))
         weighted = self._matrix[some] * roots.astype(self._rows.dtype)[:, np.newaxis]
         matrix = (weighted.T @ weighted).astype(np.float64)
-        # A column that is constant in the sample, as a rare category may be, would get an endless step.
+        # A column that is constant in the sample, such as a rare category, would get an infinite step.
         own = np.einsum("ij,ij,i->j", self._matrix, self._matrix, pull.astype(self._rows.dtype))
         np.fill_diagonal(matrix, np.maximum(matrix.diagonal(), own))
         return matrix  # type: ignore[no-any-return]
@@ -265,7 +267,7 @@ class WeightedReward:
 def reward_sums(
     scores: NDArray[Any], signed_weights: NDArray[Any], reward: Reward
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the sums of the rewards of positives and negatives, and those of their weights."""
+    """Return the sums of the rewards of positives and negatives, and the sums of their weights."""
     weights = np.abs(signed_weights, dtype=np.float64)
     rewards = weights * reward.value(np.sign(signed_weights) * scores)
     sides = (signed_weights > 0, signed_weights < 0)

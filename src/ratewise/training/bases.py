@@ -19,16 +19,16 @@ from . import config
 from .source import DataShape, FitResult, RowSource
 
 INDICATORS = BasisSettings(n_knots=0)
-"""The columns themselves, and whether a number of them is missing."""
+"""The basis of the user's columns, with indicators of missing values."""
 
 _SPLINES, _PAIRS = BasisSettings(), BasisSettings(pairs=True)
 
 
 def candidates(asked: BasisSettings | Basis | str, source: RowSource) -> Sequence[BasisSettings | Basis | None]:
-    """Return what to choose a basis from, the simplest first: the user's columns, curves, curves with products.
+    """Return the candidates for the basis, the simplest first: the user's columns, curves, curves with products.
 
-    "auto" chooses from all, except for pairs of too many columns. Few points do not distinguish curves from noise.
-    So with few points, curves that were requested by name are also used only if they are better than the user's
+    "auto" chooses among all, except for pairs of too many columns. Few points do not distinguish curves from
+    noise. So with few points, curves that the user requested are used only if they do better than the user's
     columns.
     """
     if isinstance(asked, Basis):
@@ -48,9 +48,10 @@ def basis_of_rows(
     rows: int,
     rng: np.random.Generator,
 ) -> Basis:
-    """Return the basis that is asked for.
+    """Return the requested basis.
 
-    ``X`` are all rows or a fair sample of each class; ``rows`` is the number of all, and ``moments`` are theirs.
+    ``X`` holds all rows or a fair sample of each class; ``rows`` and ``moments`` are the number and the moments of
+    all rows.
     """
     n_columns = int(X.shape[1])
     if isinstance(asked, Basis):
@@ -60,7 +61,7 @@ def basis_of_rows(
                 "the basis, or a basis that is not fitted."
             )
         return asked
-    if asked.pairs:  # before anything is made of the columns
+    if asked.pairs:  # before any work on the columns
         require_few_enough(n_columns)
     few = rows < config.FEW_ROWS
     n_knots, deviation = asked.n_knots, asked.hinge_deviation
@@ -103,7 +104,8 @@ def transform_by_sample(
     *,
     whiten: bool,
 ) -> Transform:
-    """Return the transform of rows, whitened by a fair sample of each class and its weights if that is wanted."""
+    """Return the transform of rows; with ``whiten``, a weighted fair sample of each class determines the
+    whitening."""
     if not whiten:
         return standardizer if basis is None else CodedColumns(basis)
     X, weights = sample
@@ -121,7 +123,7 @@ def _knots_for(signed_weights: NDArray[Any], points_per_knot: int) -> int:
 
 
 def _bend_for(signed_weights: NDArray[Any]) -> float:
-    """Return what the deviations of hinges and products are multiplied by."""
+    """Return the factor on the deviations of hinges; products use its square."""
     share = _rarer(signed_weights) / config.PLENTY_TO_BEND
     return min(max(math.sqrt(share), config.LEAST_BEND), 1.0)
 
@@ -131,7 +133,7 @@ def _rarer(signed_weights: NDArray[Any]) -> int:
 
 
 def simplest_of_the_best(results: Sequence[FitResult], measure: Measure, statistics: DataShape) -> int:
-    """Return which result to take: the first whose value is within half a standard error of the best."""
+    """Return the index of the first result whose value is within half a standard error of the best."""
     values = [float(measure.value(*one.rates)) for one in results]
     noise = half_standard_error(max(values), measure.scale(statistics.prevalence), min(statistics.points))
     return near_best(values, noise)[0]

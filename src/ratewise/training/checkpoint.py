@@ -1,7 +1,7 @@
-"""Work in progress on disk: whole or not at all, with the one before it kept.
+"""Checkpoints of a fit on disk: each is written completely or not at all, and the previous one is kept.
 
-A file is a line that says what it is, the length of a JSON header, the header, the bytes of the arrays, and a
-digest of all that. No code runs from it.
+A file has a line that names its format, the length of a JSON header, the header, the bytes of the arrays, and a
+digest of all these. No code runs from it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _SAMPLES, _SAMPLE_BYTES = 16, 1 << 14
 
 
 class CheckpointWarning(RuntimeWarning):
-    """A checkpoint was not used, and the fit started again, or from the checkpoint before it."""
+    """A checkpoint was not used: the fit started again, or continued from the previous checkpoint."""
 
 
 class Checkpoint:
-    """A file that holds a fit in progress, and a second one that holds the state before it.
+    """A file that holds a fit in progress, and a second file that holds the previous state.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ class Checkpoint:
             text = json.dumps(header).encode()
             hashed.write(len(text).to_bytes(8, "little"))
             hashed.write(text)
-            for array in packed.arrays:  # one by one: as one string of bytes they would take as much memory again
+            for array in packed.arrays:  # one by one, to save memory
                 hashed.write(np.ascontiguousarray(array.T if _order(array) == "F" else array).data)
             file.write(hashed.digest())
             if not self._damaged:
-                with contextlib.suppress(FileNotFoundError):  # there is none yet, or an equal fit has just ended
+                with contextlib.suppress(FileNotFoundError):  # none exists, or an equal fit just ended
                     self._path.replace(self._before)
         self._damaged = False
 
@@ -105,7 +105,7 @@ class Checkpoint:
             except _AnotherFit:
                 raise
             except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, MemoryError):
-                self._damaged = True  # not to take the place of the one before it
+                self._damaged = True  # it must not replace the previous checkpoint
                 _warn(
                     f"The checkpoint {path} is damaged, or of another version of ratewise, and was not used; the "
                     "one before it is, if there is one."
@@ -136,7 +136,7 @@ class _AnotherFit(ValueError):
 
 
 def _read(path: Path) -> tuple[dict[str, Any], Packed]:
-    """Return what a whole checkpoint holds; any error means that it is damaged."""
+    """Return the content of a checkpoint; any error means that the file is damaged."""
     content = path.read_bytes()
     body = memoryview(content)[len(_MAGIC) : -_DIGEST_BYTES]
     if not content.startswith(_MAGIC) or hashlib.sha256(body).digest() != content[-_DIGEST_BYTES:]:
@@ -158,7 +158,7 @@ def _order(array: Any) -> str:
 
 
 class _Hashed:
-    """A file to write to, and the digest of all that was written."""
+    """A file to write to, and the digest of the bytes written."""
 
     def __init__(self, file: BinaryIO):
         self._file = file
@@ -204,7 +204,7 @@ def kept_checkpoint(path: Any) -> Path | None:
 
 
 def remove_checkpoint(path: Any) -> None:
-    """Remove a checkpoint and the one before it, if they are there, and what a killed fit left half written.
+    """Remove a checkpoint, the previous one, and a file that a killed fit left half written, if they exist.
 
     A file that is not a checkpoint stays.
     """
@@ -219,7 +219,7 @@ def _before(path: Path) -> Path:
 
 
 def facts_of_files(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield what shows whether a file has changed: its size, its time, and a digest of parts of its content."""
+    """Yield the facts that show whether a file has changed: its size, its time, and a digest of parts of it."""
     for path in paths:
         about = os.stat(path)
         hashed = hashlib.sha256()

@@ -1,8 +1,8 @@
 """Rows in files: read window by window in bounded memory, resumable between any two windows.
 
 Every pass over the windows is one step of a fit: a :class:`WindowJob` that takes windows one by one and is plain
-data in between. The jobs that are done, with what they found, and the one at work are all that a checkpoint holds;
-a resumed fit asks the same questions again, gets the stored answers, and continues from there.
+data in between. A checkpoint holds the finished jobs with their results, and the current job. A resumed fit asks
+the same questions again, gets the stored answers, and continues from there.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class StreamLabels(NamedTuple):
 
 
 class ClassLabels(NamedTuple):
-    """The classes of a stream, in order, of which there may be many."""
+    """The classes of a stream, in order; there may be more than two."""
 
     classes: NDArray[Any]
 
@@ -136,12 +136,12 @@ class WindowSource:
         return WindowTrainingRows(self, self._first_pass(), transform, folds, row_limit)
 
     def discard_checkpoint(self) -> None:
-        """Forget the work of a fit that failed: the same fit would fail again."""
+        """Remove the checkpoint of a fit that failed: the same fit would fail again."""
         if self._checkpoint is not None:
             self._checkpoint.discard()
 
     def rng(self, use: int) -> np.random.Generator:
-        """Return random numbers for one use, the same in a resumed fit."""
+        """Return a random generator for one use; a resumed fit gets the same one."""
         return np.random.default_rng([self.seed, 2**31 + use])
 
     def run(self, job: Any) -> Any:
@@ -209,7 +209,8 @@ class WindowSource:
         return window.X[weighted], targets[weighted]
 
     def _orders(self) -> Iterator[tuple[np.random.Generator, int]]:
-        """Yield, for every pass, what orders its rows, and how many of its windows have been processed already."""
+        """Yield, for every pass, the generator that orders its rows, and the number of windows already
+        processed."""
         number, skip = self._state.pass_number, self._state.windows_done
         while True:
             yield np.random.default_rng([self.seed, number]), skip
@@ -217,7 +218,7 @@ class WindowSource:
 
 
 class _Work:
-    """What a checkpoint holds: the jobs that are done, the one at work, and how far it has come."""
+    """The content of a checkpoint: the finished jobs, the current job, and its progress."""
 
     def __init__(self) -> None:
         self.done: list[Any] = []
@@ -227,7 +228,7 @@ class _Work:
 
 @contextmanager
 def interrupts_held_back(wanted: bool) -> Iterator[Callable[[], bool]]:
-    """Handle Ctrl-C between windows, when what was learned can be saved; handle a second one at once."""
+    """Handle Ctrl-C between windows, when the fit can be saved; handle a second Ctrl-C at once."""
     pressed = False
 
     def press(number: int, frame: Any) -> None:

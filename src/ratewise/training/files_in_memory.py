@@ -28,14 +28,14 @@ def rows_in_memory(
     *,
     keep: Sequence[str] = (),
 ) -> tuple[Any, NDArray[Any], dict[str, list[Any]]] | None:
-    """Return all rows of a small stream and their targets; None if they take more than a sample would.
+    """Return all rows of a small stream and their targets; None if the rows take more memory than a sample would.
 
-    With columns to ``keep``, which the stream keeps too, return their values also, and rows of any number.
+    With columns to ``keep``, which the stream keeps too, return their values also, however many rows there are.
     """
     limit = math.inf if keep else config.IN_MEMORY_BYTES
     kept: dict[str, list[Any]] = {name: [] for name in keep}
     row_bytes = stream.encoder.row_bytes / 2 if stream.sparse else 4 * len(stream.feature_names)
-    if survey.rows * row_bytes > limit:  # sparse rows may have half of the entries that they are taken to have
+    if survey.rows * row_bytes > limit:  # the size of sparse rows may be overestimated by a factor of two
         return None
     rows, targets, done, values = [], [], 0, 0
     for window in stream.windows():
@@ -54,7 +54,7 @@ def rows_in_memory(
     warn_of_far_columns(X)
     found = np.concatenate(targets)
     weighted = weights_of(found) > 0
-    if weighted.any() and not weighted.all():  # rows of weight 0 are as if they were not there, as in memory
+    if weighted.any() and not weighted.all():  # rows of weight 0 are ignored, as for rows in memory
         X, found = X[weighted], found[weighted]
         kept = {name: list(compress(column, weighted)) for name, column in kept.items()}
     return X, found, kept

@@ -13,13 +13,13 @@ from ..kernels import hash_rows
 from .targets import Targets, codes_of, mixed_order
 
 ALL_ROWS = -1
-"""In place of the number of a fold: no row is left out."""
+"""Used in place of a fold number: no row is left out."""
 
 Ranges = Sequence[tuple[int, int]]
 FoldRanges = tuple[Ranges, Ranges]
 
-_LARGE_GROUPS = 1000  # that are placed one by one; smaller ones are dealt out in turn
-_COMMON_SHARE = 0.01  # of all rows: copies of a row that are as many are spread over the folds
+_LARGE_GROUPS = 1000  # the largest groups, placed one by one; smaller ones are dealt out in turn
+_COMMON_SHARE = 0.01  # a row whose copies are at least this share of all rows is spread over the folds
 
 
 def order_by_fold(
@@ -41,7 +41,7 @@ class GivenFolds(NamedTuple):
     fold_of_row: NDArray[np.intp] | None = None
     """None if any row may lie anywhere."""
     common: NDArray[np.intp] | None = None
-    """One of each of the rows that come often, the most frequent first."""
+    """One copy of each frequent row, the most frequent first."""
 
 
 def folds_of_rows(
@@ -49,9 +49,9 @@ def folds_of_rows(
 ) -> GivenFolds:
     """Return a fold for each row that keeps groups together; without groups, copies of a row.
 
-    Scores of copies of training rows are too good. Rows that are equal by chance are not copies. Rows that are a
-    hundredth of all or more are not copies either: new data will contain them too, and they are spread over the
-    folds. If otherwise a class would be in one fold only, all rows may lie in any fold.
+    Scores of copies of training rows are too good. Rows that are equal by chance do not count as copies. Nor does
+    a row that makes up a hundredth of all rows or more: new data will contain it too, so its copies are spread
+    over the folds. If some class would be in one fold only, all rows may lie in any fold.
     """
     codes = codes.astype(np.intp)
     if groups is not None:
@@ -69,7 +69,7 @@ def folds_of_rows(
     copied = ~often & ~_equal_by_chance(X, equal[first], counts)
     if not copied.any():
         return GivenFolds(common=common)
-    together = copied[which]  # the others are each on their own
+    together = copied[which]  # every other row is a group of its own
     numbers = np.arange(codes.size) + repeated.size
     numbers[equal[together]] = which[together]
     found = _fold_of_each_row(numbers, codes, folds, rng)
@@ -82,7 +82,7 @@ def folds_of_rows(
 
 def _places_among(hashes: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.intp]:
     """Return the places, in order, of the hashes that are among some values."""
-    some_bits = np.zeros(1 << 16, dtype=bool)  # sorts out most of the others, before the search
+    some_bits = np.zeros(1 << 16, dtype=bool)  # excludes most of the other hashes before the search
     some_bits[values & np.uint64(0xFFFF)] = True
     likely = np.flatnonzero(some_bits[hashes & np.uint64(0xFFFF)])
     return likely[np.isin(hashes[likely], values)]
@@ -91,9 +91,9 @@ def _places_among(hashes: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDA
 def _equal_by_chance(X: Any, rows: NDArray[np.intp], counts: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return which of these rows, each of which occurs ``counts`` times, may be equal by chance.
 
-    Where columns have few values, rows that are equal in all columns are a part of those that are equal in every
-    second one. Copies are not: a row that agrees with them in half of the columns agrees in all. With one column
-    this cannot be decided.
+    Where columns have few values, only a part of the rows that are equal in every second column are equal in all
+    columns. With copies, a row that is equal in half of the columns is equal in all. With one column this cannot
+    be decided.
     """
     by_chance = np.ones(rows.size, dtype=np.bool_)
     for half in (X[:, ::2], X[:, 1::2]) if X.shape[1] > 1 else ():
@@ -107,13 +107,13 @@ def _equal_by_chance(X: Any, rows: NDArray[np.intp], counts: NDArray[np.intp]) -
 
 
 def parts_of_splits(splits: Any) -> tuple[NDArray[np.int8], NDArray[np.intp]]:
-    """Return what the rows of each part are to each fold, and the part of each row."""
+    """Return the role of each part in each fold, and the part of each row."""
     roles, part_of_row = np.unique(splits, axis=0, return_inverse=True)
     return roles, part_of_row.reshape(-1)
 
 
 def ranges_of_folds(roles: NDArray[np.int8], ranges: Ranges) -> list[FoldRanges]:
-    """Return the ranges that each fold learns from, and those that validate it, where each part is a range."""
+    """Return the training ranges and the validation ranges of each fold, where each part is a range."""
     return [
         (
             [ranges[k] for k, role in enumerate(fold) if role > 0],
@@ -124,24 +124,24 @@ def ranges_of_folds(roles: NDArray[np.int8], ranges: Ranges) -> list[FoldRanges]
 
 
 def equal_ranges(n_rows: int, folds: int) -> list[tuple[int, int]]:
-    """A range of rows for each fold."""
+    """Return a range of rows for each fold."""
     return list(pairwise(n_rows * fold // folds for fold in range(folds + 1)))
 
 
 def order_by_group(
     groups: NDArray[np.intp], targets: Targets, folds: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], list[tuple[int, int]]]:
-    """Return a random order of rows and the range of each fold in it, no group in two of them."""
+    """Return a random order of rows and the range of each fold in that order; no group is in two folds."""
     return order_by_fold(_fold_of_each_row(groups, codes_of(targets), folds, rng), targets, folds, rng)
 
 
 def _fold_of_each_row(
     groups: NDArray[np.intp], codes: NDArray[np.intp], folds: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """A fold for every row, the same for all of a group; each with about its share of every class.
+    """Return a fold for every row, equal within a group; each fold gets about its share of every class.
 
-    Groups of several rows are placed first, those with the largest share of a class before others. Each goes to
-    the fold where it makes the folds least uneven. Single rows then fill the folds that have least of their class.
+    Groups of several rows are placed first, in falling order of their largest share of a class. Each goes to the
+    fold where it makes the folds least uneven. Single rows then fill the folds that have least of their class.
     """
     n_classes = int(codes.max()) + 1
     alone = np.bincount(groups)[groups] == 1
@@ -166,7 +166,7 @@ def _fold_of_each_row(
 def _folds_of_groups(
     shares: NDArray[np.float64], loads: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """A fold for every group, given its share of every class; adds the shares to the loads of the folds."""
+    """Return a fold for every group, given its share of every class; add the shares to the loads of the folds."""
     found = np.empty(shares.shape[0], dtype=np.intp)
     shuffled = rng.permutation(shares.shape[0])
     by_size = shuffled[np.argsort(-shares[shuffled].sum(axis=1), kind="stable")]
@@ -174,7 +174,7 @@ def _folds_of_groups(
         unevenness = (loads * shares[group]).sum(axis=1)
         found[group] = np.argmin(unevenness)
         loads[found[group]] += shares[group]
-    # Of the many others, each class's in turn, the larger ones first.
+    # Deal out the many other groups class by class, the larger groups first.
     others = by_size[_LARGE_GROUPS:]
     others = others[np.argsort(shares[others].argmax(axis=1), kind="stable")]
     found[others] = np.arange(others.size) % loads.shape[0]

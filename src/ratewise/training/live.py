@@ -32,12 +32,13 @@ from .online import OnlineFit, as_log_odds
 from .source import FitResult
 
 CUTS = ALL_ROWS, RECENT_ROWS, GAINS = "all rows", "recent rows", "gains"
-"""What sets the threshold of an expert: a sample of all rows, recent scores, or the log odds at which predicting a
-row positive gains as much as predicting it negative. The last needs no scores, so it moves with the model."""
+"""How the threshold of an expert is set: by a sample of all rows, by recent scores, or by the log odds at which
+predicting a row positive gains as much as predicting it negative. The last way needs no scores, so the threshold
+moves with the model."""
 
 
 class Expert(NamedTuple):
-    """A way to predict: a learner, or the run that forgets nothing (None), and what sets its threshold."""
+    """A way to predict: a learner, or the run that forgets nothing (None), and how its threshold is set."""
 
     label: str
     kind: LearnerKind | None
@@ -45,7 +46,7 @@ class Expert(NamedTuple):
 
 
 def _experts(settings: FitConfig) -> list[Expert]:
-    """Return the ways to predict among which the best is chosen, or the only one."""
+    """Return the ways to predict from which the best is chosen; there may be only one."""
     exponent = 1.0 if isinstance(settings.measure, ConcaveMeasure) else WeightedLogistic().exponent
     if settings.half_life != "auto":
         rows = float(settings.half_life)  # type: ignore[arg-type]
@@ -59,7 +60,7 @@ def _experts(settings: FitConfig) -> list[Expert]:
 
 
 class LiveFit:
-    """Experts that learn from a stream, and which of them predicts now: bounded, and picklable.
+    """Experts that learn from a stream, and the choice of the one that predicts; bounded in memory, picklable.
 
     ``before`` is the model to begin with, in the user's columns.
     """
@@ -109,7 +110,7 @@ class LiveFit:
             self._run.require_sound(n_features)
 
     def learn(self, X: Any, signed_weights: NDArray[Any], *, last: bool = False) -> None:
-        """Learn from a block of rows, scored before; after the ``last`` one no rows wait."""
+        """Score a block of rows, then learn from it; after the ``last`` block no rows wait."""
         signed_weights = np.asarray(signed_weights, dtype=np.float64)
         X = self._in_the_first_form(X)
         for rows in self._parts(signed_weights):
@@ -127,9 +128,10 @@ class LiveFit:
             self._counted_from, self._counted_for = self._seen, self._readable()
 
     def _parts(self, signed_weights: NDArray[np.float64]) -> list[slice]:
-        """Return the parts of a block, each learned from before the next is scored; small if a class is young.
+        """Return the parts of a block: each is learned from before the next is scored. A new class makes them
+        small.
 
-        Otherwise the choice after a class has come would rest on the predictions of models that did not know it.
+        Otherwise the choice would rest on predictions of models that did not know the new class.
         """
         number, positives = signed_weights.size, int((signed_weights > 0).sum())
         young = (np.array([number - positives, positives]) > 0) & (self._recent.seen < config.YOUNG_ROWS)
@@ -137,11 +139,11 @@ class LiveFit:
         return [slice(start, start + size) for start in range(0, number, size)]
 
     def _is_due(self, done: int, most: int) -> bool:
-        """Return whether what is done in larger blocks, so far up to some row, is to be done now."""
+        """Return whether work in blocks of up to ``most`` rows, last done at row ``done``, is due now."""
         return self._seen - done >= config.online_block(done, most)
 
     def _in_the_first_form(self, X: Any) -> Any:
-        """Dense or CSR as the first rows were, of float64."""
+        """Return rows as float64, dense or CSR as the first rows were."""
         if self._sparse is None:
             self._sparse = sparse.issparse(X)
         if self._sparse:
@@ -149,12 +151,12 @@ class LiveFit:
         return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
 
     def _score(self, X: Any, signed_weights: NDArray[np.float64]) -> None:
-        """Take in the scores of rows by the models before them, and what these predict."""
+        """Add the scores and predictions of rows by the models that have not learned from them."""
         coef, intercept = self._models()
         scores = np.ascontiguousarray(np.asarray(X @ coef.T).T) + intercept[:, np.newaxis]
         self._recent.add(scores, signed_weights)
         if self._counted_for is None:
-            return  # nothing could be read yet
+            return  # there is no model to read yet
         per_positives = config.CHOICE_POSITIVES / self._positive_share()
         half_life = min(max(config.CHOICE_ROWS, per_positives), config.CHOICE_MOST_ROWS)
         number = signed_weights.size
@@ -185,7 +187,8 @@ class LiveFit:
             self._counted_from, self._counted_for = self._seen, self._readable()
 
     def _teach_run(self, run: OnlineFit) -> None:
-        """Let the run that forgets nothing learn from the waiting rows, in larger blocks than the others."""
+        """Let the run that forgets nothing learn from the waiting rows; its blocks are larger than other
+        learners'."""
         stack: Any = sparse.vstack if self._sparse else np.concatenate
         X, signed_weights = zip(*self._waiting, strict=True)
         run.learn(stack(X), np.concatenate(signed_weights))
@@ -196,7 +199,7 @@ class LiveFit:
             self._thresholds[k] = run.quick_threshold(LinearModel(coef[k], float(intercept[k])))
 
     def _set_thresholds(self, rates: Rates, searches: bool) -> None:
-        """Set the thresholds of experts that forget: those by gains, and if it is time those by recent scores."""
+        """Set the thresholds of experts that forget: by gains and, if ``searches``, by recent scores."""
         class_weights = self._learners.class_weights()
         for k in self._by[GAINS]:
             of_positive, of_negative = self._gains(Rates(*(float(one[k]) for one in rates)))
@@ -205,9 +208,9 @@ class LiveFit:
             self._thresholds[k] = self._recent_threshold(k)
 
     def _gains(self, rates: Rates) -> tuple[float, float]:
-        """Return what a row of each class gains; under concave measures, both rates as much as each other."""
+        """Return the gain of a row of each class; under concave measures both rates count equally."""
         measure = self._settings.measure
-        if isinstance(measure, ConcaveMeasure):  # at their best the rates are near each other, and Min has a kink
+        if isinstance(measure, ConcaveMeasure):  # at the optimum the rates are nearly equal, and Min has a kink
             return gains_of_slopes((1.0, 1.0), rates.prevalence)
         return measure.gains(rates, config.LEAST_GAIN)
 
@@ -223,17 +226,17 @@ class LiveFit:
         values = np.asarray(self._settings.measure.value(*rates), dtype=np.float64)
         values = np.where(np.isnan(values), -math.inf, values)
         best, points = float(values.max()), float(self._points(0).min())
-        # What has its threshold on all rows varies least: it predicts unless another is clearly better.
+        # The expert whose threshold rests on all rows varies least: it predicts unless another is clearly better.
         steady = self._by[ALL_ROWS]
         values[steady] += 2.0 * half_standard_error(best, (0.0, 1.0), max(points, 1.0))
         self._chosen = int(np.argmax(values))
 
     def _points(self, k: int) -> NDArray[np.float64]:
-        """Return the effective number of negatives and positives that were counted."""
+        """Return the effective numbers of counted negatives and positives."""
         return np.asarray(Counts(self._counts.weights[k], self._counts.squared()[k]).effective_points())
 
     def _current_threshold(self) -> float:
-        """Return the threshold of the expert that predicts now, by the newest rows."""
+        """Return the threshold of the expert that predicts now, from the newest rows."""
         found_before = self._searched_at == self._seen or not self._recent.both_seen
         if self._experts[self._chosen].cut != RECENT_ROWS or found_before:
             return float(self._thresholds[self._chosen])
@@ -253,14 +256,14 @@ class LiveFit:
         return self._recent.sample(self._chosen, self._positive_share())
 
     def scaling(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what is subtracted from each column, and what it is divided by."""
+        """Return the centre and the divisor of each column."""
         if self._run is not None and self._experts[self._chosen].kind is None:
             return self._run.scaling()
         scaling = self._learners.scaling()
         return scaling.centre[self._chosen], scaling.scale[self._chosen]
 
     def log_odds_model(self) -> LinearModel:
-        """Return the model with its scores as log odds, drawn on recent rows."""
+        """Return the model with its scores as log odds, fitted on recent rows."""
         return as_log_odds(self.model(), *self.sample_of_scores())
 
     def result(self) -> FitResult:
@@ -288,7 +291,7 @@ def _counted(
     signed_weights: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> Counts:
-    """Count rows, by how much each weighs, as each of several models predicts them."""
+    """Return the weighted counts of the predictions of several models."""
     counts = np.zeros((2, thresholds.size, 2, 2))
     kernels.count_live(scores, thresholds, signed_weights, weights, counts)
     return Counts(counts[0], counts[1])

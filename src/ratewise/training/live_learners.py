@@ -15,7 +15,7 @@ from .config import FitConfig
 
 
 class LearnerKind(NamedTuple):
-    """What a learner forgets and how it weighs classes; ``step`` is constant, or 0 for AdaGrad's."""
+    """How fast a learner forgets and how it weighs the classes; ``step`` is constant, or 0 for AdaGrad's steps."""
 
     half_life: float
     exponent: float
@@ -28,7 +28,7 @@ class LiveLearners:
     def __init__(self, kinds: Sequence[LearnerKind], config: FitConfig, n_features: int):
         decays = [0.5 ** (1.0 / kind.half_life) for kind in kinds]
         self._alike = _first_places(decays)
-        """Of the learners that see columns in the same scale, the first: it keeps the scale."""
+        """For each learner, the first learner with the same column scale; that one keeps the scale."""
         columns = decays, [kind.exponent for kind in kinds], self._alike, [kind.step for kind in kinds]
         self._settings = np.array(columns, dtype=np.float64).T.copy()
         self._l2, self._standardize = config.l2, config.standardize
@@ -106,12 +106,12 @@ class LiveLearners:
 
 
 def _first_places(values: list[float]) -> list[int]:
-    """Return the first place of each value."""
+    """Return the first index of each value."""
     return [values.index(value) for value in values]
 
 
 class Scaling(NamedTuple):
-    """How learners see columns: an array ``[learner, column]`` of each."""
+    """How learners scale columns; each field is an array ``[learner, column]``."""
 
     centre: NDArray[np.float64]
     scale: NDArray[np.float64]
@@ -120,7 +120,7 @@ class Scaling(NamedTuple):
 
 
 class RecentScores:
-    """The latest scores of either class, by several models, as computed before learning."""
+    """The latest scores of each class by several models, computed before the models learned from these rows."""
 
     def __init__(self, n_models: int, sizes: tuple[int, int]):
         self.n_models = n_models
@@ -148,7 +148,7 @@ class RecentScores:
         return list(zip(self._scores, self._weights, strict=True))
 
     def sample(self, model: int, positive_share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return scores of a model with signed weights; the positives weigh as much as this share of all."""
+        """Return scores of a model with signed weights; positives have this share of the total weight."""
         held = np.minimum(self.seen, [weights.size for weights in self._weights]).tolist()
         number, signed = sum(held), []
         for side, size, share in zip((-1.0, 1.0), held, (1.0 - positive_share, positive_share), strict=True):

@@ -1,4 +1,4 @@
-"""Rows in memory as a source, and the folds they are split into."""
+"""Rows in memory as a source, and their split into folds."""
 
 from __future__ import annotations
 
@@ -49,23 +49,14 @@ class ArraySource:
     ----------
     X : array or CSR matrix
     targets : array
-        The sample weight of each row, negative for a row of the negative class; their mean size is 1. Of more than
-        two classes, as :func:`class_targets` has them.
-    rng : numpy Generator
-    standardizer : Standardizer, optional
-        Has seen the rows already.
-    groups : array of int, optional
-        Rows of one number stay in one fold.
-    splits : array of int, optional
-        The folds, where they are given: a column for each, 1 for rows to learn from, -1 for validation rows.
-    sensitive : Sensitive, optional
-        The groups that bounds are about.
-    low_memory : bool
-        Make no copy of the rows.
-    threads : int
-        Runs side by side; the outcome does not depend on it.
-    progress : function, optional
-        Called when training begins and after every run.
+        The sample weight of each row, negative for a row of the negative class; their mean size is 1. With more
+        than two classes, the targets that :func:`class_targets` returns. rng : numpy Generator standardizer :
+        Standardizer, optional A standardizer that has already seen the rows. groups : array of int, optional Rows
+        with the same number stay in one fold. splits : array of int, optional The user's folds: a column for each,
+        1 for rows to learn from, -1 for validation rows. sensitive : Sensitive, optional The groups to which
+        bounds apply. low_memory : bool Make no copy of the rows. threads : int How many runs are learned at once;
+        the result does not depend on it. progress : function, optional Called when training begins and after every
+        run.
     """
 
     dtype = np.dtype(np.float32)
@@ -93,7 +84,7 @@ class ArraySource:
         self._low_memory, self._threads, self._progress = low_memory, threads, progress
 
     def coded(self, asked: BasisSettings | Basis | None) -> ArraySource:
-        """Return the same rows, coded in a basis of this kind, to be drawn in the same random order."""
+        """Return the same rows, encoded in a basis of this kind; their random order will be the same."""
         other = copy.copy(self)
         other._rng = copy.deepcopy(self._rng)
         if sparse.issparse(self._X):
@@ -102,18 +93,19 @@ class ArraySource:
             asked = INDICATORS
         if asked is not None:
             moments = self._standardizer or Standardizer(self._X.shape[1]).update_with_gaps(self._X)
-            # A copy, so that a basis does not depend on those that were made before it.
+            # A copy, so that a basis does not depend on bases made before it.
             rng = copy.deepcopy(self._rng).spawn(1)[0]
             rows, signed = int(self._X.shape[0]), rarest_against_the_rest(self._targets)
             other.basis = basis_of_rows(asked, self._X, signed, moments, rows, rng)
         return other
 
     def sample(self) -> ArraySource:
-        """Return the rows that a basis is chosen by: all of them."""
+        """Return the rows for the choice of a basis: all rows."""
         return self
 
     def thinned(self, rows: float) -> ArraySource:
-        """Return at most so many rows: as many of each class, or all that there are, which weigh as all of it."""
+        """Return at most this many rows, equally many of each class if it has them; each class keeps its
+        weight."""
         if self._X.shape[0] <= rows:
             return self
         kept = Reservoir(max(int(rows / self._n_classes), 1), copy.deepcopy(self._rng), self._n_classes)
@@ -187,11 +179,11 @@ class ArraySource:
 
 
 class ArrayTrainingRows:
-    """Rows in memory, split into folds; several times over where rows are few."""
+    """Rows in memory, split into folds; with few rows, the folds are drawn several times."""
 
     whole_steps = False
     group_names: NDArray[Any] | None = None
-    """Of the groups that bounds are about."""
+    """The names of the groups to which bounds apply."""
 
     def __init__(
         self,
@@ -206,7 +198,7 @@ class ArrayTrainingRows:
         roles: NDArray[np.int8] | None = None,
     ):
         weights, groups = rarest_against_the_rest(rows.targets), rows.groups
-        if roles is not None:  # rows that are never validation rows say nothing about new rows
+        if roles is not None:  # only validation rows show how a model scores new rows
             held = np.repeat((roles < 0).any(axis=1), np.diff(rows.fold_ranges).reshape(-1))
             weights, groups = weights[held], None if groups is None else groups[held]
         self.points = effective_points(weights) if groups is None else points_of_groups(weights, groups)
@@ -249,7 +241,7 @@ class ArrayTrainingRows:
             train_together([(self.training_rows(fold), run) for fold, run in runs])
             self._report(len(runs), len(runs))
             return [run for _, run in runs]
-        # Every run has its own random numbers, so the result is the same in any order.
+        # Every run has its own random generator, so the result does not depend on the order of runs.
         seeds = self._rng.spawn(len(runs)) if len(runs) > 1 or self._limited else [self._rng]
 
         def work(job: tuple[tuple[int, Run], np.random.Generator]) -> Run:
@@ -289,10 +281,10 @@ class ArrayTrainingRows:
         return Scores(np.concatenate(values), np.concatenate(weights), folds=tuple(part.size for part in weights))
 
     def _give_frequent_rows_one_score(self, values: Sequence[NDArray[Any]], models: Sequence[Any]) -> None:
-        """Score copies of one row, wherever they lie, by the mean model of their draw of folds.
+        """Score copies of one row, in any fold, by the mean model of their draw of folds.
 
-        The models of the folds differ a little on such a row, so that a cut could separate its copies. Its rates
-        would then lie between those of two cuts that one model can make.
+        The models of the folds differ a little on such a row, so that a threshold could separate its copies. The
+        rates would then lie between those of two thresholds of one model.
         """
         for first in range(0, len(self._frequent_places), self._folds):
             draw = slice(first, first + self._folds)
@@ -318,8 +310,8 @@ class ArrayTrainingRows:
 
 
 def _with_both_classes(rows: ArrayRows) -> ArrayRows:
-    """Only groups and given folds can leave a fold without a class; other folds have their share of it."""
-    if rows.n_classes > 2:  # a class that a model has not seen is one that it does not predict
+    """Raise an error if a class is missing: only groups and given folds can leave a fold without a class."""
+    if rows.n_classes > 2:  # a model never predicts a class that it has not seen
         return rows
     if rows.signed_weights.min() >= 0 or rows.signed_weights.max() <= 0:
         missing = "negative" if rows.signed_weights.min() >= 0 else "positive"
@@ -331,7 +323,9 @@ def _with_both_classes(rows: ArrayRows) -> ArrayRows:
 
 
 def in_folds(rows: ArrayRows, folds: int, rng: np.random.Generator) -> tuple[ArrayRows, Ranges]:
-    """Return a range of rows per fold; if there are groups, of a copy in an order that keeps them together."""
+    """Return rows and a range of them per fold; with groups, a copy of the rows in an order that keeps groups
+    together.
+    """
     if rows.groups is None:
         return rows, equal_ranges(rows.n_points, folds)
     if len(rows.fold_ranges) == folds:

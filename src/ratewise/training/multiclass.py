@@ -1,4 +1,4 @@
-"""A fit of many classes: all classes at once, or each against the rest; the same wherever the rows lie."""
+"""A fit of many classes: all classes at once, or each against the rest, for any source of rows."""
 
 from __future__ import annotations
 
@@ -34,49 +34,51 @@ from .threads import in_threads
 from .trainer import may_whiten, trained_with_care
 
 _CALIBRATED_ROWS = 1 << 15  # validation rows that calibrate the probabilities
-# Parts of the validation rows that the table is counted on, by offsets of the other parts. Of 1,100 rows, 40
-# draws, the stated kappa errs by .027 (root mean square) with 3 and by .025 with 5, worst recall by .038 and .035.
+# The number of parts of the validation rows: each part is counted with the offsets that the other parts chose.
+# (1,100 rows, 40 draws: the stated kappa errs by .027 (root mean square) with 3 and by .025 with 5, worst recall
+# by .038 and .035.)
 _PARTS = 5
-_NEVER = -30.0  # the log odds of a class that no row is of
+_NEVER = -30.0  # the log odds of a class without rows
 
 
 class Decided(NamedTuple):
-    """A model of all classes, and what validation rows say of it."""
+    """A model of all classes, and its evaluation on validation rows."""
 
     model: LinearModels
     table: NDArray[np.float64]
-    """C[true, predicted] of validation rows, by offsets that others of them chose; of training rows if there are
-    none."""
+    """C[true, predicted] of validation rows, with offsets that other validation rows chose; of training rows if
+    there are no validation rows."""
     stages: tuple[str, ...]
     solver: Solver | MultinomialLogistic
-    """What made the model."""
+    """The solver of the model."""
     rows: ClassScores
     """The same rows with their scores."""
     fitted: int = 0
-    """Parameters of each class that these rows have chosen."""
+    """The number of parameters per class that these rows have chosen."""
     message: str | None = None
-    """A sentence or two if bounds on classes cannot be promised."""
+    """A message if bounds on classes cannot be guaranteed."""
 
 
 class ClassTrainer:
     """A fit of more than two classes: all of them at once or, without sharpening, each against the rest.
 
-    Without sharpening it is the paper's algorithm for every class. The highest log odds win, moved to the best
-    value of the measure. That, and a start from a solver that is named, learns from rows in memory.
+    Without sharpening, the paper's algorithm learns a model for every class. The class with the highest log odds
+    wins, after offsets that maximize the measure. This, and a start from a solver that the user named, need rows
+    in memory.
 
     Parameters
     ----------
     config : FitConfig
     history : History
     before : LinearModels, optional
-        Where to begin, in the user's columns.
+        The models to begin with, in the user's columns.
     """
 
     def __init__(self, config: FitConfig, history: History, before: LinearModels | None = None):
         self._config, self._history, self._before = config, history, before
         found = config.of_many or confusion_measure(config.measure)
         self._bounded = found if isinstance(found, ConstrainedClasses) else None
-        # Offsets keep bounds, at the end.
+        # Offsets, chosen at the end, keep bounds.
         self._measure: ConfusionMeasure = found.measure if isinstance(found, ConstrainedClasses) else found
 
     def fit(self, source: RowSource) -> FitResult:
@@ -88,13 +90,14 @@ class ClassTrainer:
         return self._result(learn(source, statistics, transform), transform)
 
     def _rows_to_learn_from(self, source: RowSource) -> RowSource:
-        """Return all rows, or a fair sample of each class where that learns better, coded if a basis is asked for.
+        """Return all rows, or a fair sample of each class where a sample gives a better model, coded in the basis.
 
-        Where some class is scarce a sample has all its rows, or plenty. Learning from them at once does more than
-        passes over all rows. (Of 406,000 rows of covtype macro F1 is .631 so, and .608 by passes.)
+        Where some class is scarce, a sample has all its rows, or plenty. Steps on all rows of a sample then do
+        better than passes over all rows. (covtype, 406,000 rows: macro F1 is .631 by the sample, and .608 by
+        passes.)
         """
         basis = self._config.basis
-        assert not isinstance(basis, str)  # of many classes a basis must be named
+        assert not isinstance(basis, str)  # with many classes the user must name the basis
 
         def coded(rows: RowSource) -> RowSource:
             return rows if basis is None else rows.coded(basis)
@@ -156,7 +159,7 @@ class ClassTrainer:
         return Decided(model, found.table(), (), settings.solver, found, statistics.n_features + 1)
 
     def _all_at_once(self, source: RowSource, statistics: DataShape, transform: Transform) -> Decided:
-        """Learn all classes together; validation rows choose among the stages, then all rows go that far.
+        """Learn all classes together; validation rows choose among the stages, then all rows learn those stages.
 
         Stages that validation rows cannot distinguish are averaged.
         """
@@ -181,10 +184,10 @@ class ClassTrainer:
             return [run.result for run in rows.train([run_of(fold, wanted) for fold in folds])]
 
         validated = range(rows.n_folds if plan.all_folds else 1)
-        # A model that is to keep bounds is the mean of those that validation rows have scored: another one, of all
-        # rows, would put other rows near the borders of the classes.
+        # A model that must keep bounds is the mean of the models that scored validation rows. A new model of all
+        # rows would put other rows near the borders of the classes.
         scored_last = in_sample or self._bounded is not None
-        # A pass over the rows serves all runs; on all rows at once only the stages that are chosen are learned.
+        # A pass over the rows serves all runs; steps on all rows learn the chosen stages only.
         together = () if plan.batch or scored_last else (ALL_ROWS,)
         found = trained((*validated, *together))
         of_folds, last = found[: len(validated)], found[len(validated) :] or found
@@ -221,7 +224,7 @@ class ClassTrainer:
         return stages, spreads, scores[stages[0]]._replace(scores=mean)
 
     def _cut(self, rows: ClassScores) -> tuple[NDArray[np.float64], NDArray[np.float64], str | None]:
-        """Return the offsets of the classes, the table to expect with them, and what is to be said of bounds."""
+        """Return the offsets of the classes, the table to expect with them, and a message about bounds."""
         rule, none = ClassRule.of(rows, self._measure), np.zeros(rows.scores.shape[1])
         if self._bounded is not None:
             offsets, _, message = bounded_offsets(rows, self._bounded, starts=[rule.offsets, none])
@@ -235,23 +238,23 @@ class ClassTrainer:
 
 
 class ClassPlan(NamedTuple):
-    """How all classes are learned together, by the number of rows."""
+    """How all classes are learned together; it depends on the number of rows."""
 
     folds: int
     """1: all rows both learn and choose."""
     all_folds: bool
     """Validate on every fold in turn; otherwise on one."""
     batch: bool
-    """Learn from all rows at once; otherwise pass by pass."""
+    """Use all rows in each step; otherwise learn pass by pass."""
     exponents: tuple[float, ...]
-    """Of class weights, the one to climb from last."""
+    """Class-weight exponents; ascent on the measure begins from the last one."""
     strengths: tuple[float, ...]
-    """C of the likelihood on all rows at once, the one to climb from last."""
+    """C of the likelihood where each step uses all rows; ascent on the measure begins from the last one."""
     climbs: tuple[int, ...]
-    """Steps on all rows at once, or passes, after which a model that climbs the measure is a candidate."""
+    """Numbers of ascent steps on all rows, or of passes, after which the model is a candidate."""
 
     def algorithm(self, settings: FitConfig, wanted: tuple[str, ...] | None) -> ClassAlgorithm:
-        """Return what is run; only ``wanted`` stages are made on all rows at once."""
+        """Return the algorithm to run; one whose steps use all rows makes the ``wanted`` stages only."""
         exponents = () if settings.start is not None else self.exponents
         if self.batch:
             return ClassesAtOnce(exponents, self.strengths, self.climbs, wanted)
@@ -280,16 +283,16 @@ class ClassPlan(NamedTuple):
         if sharpen.passes != "auto":
             climbs = (int(sharpen.passes),)
         overfits = rows.rows < config.CLASS_CLIMB_ROWS * n_classes * (rows.n_features + 1)
-        swings = not (batch or measure.smooth)  # from side to side of a corner
-        # Bounds are certified by the models of the folds, and kept by their mean. Models that climbed differ so
-        # much that it finds other rows: recalls of covtype were kept in 9 of 13 splits.
+        swings = not (batch or measure.smooth)  # the model would swing from side to side of a corner
+        # The models of the folds certify bounds, and their mean must keep them. After ascent on the measure these
+        # models differ so much that the mean predicts other rows: recalls of covtype were kept in 9 of 13 splits.
         if bounded or (sharpen.passes == "auto" and (overfits or swings)):
             climbs = ()
         exponents = (0.0,) if even else (0.5,) if batch and many else (0.0, 1.0, 0.5) if batch else (0.5, 0.0)
         if not (even or batch) and isinstance(measure, MeasureOfRecalls):
             exponents = (0.5, 0.0, 1.0)
         if many and settings.validation_fraction is None:
-            # As with two classes; a model that is to keep bounds is the mean of those of the folds.
+            # As with two classes. A model that must keep bounds is the mean of the folds' models.
             alone = plenty and rows.n_groups is None and not bounded
             folds = 1 if alone else folds if plenty else min(config.LEAST_FOLDS, folds)
         all_folds = not (many and plenty) and rows.in_memory
@@ -299,21 +302,21 @@ class ClassPlan(NamedTuple):
 
 
 def has_plenty(rows: DataShape) -> bool:
-    """Whether there are plenty of rows even of the smallest class."""
+    """Return whether even the smallest class has plenty of rows."""
     assert rows.of_classes is not None
     totals = rows.of_classes.weights[rows.of_classes.weights > 0]
     return bool(totals.min() >= points_in_plenty(rows))
 
 
 def rows_at_once(rows: DataShape) -> float:
-    """Return how many rows such as these are learned from at once, at most."""
+    """Return the most rows of this kind that one step may use."""
     assert rows.of_classes is not None
     values_per_row = max(rows.n_values / rows.rows, 1.0) * rows.of_classes.rows.size
     return min(config.CLASS_BATCH_ROWS, config.CLASS_BATCH_VALUES / values_per_row)
 
 
 class ClassRule(NamedTuple):
-    """What is added to the scores of each class, and C[true, predicted] where the highest score then wins."""
+    """Offsets on the scores of each class, and C[true, predicted] where the highest score then wins."""
 
     offsets: NDArray[np.float64]
     table: NDArray[np.float64]
@@ -322,16 +325,17 @@ class ClassRule(NamedTuple):
 
     @classmethod
     def of(cls, rows: ClassScores, measure: ConfusionMeasure) -> ClassRule:
-        """Return the best offsets; none if these rows do not show that they are better than none."""
+        """Return the best offsets, or zeros if these rows do not show that offsets improve the measure."""
         plain = cls._at(np.zeros(rows.scores.shape[1]), rows, measure)
         tuned = cls._at(offsets_of_scores(rows, measure), rows, measure)
         return tuned if tuned.value > plain.value + tuned.half_standard_error else plain
 
     @classmethod
     def table_of_others(cls, rows: ClassScores, measure: ConfusionMeasure) -> NDArray[np.float64]:
-        """Return C[true, predicted] by offsets that other rows have chosen: a fifth of each class by the rest.
+        """Return C[true, predicted] with offsets chosen on other rows: each fifth of a class uses the other
+        fifths.
 
-        Of the rows that have chosen them, the table is too good, most of all for rare classes.
+        On the rows that chose the offsets, the table would be too good, most of all for rare classes.
         """
         part_of_row = np.empty(rows.codes.size, dtype=np.intp)
         part_of_row[np.argsort(rows.codes, kind="stable")] = np.arange(part_of_row.size) % _PARTS
@@ -360,7 +364,7 @@ def one_against_the_rest(
     calibrate: bool = True,
     threads: int | None = None,
 ) -> LinearModels:
-    """A run of the solver for each class; ``calibrate`` makes log odds of its scores, to compare them by."""
+    """Run the solver for each class; ``calibrate`` turns the scores into log odds, which can be compared."""
     histories = [history.branch() for _ in range(rows.n_classes)]
     seeds, totals = rows.rng.spawn(rows.n_classes), np.array(rows.summary.class_weights)
 

@@ -23,11 +23,11 @@ from .source import FitResult
 
 
 class OnlineFit:
-    """An endless run of the solver, which learns batch by batch: bounded in memory, and picklable.
+    """An endless run of the solver, which learns batch by batch; bounded in memory, picklable.
 
-    While the rarer class has few rows, the run starts again with every batch, from a sample of all rows so far:
-    what it learned from the other class alone would take long to unlearn. ``before`` is the model to begin with,
-    in the user's columns.
+    While the rarer class has few rows, the run starts again with every batch, from a sample of all rows so far: a
+    model of one class alone would take long to unlearn. ``before`` is the model to begin with, in the user's
+    columns.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class OnlineFit:
         return seen
 
     def learn(self, X: Any, signed_weights: NDArray[Any], *, last: bool = False) -> None:
-        """Learn from a block of rows, the ``last`` one or not."""
+        """Learn from a block of rows; ``last`` says whether it is the last one."""
         X = self._in_the_first_form(X)
         self._update_standardizer(X)
         fresh = X, signed_weights
@@ -95,15 +95,15 @@ class OnlineFit:
         return LinearModel(*self.standardizer.inverse_coef(*self._runner.run.model()))
 
     def log_odds_model(self) -> LinearModel:
-        """Return the model with its scores as log odds, drawn on a sample of the rows."""
+        """Return the model with its scores as log odds, fitted on a sample of the rows."""
         return as_log_odds(self.model(), *self._sampled_scores()[:2])
 
     def scaling(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what is subtracted from each column, and what it is divided by."""
+        """Return the centre and the divisor of each column."""
         return self.standardizer.centre, self.standardizer.scale
 
     def result(self) -> FitResult:
-        """Return the model so far, its threshold chosen on a sample of the rows."""
+        """Return the model so far, with its threshold chosen on a sample of the rows."""
         scores, settings = self._sampled_scores(), self._settings
         points, fitted = effective_points(scores.signed_weights), self.standardizer.width + 1
         threshold = self._best_threshold(scores)
@@ -111,7 +111,7 @@ class OnlineFit:
         return FitResult.of_model(self.standardizer, self._runner.run.model(), decision, settings.solver)
 
     def quick_threshold(self, model: LinearModel) -> float:
-        """Return about the best threshold of a model on a sample of the rows."""
+        """Return an approximately best threshold of a model on a sample of the rows."""
         scores, few = self.reservoir.scores(*model), config.FEW_SCORES
         return quick_threshold(scores.values, scores.signed_weights, self._settings.measure, few=few).threshold
 
@@ -124,7 +124,7 @@ class OnlineFit:
         return self.reservoir.scores(*self.model())
 
     def _in_the_first_form(self, X: Any) -> Any:
-        """Dense or CSR as the first rows were: the two are scaled differently."""
+        """Return rows as dense or CSR, as the first rows were: the two forms are scaled differently."""
         if self._sparse is None:
             self._sparse = sparse.issparse(X)
             self.reservoir = Reservoir.for_rows(X, self._rng, config.ONLINE_SAMPLE_ROWS)
@@ -133,7 +133,7 @@ class OnlineFit:
         return X.toarray() if sparse.issparse(X) else X
 
     def _update_standardizer(self, X: Any) -> None:
-        """Take the rows into the column statistics, and re-express what was learned in the new scale."""
+        """Add the rows to the column statistics, and transform the learned model to the new scale."""
         before = self.standardizer.snapshot()
         after = self.standardizer.update(X)
         self._runner.run.change_transform(
@@ -142,5 +142,5 @@ class OnlineFit:
 
 
 def as_log_odds(model: LinearModel, scores: NDArray[Any], signed_weights: NDArray[Any]) -> LinearModel:
-    """Return a model whose scores are log odds, by scores of rows."""
+    """Return the model rescaled so that its scores are log odds, fitted to these scores."""
     return model.times(*log_odds_line(scores, signed_weights))

@@ -1,9 +1,9 @@
 """A fit in progress as plain data: JSON and numpy arrays, from which no code runs.
 
-Objects become the name of their class and their attributes. Only classes of a few modules are made again: the
-library's measures, solvers and training runs, and the modules that define the user's own measure or solver, which
-the fit has imported already. What cannot be plain data, such as the function of a ``FunctionMeasure``, is not
-stored but taken from the settings of the resumed fit.
+Objects are stored as the name of their class and their attributes. Only classes of a few modules are created when
+data are read: the library's measures, solvers and training runs, and the modules that define the user's own
+measure or solver, which the fit has already imported. Values that cannot be plain data, such as the function of a
+``FunctionMeasure``, are not stored; they come from the settings of the resumed fit.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Packed(NamedTuple):
 
 
 class Known:
-    """What plain data may contain besides plain values: classes by name, and the settings' own objects.
+    """The classes that plain data may name, and the objects of the settings that plain data may refer to.
 
     Parameters
     ----------
     settings : object
-        Of the fit: a dataclass, perhaps with a measure or a solver of the user.
+        The settings of the fit: a dataclass, perhaps with the user's own measure or solver.
     more : sequence of classes
-        Others that may be made again.
+        Other classes that may be created.
     """
 
     def __init__(self, settings: Any = None, more: Sequence[type] = ()):
@@ -66,7 +66,7 @@ class Known:
         self._modules = {found.__module__ for found in self._classes.values() if found not in more}
 
     def path_of(self, value: Any) -> str | None:
-        """Return where the settings have this very object."""
+        """Return the path of this object in the settings; None if they do not contain it."""
         return next((path for path, own in self.given.items() if own is value), None)
 
     def find(self, name: str) -> type:
@@ -86,13 +86,13 @@ class Known:
 
 
 def pack(value: Any, known: Known | None = None) -> Packed:
-    """Return a value as plain data; a TypeError names what cannot be."""
+    """Return a value as plain data; raise a TypeError that names a part that cannot be plain data."""
     packer = _Packer(known or Known())
     return Packed(packer.packed(value), packer.arrays)
 
 
 def unpack(packed: Packed, known: Known | None = None) -> Any:
-    """Return the value that was packed: objects that were one are one again."""
+    """Return the value that was packed; references to one object refer to one object again."""
     return _Unpacker(known or Known(), packed.arrays).unpacked(packed.tree)
 
 
@@ -107,7 +107,9 @@ def digest(value: Any) -> str:
 
 
 def described(value: Any) -> str:
-    """Return settings as text, equal exactly if they are; the user's own classes and functions by their code."""
+    """Return settings as text: equal settings give equal text. The user's classes and functions appear as their
+    code.
+    """
     if isinstance(value, FunctionType):
         return f"{value.__module__}.{value.__qualname__}[{_code_digest(value.__code__)}]"
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
@@ -143,7 +145,7 @@ class _Packer:
     def __init__(self, known: Known):
         self.arrays: list[NDArray[Any]] = []
         self._known = known
-        self._seen: dict[int, tuple[int, Any]] = {}  # the objects too, so that no other gets their id
+        self._seen: dict[int, tuple[int, Any]] = {}  # keep the objects, so that no other object gets their id
 
     def packed(self, value: Any) -> Any:
         if type(value) in _PLAIN:
@@ -182,7 +184,7 @@ class _Packer:
             if state["bit_generator"] not in _GENERATORS:
                 self._refuse(value)
             return ["generator", state]
-        state = value.__getstate__() or {}  # None, of an object without attributes
+        state = value.__getstate__() or {}  # None for an object without attributes
         if not isinstance(state, dict):
             self._refuse(value)
         return ["object", self._class(value), self.packed(state)]
@@ -248,7 +250,7 @@ class _Unpacker:
             case ["object", name, state]:
                 kind_of = self._known.find(name)
                 made: Any = object.__new__(kind_of)
-                self._seen[place] = made  # before its attributes: one of them may refer to it
+                self._seen[place] = made  # before its attributes, which may refer to it
                 attributes = self.unpacked(state)
                 if hasattr(made, "__setstate__"):
                     made.__setstate__(attributes)
@@ -263,7 +265,7 @@ def _name(kind: type) -> str:
 
 
 def _parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield a value and, of a dataclass, all that it holds."""
+    """Yield a value and, if it is a dataclass, all the values in it."""
     yield path, value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         for name, inner in vars(value).items():

@@ -19,10 +19,10 @@ _SIGNS = (1.0, -1.0)
 
 
 class Reservoir:
-    """Up to ``capacity`` rows of each class, every row seen so far equally likely to be among them.
+    """Up to ``capacity`` rows of each class; every row seen so far is equally likely to be among them.
 
-    Each class is sampled separately, so that a class of one in a thousand is not lost. :meth:`sample` weighs each
-    class by all rows seen of it, so that measures are those of the whole stream.
+    Each class is sampled separately, so that a class with one row in a thousand is not lost. :meth:`sample` weighs
+    each class by all its rows seen so far, so that measures are those of the whole stream.
     """
 
     n_classes = 2
@@ -39,7 +39,8 @@ class Reservoir:
     def for_rows(
         cls, X: Any, rng: np.random.Generator, most: float = math.inf, *, n_classes: int = 2
     ) -> Reservoir:
-        """Return a reservoir for as many rows such as these as a sample may have, at ``most`` so many."""
+        """Return a reservoir for rows of this size, with the capacity of a sample, and at ``most`` this many
+        rows."""
         values, size = (X.nnz, 8) if sparse.issparse(X) else (X.size, X.dtype.itemsize)
         share = 2 / n_classes
         held = share * config.SAMPLE_BYTES / max(values / X.shape[0] * size, 1.0)
@@ -47,7 +48,7 @@ class Reservoir:
 
     @property
     def _labels(self) -> Sequence[float]:
-        """What the classes are named by here: signs, or the numbers of many classes."""
+        """The names of the classes here: signs, or the numbers of many classes."""
         return _SIGNS if self.n_classes == 2 else range(self.n_classes)
 
     def add(self, X: Any, targets: Targets) -> None:
@@ -74,8 +75,8 @@ class Reservoir:
             self._rows[label] = _stack(kept, X[mine])
             self._weights[label] = np.concatenate([kept_weights, weights])
             return
-        # Algorithm R: the k-th row seen takes a random place if that place exists. Of several rows that take
-        # the same place the last one stays.
+        # Algorithm R: the k-th row seen takes a random place if that place exists. If several rows take the same
+        # place, the last one stays.
         arrivals = before + np.arange(weights.size)
         drawn = (self._rng.random(weights.size) * (arrivals + 1)).astype(np.int64)
         targets = np.where(arrivals < self.capacity, arrivals, drawn)
@@ -106,13 +107,13 @@ class Reservoir:
         return self._together(labels), targets
 
     def scores(self, weights: NDArray[np.float64], intercept: float) -> Scores:
-        """Return how a linear model of two classes scores the sample."""
+        """Return the scores of the sample by a linear model of two classes."""
         labels = [label for label in _SIGNS if label in self._rows]
         values = [np.asarray(self._rows[label] @ weights) + intercept for label in labels]
         return Scores(np.concatenate(values), np.concatenate([label * self._scaled(label) for label in labels]))
 
     def with_more(self, X: Any, signed_weights: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
-        """Return the sample, and more rows after it, which are not added."""
+        """Return the sample followed by more rows, which are not added to it."""
         if not self._rows:
             return X, signed_weights
         sample, sampled_weights = self.sample()
@@ -131,7 +132,7 @@ class Reservoir:
 
 
 def require_sound_rows(rows: Any, n_features: int) -> None:
-    """Refuse rows, from a file, of another width, or sparse ones that point beyond their ends."""
+    """Refuse rows, from a file, with another number of columns, or sparse rows that point beyond their ends."""
     if rows.ndim != 2 or rows.shape[1] != n_features or rows.dtype.kind != "f":
         raise ValueError("the rows that were kept do not fit the model")
     if sparse.issparse(rows):

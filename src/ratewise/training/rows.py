@@ -1,4 +1,4 @@
-"""Rows in memory, transformed and in random order: what runs learn from, wherever the rows came from."""
+"""Rows in memory, transformed and in random order, for any source: training runs learn from them."""
 
 from __future__ import annotations
 
@@ -23,21 +23,20 @@ from .targets import Targets, against_the_rest, codes_of, mixed_order, weights_o
 # A kernel call sums models in the width of the data; learners fold that into float64 between calls.
 _LARGEST_CHUNK = 1 << 18
 _SAMPLED_ROWS, _SAMPLED_VALUES = 1 << 14, 1 << 22
-_BLOCKS, _LONGEST_BLOCK = 64, 4096  # blocks of a pass, at least; rows of a block, at most
+_BLOCKS, _LONGEST_BLOCK = 64, 4096  # the fewest blocks of a pass; the most rows of a block
 
 
 class ArrayRows:
     """Rows in memory, transformed and shuffled once, and read pass after pass without end.
 
     Reading in random order costs a cache miss per row, several times the arithmetic. So the one copy that the
-    transform needs is made in random order, each pass reads it in contiguous blocks, and only the order of the
-    blocks changes from pass to pass. The random order spreads the rarer class evenly, so that any stretch of rows
-    holds its share of it.
+    transform needs is made in random order. Each pass reads it in contiguous blocks, and only the order of the
+    blocks changes from pass to pass. The random order spreads the rarer class evenly over the rows.
 
-    ``targets`` are the sample weights, negative for rows of the negative class; of more than two classes, the
-    number of each row's class and its weight. Of given folds (``fold_of_row``), :meth:`fold` and
-    :meth:`without_fold` are the parts. ``low_memory`` makes no copy: the rows of each block are gathered again
-    whenever it is read.
+    ``targets`` are the sample weights, negative for rows of the negative class; with more than two classes, the
+    number of each row's class and its weight. With given folds (``fold_of_row``), :meth:`fold` and
+    :meth:`without_fold` return the parts. ``low_memory`` makes no copy: the rows of a block are gathered whenever
+    the block is read.
     """
 
     _groups: NDArray[np.intp] | None
@@ -97,18 +96,18 @@ class ArrayRows:
         self._groups = self._sensitive = None
         self._ranges: tuple[tuple[int, int], ...] = ((0, stored.shape[0]),)
         self._unit_scale = unit_scale
-        self._own_scales = False  # the deviations of columns are part of their meaning
+        self._own_scales = False  # whether the deviations of the columns are intended
         self._measured: tuple[float, float] | None = None
         self._restart()
 
     def _usual_row(self) -> tuple[float, float]:
-        """The mean squared length of a row, and the usual square of an entry."""
+        """The mean squared length of a row, and the typical square of an entry."""
         if self._measured is None:
             self._measured = self._measure_some_rows()
         return self._measured
 
     def _measure_some_rows(self) -> tuple[float, float]:
-        """From the first rows: they are a random sample."""
+        """Return the mean squared length and the typical square from the first rows, which are a random sample."""
         values_per_row = max(self._stored.n_values / max(self._stored.shape[0], 1), 1.0)
         number = min(self._stored.shape[0], _SAMPLED_ROWS, int(_SAMPLED_VALUES / values_per_row) + 1000)
         sample = list(self._stored.pieces([(0, number)]))
@@ -136,7 +135,7 @@ class ArrayRows:
 
     @property
     def summary(self) -> Any:
-        """The totals of the rows, computed when first needed."""
+        """The totals of the rows, computed on first use."""
         if self._summary is None:
             squared_row, entry_square = self._usual_row()
             sizes = squared_row * self.n_points, entry_square
@@ -157,29 +156,29 @@ class ArrayRows:
         return other
 
     def fold(self, number: int) -> ArrayRows:
-        """Return the rows of one of the given folds; all rows if there is one only."""
+        """Return the rows of one of the given folds; all rows if there is only one fold."""
         if len(self.fold_ranges) == 1:
             return self
         return self.part(self.fold_ranges[number])
 
     def without_fold(self, number: int) -> ArrayRows:
-        """Return all rows but those of one of the given folds; all rows if there is one only, or for ALL_ROWS."""
+        """Return all rows except those of one given fold; all rows if there is only one fold, or for ALL_ROWS."""
         if len(self.fold_ranges) == 1 or number == ALL_ROWS:
             return self
         return self.part(*self.fold_ranges[:number], *self.fold_ranges[number + 1 :])
 
     def blocks(self, rows: int) -> Iterator[ArrayRows]:
-        """Yield these rows, so many at a time."""
+        """Yield these rows in blocks of this many rows."""
         for start, stop in self._ranges:
             for begin in range(start, stop, rows):
                 yield self.part((begin, min(begin + rows, stop)))
 
     def with_rng(self, rng: np.random.Generator) -> ArrayRows:
-        """Return the same rows, their blocks shuffled by another generator."""
+        """Return the same rows with their blocks shuffled by another generator."""
         return self.part(*self._ranges, rng=rng)
 
     def first(self, points: int) -> ArrayRows:
-        """Return a random sample of so many rows: the first ones, since their order is random."""
+        """Return a random sample of this many rows: the first ones, since their order is random."""
         if points >= self.n_points:
             return self
         ranges = []
@@ -206,10 +205,11 @@ class ArrayRows:
         return other
 
     def limit_rows(self, limit: float, mean: float | None = None) -> float:
-        """Reduce the weight of rows longer than ``limit`` mean squared lengths in proportion; return that mean.
+        """Reduce the weight of rows longer than ``limit`` mean squared lengths in proportion; return the mean
+        used.
 
-        A row's length counts the intercept as one more entry of the usual size. ``mean`` is that of these rows
-        unless given.
+        A row's length counts the intercept as one more entry of typical size. ``mean`` defaults to the mean
+        squared length of these rows.
         """
         entry_square = 1.0 if self._unit_scale else self._usual_row()[1]
         squares = joined([square_rows(piece) for piece in self._stored.pieces(self._ranges)])
@@ -234,7 +234,7 @@ class ArrayRows:
 
     @property
     def n_values(self) -> int:
-        """Numbers a pass over all rows reads."""
+        """How many numbers a pass over all rows reads."""
         return self._stored.n_values
 
     @property
@@ -248,26 +248,26 @@ class ArrayRows:
 
     @property
     def sensitive(self) -> NDArray[np.intp] | None:
-        """The group of each of these rows that bounds are about, as a number."""
+        """The sensitive group of each of these rows, as a number, for bounds on groups."""
         return None if self._sensitive is None else joined([self._sensitive[a:b] for a, b in self._ranges])
 
     @property
     def n_groups(self) -> int | None:
-        """None if every row is on its own."""
+        """The number of groups; None if there are no groups."""
         return None if self._groups is None else int(self._groups.max()) + 1
 
     @property
     def storage(self) -> RowStorage:
-        """Where all rows are stored; parts of the same rows share it."""
+        """The storage of all rows; parts of the same rows share it."""
         return self._stored
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
-        """Where these rows are among all that are stored here."""
+        """The ranges of these rows among all stored rows."""
         return self._ranges
 
     def spread_out(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of these rows as values of all rows that are stored here, 0 for the others."""
+        """Return values of these rows as values of all stored rows, 0 for the other rows."""
         found = np.zeros(self._stored.shape[0], values.dtype)
         done = 0
         for start, stop in self._ranges:
@@ -277,7 +277,7 @@ class ArrayRows:
 
     @property
     def signs(self) -> NDArray[np.float32]:
-        """The class of every row that is stored here, as a sign."""
+        """The class of every stored row, as a sign."""
         found: NDArray[np.float32] = np.sign(self._all_targets)
         return found
 
@@ -295,7 +295,7 @@ class ArrayRows:
         return self._stored.dtype
 
     def take(self, points: int) -> Iterator[Chunk]:
-        """Yield the next points, in as many chunks as it takes; passes follow one another without end."""
+        """Yield this many next points in chunks; passes follow one another without end."""
         if self._blocks is None:
             self._blocks = ShuffledBlocks(self._ranges, self._rng)
         while points > 0:
@@ -306,7 +306,7 @@ class ArrayRows:
     def scores(self, weights: NDArray[Any], intercept: Any) -> NDArray[np.floating[Any]]:
         """Return the scores of all rows under a model of their columns, in the width of the rows.
 
-        Of several models, whose weights are columns, a column each.
+        With several models, whose weights are columns, return a column of scores for each.
         """
         narrow = np.asarray(weights, dtype=self.dtype)
         scores: NDArray[np.floating[Any]] = joined(
@@ -316,17 +316,18 @@ class ArrayRows:
         return scores
 
     def class_scores(self, models: LinearModels) -> ClassScores:
-        """Return the scores of all rows for each of many classes."""
+        """Return the scores of all rows for each class."""
         scores = self.scores(models.weights.T, models.intercepts)
         return ClassScores(scores, codes_of(self.targets), weights_of(self.targets))
 
     def against_the_rest(self, code: int, rng: np.random.Generator) -> ArrayRows:
-        """Return one of many classes as the positive one and all others as the negative; the rows are shared."""
+        """Return rows with one of many classes as the positive class, all others as the negative; nothing is
+        copied."""
         signed = against_the_rest(self._all_targets, code)
         return ArrayRows.of_stored(self._stored, signed, self._unit_scale, rng).part(*self._ranges)
 
     def places_among(self, common: Any) -> NDArray[np.intp]:
-        """Return which of some rows, transformed as these, each row equals; -1 for none."""
+        """Return for each row the index of the equal row in ``common``, transformed as these; -1 for none."""
         wanted = hash_rows(common)
         found = joined([hash_rows(piece) for piece in self._stored.pieces(self._ranges)])
         order = np.argsort(wanted)
@@ -335,7 +336,7 @@ class ArrayRows:
 
     @property
     def signs_and_shares(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The class of each row as a sign, and the share of its weight in that of its class."""
+        """Return the class of each row as a sign, and the row's share of the weight of its class."""
         if self._shares is None:
             signs = np.sign(self.signed_weights).astype(np.float64)
             positive, negative = class_totals(self.signed_weights)
@@ -345,7 +346,7 @@ class ArrayRows:
 
     @property
     def with_ones(self) -> tuple[Any, Any]:
-        """All rows in one matrix, an entry of 1 added to each, and its transpose: for rows that are few."""
+        """Return all rows in one matrix, with a column of ones added, and its transpose; for few rows."""
         if self._with_ones is None:
             rows, ones = joined(list(self._stored.pieces(self._ranges))), np.ones((self.n_points, 1), self.dtype)
             matrix = sparse.hstack([rows, ones], format="csr") if self._stored.sparse else np.hstack([rows, ones])
@@ -353,7 +354,7 @@ class ArrayRows:
         return self._with_ones
 
     def standardized_apart(self) -> tuple[ArrayRows, Standardizer]:
-        """Return a copy of these rows, standardized by these rows only, and the standardization."""
+        """Return a copy of these rows, standardized by their own moments, and the standardization."""
         X = joined(list(self._stored.pieces(self._ranges)))
         own = self.standardizer().update(X)
         if own.active:
@@ -362,11 +363,11 @@ class ArrayRows:
         return apart, own
 
     def standardizer(self) -> Standardizer:
-        """Return what standardizes parts of these rows once more, and has seen none."""
+        """Return an empty standardizer for parts of these rows."""
         return Standardizer(self.n_features, active=self._unit_scale, scaled=not self._own_scales)
 
     def weighted_sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the sum of the rows, each times its value: the transpose of :meth:`scores`."""
+        """Return the sum of the rows, each multiplied by its value: the transpose of :meth:`scores`."""
         total = np.zeros(self.n_features)
         done = 0
         for piece in self._stored.pieces(self._ranges):
@@ -377,7 +378,7 @@ class ArrayRows:
 
 
 class ShuffledBlocks:
-    """The rows of some ranges, block after block, without end; every pass has another order."""
+    """The rows of some ranges, block after block, without end; every pass has a new order."""
 
     def __init__(self, ranges: Ranges, rng: np.random.Generator):
         self._rows = sum(stop - start for start, stop in ranges)
@@ -390,7 +391,7 @@ class ShuffledBlocks:
         self._rows_ahead = 0
 
     def take(self, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The starts and the stops of the next so many rows."""
+        """Return the starts and the stops of this many next rows."""
         parts = []
         while rows > 0:
             if self._rows_ahead == 0:

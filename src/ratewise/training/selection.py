@@ -27,24 +27,24 @@ NOTHING_LEARNED = (
 
 
 class SelectionPlan(NamedTuple):
-    """How much CPU time to spend on the choice: the more rows, the less."""
+    """How much work to spend on the choice: less with more rows."""
 
     folds: int
     """1: all rows both train and choose."""
     repeats: int
     starts: int
     small: bool
-    """Few enough rows to evaluate a start pass by pass, and to try penalized ones."""
+    """Whether rows are few enough to evaluate a start pass by pass, and to try penalized starts."""
     batch: bool = False
-    """Rows so few that all of them are learned from at once, and by the chosen stages once more in the end."""
+    """Whether each step uses all rows; the chosen stages then learn once more from all rows."""
     together: bool = False
-    """Batches of so many columns that the models of all folds and starts climb side by side."""
+    """Whether the models of all folds and starts learn side by side, in batches of many columns."""
     given: bool = False
-    """The folds are the user's: a row may have been learned from by few of their models, or by none."""
+    """Whether the user gave the folds: few of the folds' models, or none, may have learned from a row."""
 
     @property
     def models(self) -> int:
-        """Of each stage."""
+        """The number of models of each stage."""
         return self.folds * self.repeats
 
     def repeats_of(self, rows: TrainingRows) -> int:
@@ -60,18 +60,18 @@ class SelectionPlan(NamedTuple):
         *,
         own_choice: bool = True,
     ) -> SelectionPlan:
-        """Return the plan; ``own_choice`` is whether starts and passes are the library's to choose."""
+        """Return the plan; ``own_choice`` says whether the library chooses starts and passes."""
         rarer, asked = statistics.rarer_rows, points_in_plenty(statistics)
         plenty = rarer >= asked
         constrained = bool(measure.bounds)
-        # A bound is a matter of level, so the folds' models must be about as good as the whole; and it can be
-        # certified by out-of-fold scores only.
+        # Only out-of-fold scores can certify a bound, so the folds' models must be about as good as one of all
+        # rows.
         size = max(statistics.rows, statistics.n_values / config.VALUES_PER_ROW)
         many = size > config.MANY_ROWS
         few = config.FOLDS if constrained else 2 if many else config.LEAST_FOLDS
         enough = 2 if certifies(measure) else 1
         plainest = 3 if constrained else 1
-        # Points only just in plenty keep a second start: three folds give way to one.
+        # With less than twice the plenty of points, keep a second start: one fold replaces three.
         second = plenty and rarer < 2 * asked and not many
         least = (enough if plenty else few, max(plainest, 1 + second))
         folds, starts = within_budget(effort_for(size, plenty), *least)
@@ -86,8 +86,7 @@ class SelectionPlan(NamedTuple):
         if validation_fraction is not None:
             folds = round(1.0 / validation_fraction)
         if statistics.n_groups is not None:
-            # Rows of a group are dependent, so they carry less information about other groups, however many they
-            # are.
+            # Rows of a group are dependent, so even many of them carry little information about other groups.
             folds = min(folds if validation_fraction is not None else config.FOLDS, statistics.n_groups)
         few_rows = statistics.rows < config.FEW_ROWS and rarer < config.FEW_POINTS
         repeats = config.REPEATS if few_rows else 1
@@ -119,7 +118,7 @@ def _large_and_wide(statistics: DataShape) -> bool:
 
 
 def _together_pays(statistics: DataShape) -> bool:
-    """Return whether to read rows takes most of the time, and sharpening them once is enough."""
+    """Return whether reading the rows takes most of the time, so that models should learn side by side."""
     columns = statistics.n_features
     if statistics.sparse or statistics.n_values < config.TOGETHER_VALUES:
         return False
@@ -135,13 +134,13 @@ def is_wide(statistics: DataShape) -> bool:
 
 
 def folds_of_batches(rows: int) -> int:
-    """Return five folds up to few rows, two at the most rows, so that CPU time stays about the same in between."""
+    """Return five folds for few rows, down to two for the most rows: CPU time stays about the same in between."""
     power = math.log(config.FOLDS / 2) / math.log(config.BATCH_ROWS / config.FEW_ROWS)
     return min(int(config.FOLDS * (config.FEW_ROWS / rows) ** power + 0.5), config.FOLDS)
 
 
 def batch_starts(measure: Measure, statistics: DataShape, *, wide: bool = False) -> list[Solver]:
-    """Return the penalized starts of few rows: weak and strong penalties, the one to sharpen from last.
+    """Return the penalized starts for few rows: strong and weak penalties; sharpening begins from the last one.
 
     With plenty of points a strong penalty has nothing to correct. With ``wide`` rows all penalties fit the rows
     perfectly and differ little, so one is enough.
@@ -160,28 +159,28 @@ def batch_starts(measure: Measure, statistics: DataShape, *, wide: bool = False)
 
 
 def by_class_weights(starts: Sequence[Any]) -> list[tuple[Solver, ...]]:
-    """Return the starts in a chain for each of their class weights."""
+    """Return the starts grouped by their class weights."""
     return [tuple(chain) for _, chain in itertools.groupby(starts, key=lambda start: start.exponent)]
 
 
 def effort_for(size: float, plenty: bool) -> float:
-    """Return how much of the whole choice is made: 1 up to few rows, 0 from many on."""
+    """Return the effort to spend on the choice: 1 for few rows, falling to 0 for many."""
     many = config.MANY_ROWS * (config.MANY_ROWS_OF_PLENTY if plenty else 1.0)
     few = min(config.FEW_ROWS if plenty else config.FEW_ROWS_OF_SCARCE_POINTS, many / 2)
     return min(max(math.log(many / size) / math.log(many / few), 0.0), 1.0)
 
 
 # Folds and starts to choose from, the most expensive first: no two neighbors differ by more than a factor of two.
-# One fold is for plenty of points only. Two folds are left out: models of half the rows are worse than one of all.
+# One fold needs plenty of points. Two folds are left out: models of half the rows are worse than one of all rows.
 LADDER = (
     *((config.FOLDS, starts) for starts in (7, 6, 5, 4, 3)),
     *((4, 3), (3, 3), (4, 2), (3, 2), (1, 3), (3, 1), (1, 2), (1, 1)),
 )
-_STOCHASTIC_STARTS = (0, 1, 2, 2, 3, 3, 3, 3)  # among so many starts, on folds; the others are penalized
+_STOCHASTIC_STARTS = (0, 1, 2, 2, 3, 3, 3, 3)  # stochastic starts by number of starts; the others are penalized
 
 
 def within_budget(effort: float, least_folds: int, least_starts: int) -> tuple[int, int]:
-    """Return folds and starts whose cost falls from all to the least in proportion, on a log scale."""
+    """Return folds and starts for this effort; their cost falls from the largest to the least on a log scale."""
 
     def cost(folds: int, starts: int) -> float:
         stochastic = _STOCHASTIC_STARTS[starts] if folds > 1 else starts
@@ -202,14 +201,14 @@ def starts_for(
     whitened: bool,
     may_penalize: bool = False,
 ) -> list[Solver]:
-    """Return logistic regression with the class weights that suit the measure; with a choice of weights and of L2
-    strengths where rows are few, and with a penalized start beside it where ``may_penalize`` and rows validate.
+    """Return logistic regression with the class weights that suit the measure.
 
-    Balanced class weights need half the passes, because the rarer class counts from the start; whitened rows need
-    one or two passes, others up to eight, fewer the more rows there are.
+    With few rows, return several class weights and L2 strengths. With ``may_penalize`` and validation rows, add a
+    penalized start. Balanced class weights need half the passes, because the rarer class counts from the start.
+    Whitened rows need one or two passes, others up to eight; more rows need fewer.
     """
     if not plan.small or plan.starts == 1:
-        if measure.bounds:  # slopes do not show where the cut will be
+        if measure.bounds:  # the slopes do not show where a bound puts the threshold
             return [start_with(exponent, points, whitened=whitened) for exponent in (0.0, 0.5, 1.0)]
         start = start_with(natural_exponent(measure, prevalence), points, whitened=whitened)
         if not may_penalize or plan.folds == 1:
@@ -242,7 +241,7 @@ def start_with(exponent: float, points: int, *, whitened: bool) -> WeightedLogis
 def natural_exponent(measure: Measure, prevalence: float) -> float:
     """Return the class weights that suit a measure, as a power of (1-p)/p: about 0 for F1, 1 for G-mean.
 
-    It follows from the slopes at rates that a fair model might reach: a TPR of 70%, and as many false positives as
+    The exponent follows from the slopes at the rates of a fair model: a TPR of 70%, and as many false positives as
     false negatives.
     """
     skew = (1.0 - prevalence) / prevalence
@@ -268,16 +267,16 @@ class Validated(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """The stages that do about as well as the best: their mean model of each fold."""
+    """The stages that do about as well as the best; ``models`` has their mean model for each fold."""
 
     models: list[LinearModel]
     stages: tuple[str, ...]
     best: str
-    """The very best of them."""
+    """The best stage."""
     tolerance: float
     """The distance below which values cannot be distinguished."""
     found: list[BestThreshold]
-    """Of every candidate, its best out-of-fold value."""
+    """The best out-of-fold value of every candidate."""
 
 
 def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -> Selected:
@@ -310,7 +309,8 @@ def select(candidates: Sequence[Validated], measure: Measure, *, repeats: int) -
 def select_crossfitted(
     candidates: Sequence[Validated], measure: Measure, *, repeats: int
 ) -> list[LinearModel] | None:
-    """Make the same choice for every fold by the rows of others: a mean model per fold for its rows to certify.
+    """Choose stages for every fold on the rows of other folds; return a mean model per fold for its rows to
+    certify.
 
     Stages chosen by the rows that certify them would seem better than they are. So in every repeat, one half of
     the folds chooses for the other. None if the folds of the rows are unknown.

@@ -32,11 +32,11 @@ from ..transforms import Transform
 from .targets import Targets, codes_of, weights_of
 
 Progress = Callable[[dict[str, Any]], object]
-"""Takes stage, done_rows, total_rows and, while rows are learned from in windows, tpr, tnr and value."""
+"""A function of a dict with stage, done_rows, total_rows and, while a fit learns from windows, tpr, tnr, value."""
 
 
 class ClassRows(NamedTuple):
-    """The rows of each class; of two classes, number 1 is the positive one."""
+    """The rows of each class; with two classes, number 1 is the positive one."""
 
     rows: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -57,7 +57,7 @@ class ClassRows(NamedTuple):
         return float(self.weights.sum() / self.rows.sum())
 
     def sides(self, values: NDArray[np.float64]) -> tuple[float, float]:
-        """Return the value of the positive class, or of the rarest of many, and that of all others."""
+        """Return the value of the positive class, or of the rarest of many classes, and that of all others."""
         positive = 1 if values.size == 2 else int(self.rows.argmin())
         return float(values[positive]), float(np.delete(values, positive).sum())
 
@@ -69,7 +69,7 @@ class ClassRows(NamedTuple):
 
 
 class DataShape(NamedTuple):
-    """The totals of the rows, before anything is learned; of many classes the rarest is the positive one."""
+    """The totals of the rows before learning; with many classes, the rarest counts as the positive one."""
 
     rows: int
     positive_rows: int
@@ -85,21 +85,21 @@ class DataShape(NamedTuple):
     n_groups: int | None = None
     in_memory: bool = False
     low_memory: bool = False
-    """No copy of the rows may be made."""
+    """Whether the fit must not copy the rows."""
     coded: bool = False
-    """In a basis, whose columns ``n_features`` are."""
+    """Whether a basis encodes the rows; ``n_features`` then counts its columns."""
     given_folds: int | None = None
-    """How many folds the user gave; None leaves them to the fit."""
+    """How many folds the user gave; None lets the fit choose."""
     of_classes: ClassRows | None = None
-    """Where there are more than two."""
+    """The rows of each class, if there are more than two classes."""
     whole_steps: bool = False
-    """Steps are on all rows at once, however many they are."""
+    """Whether each step uses all rows, however many there are."""
 
     @classmethod
     def of_rows(
         cls, classes: ClassRows, n_features: int, coded_width: int | None, n_values: int, sparse: bool, **more: Any
     ) -> DataShape:
-        """Return the totals of rows that are not in memory, coded in so many columns or not."""
+        """Return the totals of rows that are not in memory; ``coded_width`` counts the columns of a basis."""
         positive, negative = (one / classes.mean_weight for one in classes.sides(classes.weights))
         rows, coded = int(classes.rows.sum()), coded_width is not None
         return cls(
@@ -134,34 +134,35 @@ class TrainingRows(Protocol):
     leverage: float
     """The mean squared length of a row, with the intercept's entry."""
     points_per_pass: int
-    """Points that one model meets in a pass over all rows."""
+    """How many points one model learns from in a pass over all rows."""
     whole_steps: bool
-    """A pass is a few steps on all rows at once, not a step per point."""
+    """Whether a pass takes a few steps on all rows, not a step per point."""
     points: Points
     """Effective points of the positive and of the negative class; in memory, copies of a row count once."""
     frequent_rows: Any
-    """One of each of the rows that come often, transformed, the most frequent first; None where not looked for."""
+    """One copy of each frequent row, transformed, the most frequent first; None if they were not determined."""
 
     def summary(self, fold: int) -> Any:
         """Sum up the rows that one pass of a run of this fold learns from."""
 
     def train(self, runs: Sequence[tuple[int, Run]]) -> list[Run]:
-        """Bring runs, each with its fold, to their end; in memory, fold ``ALL_ROWS`` leaves none out."""
+        """Complete runs, each with its fold; in memory, fold ``ALL_ROWS`` leaves no rows out."""
 
     def validation_scores(self, models: Sequence[LinearModel]) -> Scores:
         """Score the validation rows of every fold by its own model."""
 
     def class_scores(self, models: Sequence[LinearModels]) -> ClassScores:
-        """Do the same with models of many classes; of the first folds, if they are fewer."""
+        """Score validation rows with models of many classes; with fewer models than folds, the first folds
+        only."""
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
-        """Do the same for the choice of the threshold: of all rows, as exactly as the rows allow."""
+        """Score all rows for the choice of the threshold, as exactly as the source allows."""
 
     def own_scores(self, model: LinearModel) -> Scores:
         """Score all rows, or a fair sample of them, by one model."""
 
     def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
-        """Compare a model with those of the folds, on the rows that they have learned from."""
+        """Compare a model with the folds' models, on the rows that these have learned from."""
 
 
 class RowSource(Protocol):
@@ -173,13 +174,13 @@ class RowSource(Protocol):
         """Count rows, classes and weights."""
 
     def coded(self, asked: BasisSettings | Basis | None) -> RowSource:
-        """Return the same rows, coded in a basis of this kind; sparse rows stay as they are."""
+        """Return the same rows, encoded in a basis of this kind; sparse rows are not encoded."""
 
     def sample(self) -> RowSource:
-        """Return rows in memory by which a basis is chosen: these, or a fair sample of each class."""
+        """Return rows in memory for the choice of a basis: all rows, or a fair sample of each class."""
 
     def transform(self, *, standardize: bool, whiten: bool) -> Transform:
-        """Return the transform that rows are learned in."""
+        """Return the transform of the rows for learning."""
 
     def transformed(
         self, transform: Transform, folds: int = 1, repeats: int = 1, row_limit: float | None = None
@@ -193,26 +194,26 @@ class FitResult(NamedTuple):
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
     scale: NDArray[np.float64]
-    """What each column was divided by."""
+    """The divisor of each column."""
     rates: Any
     """``Rates``; with several models a list of them."""
     stages: Any
     solver: Solver | MultinomialLogistic
-    """What made the model."""
+    """The solver of the model."""
     interval: Any
     """``RatesInterval``; with several models a list of them."""
     calibration: NDArray[np.float64]
-    """The numbers of a ``Calibration`` per model, as :func:`stacked` has them."""
+    """The numbers of a ``Calibration`` per model, as :func:`stacked` returns them."""
     message: str | None = None
-    """One sentence if a bound of the measure cannot be promised."""
+    """A message if a bound of the measure cannot be guaranteed."""
     basis: Basis | None = None
-    """Whose named columns the models are of; None for the user's columns."""
+    """The basis of the models' columns; None for the user's columns."""
     centre: NDArray[np.float64] | None = None
     """What was subtracted from each of the user's columns; None for nothing."""
     table: NDArray[np.float64] | None = None
-    """C[true, predicted] of many classes, out-of-fold where there are folds."""
+    """C[true, predicted] with many classes, out-of-fold if there are folds."""
     groups: GroupDecision | None = None
-    """Of sensitive features: their thresholds, less that of the intercept, and their counts."""
+    """For sensitive features: the threshold of each group, relative to the intercept's, and the counts."""
 
     @classmethod
     def of_model(
@@ -256,7 +257,7 @@ class FitResult(NamedTuple):
         return found.checked()
 
     def checked(self) -> FitResult:
-        """Return this result, or raise if a number of it is not finite: such a model must not be kept."""
+        """Return this result; raise an error if one of its numbers is not finite."""
         if all(np.isfinite(np.asarray(part, dtype=np.float64)).all() for part in (*self[:2], self.rates)):
             return self
         raise ValueError(
@@ -272,7 +273,7 @@ class FitResult(NamedTuple):
         return self._replace(coef=coef, intercept=intercept, scale=basis.scale, basis=basis, centre=basis.centre)
 
     def widened(self, occupied: NDArray[np.integer[Any]] | None, n_columns: int) -> FitResult:
-        """Return the result of all columns, where only some of them have entries and were fitted."""
+        """Return the result for all columns, where only the columns with entries were fitted."""
         if occupied is None:
             return self
         coef, scale = np.zeros((self.coef.shape[0], n_columns)), np.ones(n_columns)
@@ -281,10 +282,10 @@ class FitResult(NamedTuple):
 
 
 def occupied_columns(X: Any) -> tuple[Any, NDArray[np.integer[Any]] | None]:
-    """Return sparse rows without the columns that have no entry, and which columns are left.
+    """Return sparse rows without their empty columns, and which columns remain.
 
-    What a fit costs grows with the columns, and a column without an entry has the coefficient 0. Other rows, and
-    those with more entries than columns, are left as they are.
+    The cost of a fit grows with the number of columns, and an empty column has the coefficient 0. Dense rows, and
+    rows with more entries than columns, are returned unchanged.
     """
     if not sparse.issparse(X) or X.nnz >= X.shape[1]:
         return X, None

@@ -1,4 +1,4 @@
-"""Where the rows of a fit are stored, transformed and in random order: in a copy, or gathered as they are read."""
+"""Storage of transformed rows in random order: a copy, or rows that are gathered whenever they are read."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class RowStorage(ABC):
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     n_values: int
-    """Numbers a pass over all rows reads."""
+    """How many numbers a pass over all rows reads."""
     sparse: bool
 
     @abstractmethod
     def pieces(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
-        """The rows of these ranges, one matrix after another."""
+        """Yield the rows of these ranges, one matrix after another."""
 
     @abstractmethod
     def chunks(
         self, signed_weights: NDArray[np.float32], starts: NDArray[np.int64], stops: NDArray[np.int64]
     ) -> Iterator[Chunk]:
-        """The rows of these ranges, for a kernel, with the weights of the rows."""
+        """Yield the rows of these ranges with their weights, as a kernel takes them."""
 
     @abstractmethod
     def reordered(self, order: NDArray[np.signedinteger[Any]]) -> RowStorage:
-        """The same rows in another order."""
+        """Return the same rows in another order."""
 
 
 class MaterializedRows(RowStorage):
@@ -65,9 +65,9 @@ class MaterializedRows(RowStorage):
 
 
 class LazyRows(RowStorage):
-    """The user's own rows, transformed as they are read, as many at a time as fit in cache.
+    """The user's own rows, transformed whenever they are read, as many at a time as fit in cache.
 
-    Reading takes a few times as long as from a copy; only the order is kept.
+    Only the order is stored. Reading takes a few times as long as from a copy.
     """
 
     def __init__(self, X: Any, order: NDArray[np.signedinteger[Any]], transform: Transform, dtype: Any):
@@ -108,14 +108,14 @@ def store(
     low_memory: bool,
     threads: int = 1,
 ) -> RowStorage:
-    """Store rows in this order, transformed; ``low_memory`` makes no copy of them."""
+    """Return rows stored in this order, transformed; ``low_memory`` makes no copy of the rows."""
     if low_memory:
         return LazyRows(X, order, transform, dtype)
     return MaterializedRows(transform.transform(X, order, dtype, threads))
 
 
 def _groups(ranges: Iterable[tuple[int, int]], rows: int) -> Iterator[list[tuple[int, int]]]:
-    """The ranges in order, cut and put together into groups of so many rows."""
+    """Yield the ranges in order, cut and combined into groups of this many rows."""
     group: list[tuple[int, int]] = []
     room = rows
     for start, stop in ranges:
@@ -132,7 +132,7 @@ def _groups(ranges: Iterable[tuple[int, int]], rows: int) -> Iterator[list[tuple
 
 
 def joined(pieces: list[Any]) -> Any:
-    """Return matrices or arrays one below the other; a single one as it is."""
+    """Return matrices or arrays stacked row-wise; a single one is returned as it is."""
     if len(pieces) == 1:
         return pieces[0]
     return stacked(pieces) if sparse.issparse(pieces[0]) else np.concatenate(pieces)

@@ -13,9 +13,9 @@ _S = TypeVar("_S")
 def in_threads(
     work: Callable[[_S], _T], jobs: Sequence[_S], threads: int, started: Executor | None = None
 ) -> list[_T]:
-    """Return the work done for each job; compiled loops let other threads run.
+    """Return the result of each job; compiled loops let other threads run.
 
-    Threads that are ``started`` already save a millisecond each, which counts where jobs are many and short.
+    Threads that have ``started`` already save a millisecond each, which matters with many short jobs.
     """
     if threads == 1 or len(jobs) == 1:
         return [work(job) for job in jobs]

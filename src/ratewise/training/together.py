@@ -1,4 +1,4 @@
-"""Runs that climb side by side: their maximizations read rows in memory once for all of them."""
+"""Runs that learn side by side: each step of their maximizations reads the rows in memory once for all runs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .rows import ArrayRows
 
 
 class Climber(NamedTuple):
-    """A run, the rows that it learns from, and their own standardization, in which its models are."""
+    """A run, its rows, and the standardization of these rows, which its models use."""
 
     rows: ArrayRows
     run: Run
     own: Standardizer
 
     def maximization(self) -> Maximize | None:
-        """Answer all else, and return the maximization that the run asks for; None at its end."""
+        """Answer all other requests, and return the next maximization that the run requests; None at its end."""
         while (request := self.run.request(self.rows.summary)) is not None:
             if isinstance(request, Maximize):
                 return request
@@ -38,12 +38,12 @@ class Climber(NamedTuple):
         return None
 
     def weights(self, request: Maximize) -> Any:
-        """Return what each of all rows weighs."""
+        """Return the weight of every stored row."""
         return self.rows.spread_out(row_weights(self.rows, request.class_weights).astype(np.float32))
 
 
 def train_together(jobs: Sequence[tuple[ArrayRows, Run]]) -> None:
-    """Bring runs to their end, each with its rows; those with parts of the same rows together."""
+    """Complete runs, each with its rows; runs on parts of the same rows learn side by side."""
     of_storage: dict[int, list[tuple[ArrayRows, Run]]] = {}
     for rows, run in jobs:
         of_storage.setdefault(id(rows.storage), []).append((rows, run))
@@ -65,7 +65,7 @@ def _train_on_the_same_rows(jobs: Sequence[tuple[ArrayRows, Run]]) -> None:
 
 
 def _kind(request: Maximize) -> tuple[Any, ...]:
-    """Return what must be equal for maximizations to share their steps."""
+    """Return the settings that must be equal for maximizations to share their steps."""
     return request.reward, request.tolerance, request.iterations
 
 

@@ -1,4 +1,4 @@
-"""The fit: statistics, transform, training runs, selection, threshold; the same for memory, files and shards."""
+"""The fit, for memory, files and shards: statistics, transform, training runs, selection, threshold."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .selection import (
 from .source import DataShape, FitResult, RowSource, TrainingRows
 
 _DIVERGED_TRIES = 5
-_BESIDE = 1e-3  # of the deviation of scores: more than rounding
+_BESIDE = 1e-3  # in deviations of the scores: larger than rounding errors
 
 
 class Trainer:
@@ -53,7 +53,7 @@ class Trainer:
     config : FitConfig
     history : History
     before : LinearModel, optional
-        Where to begin, in the user's columns.
+        The model to begin with, in the user's columns.
     """
 
     def __init__(self, config: FitConfig, history: History, before: LinearModel | None = None):
@@ -61,14 +61,14 @@ class Trainer:
 
     def fit(self, source: RowSource) -> FitResult:
         asked = self._config.basis
-        with np.errstate(over="ignore"):  # what became infinite is refused in one sentence
+        with np.errstate(over="ignore"):  # infinite values are refused later, with a message
             if asked is None:
                 return self._fit_rows(source)
             bases = candidates(asked, source)
             return self._fit_best_basis(source, bases) if len(bases) > 1 else self._fit_rows(source.coded(*bases))
 
     def _fit_rows(self, source: RowSource) -> FitResult:
-        """Fit rows in the basis that they are coded in, if any."""
+        """Fit rows in the basis that encodes them, if any."""
         statistics = source.statistics()
         fit = self._fit_plain if self._config.sharpen is None else self._fit_sharpened
         result = fit(source, statistics)
@@ -80,7 +80,7 @@ class Trainer:
         sample, plain = source.sample(), dataclasses.replace(self._config, basis=None)
         sources = [sample.coded(basis) for basis in bases]
         widths = [one.statistics().n_features for one in sources]
-        tried = [k for k, width in enumerate(widths) if width not in widths[:k]]  # others add no column
+        tried = [k for k, width in enumerate(widths) if width not in widths[:k]]  # the other bases add no column
         histories = [self._history.branch() for _ in tried]
         results = [
             Trainer(plain, history, self._before).fit(sources[k])
@@ -93,9 +93,9 @@ class Trainer:
         return results[chosen]
 
     def _fit_plain(self, source: RowSource, statistics: DataShape) -> FitResult:
-        """The solver's own algorithm, and the best threshold on the scores of its training rows.
+        """Run the solver's own algorithm, and choose the best threshold on the scores of its training rows.
 
-        Bounds are certified by out-of-fold scores: then the model is the mean of those of the folds.
+        Under bounds, which out-of-fold scores certify, the model is the mean of the folds' models.
         """
         settings, measure = self._config, self._config.measure
         transform = source.transform(standardize=settings.standardize, whiten=False)
@@ -123,7 +123,7 @@ class Trainer:
         return FitResult.of_model(transform, model, decision, trained.solver)
 
     def _fit_sharpened(self, source: RowSource, statistics: DataShape) -> FitResult:
-        """Starts, sharpening, and the choice between all stages by validation rows."""
+        """Learn starts, sharpen them, and choose among all stages by validation rows."""
         settings = self._config
         sharpen = settings.sharpen
         assert sharpen is not None
@@ -146,7 +146,7 @@ class Trainer:
         if settings.start is not None:
             starts = [settings.start]
         starts, passes = share_passes(starts, sharpen.passes_over(points), settings.passes)
-        # Folds of the user's may leave out many rows: then one more run of each start learns from all of them.
+        # The user's folds may leave out many rows: then one more run of each start learns from all rows.
         parts = [*range(rows.n_folds), *([ALL_ROWS] if plan.given else [])]
         runs = [
             (
@@ -183,7 +183,7 @@ class Trainer:
     def _fit_in_batches(
         self, source: RowSource, statistics: DataShape, plan: SelectionPlan, sharpen: Sharpen
     ) -> FitResult:
-        """Choose between the stages of one run, and the threshold, by folds; learn the model from all rows."""
+        """Choose the stages and the threshold by folds; then learn the model from all rows."""
         measure = self._config.measure
         transform = source.transform(standardize=self._config.standardize, whiten=False)
         rows = source.transformed(transform, plan.folds, plan.repeats)
@@ -193,7 +193,7 @@ class Trainer:
         rounds = () if wide else config.BATCH_ROUNDS if cheap and not plan.together else config.BATCH_ROUNDS[:1]
 
         def runs_of(fold: int, wanted: tuple[str, ...] | None = None) -> list[tuple[int, Run]]:
-            # Side by side, starts of other class weights wait for nothing.
+            # Side by side, starts with other class weights need not wait for each other.
             chains = by_class_weights(starts) if plan.together else [tuple(starts)]
             return [
                 (fold, batch_of(chain, wanted).start(self._task(source, statistics, transform)))
@@ -208,14 +208,14 @@ class Trainer:
         runs = rows.train([run for part in parts for run in runs_of(part)])
         per_part = len(runs) // len(parts)
         trained, whole = [run.result for run in runs[: rows.n_folds * per_part]], runs[rows.n_folds * per_part :]
-        # All stages are to count equally in their mean, in folds and on all rows.
+        # All stages must count equally in their mean, in folds and on all rows.
         validated = self._validated(trained, rows)
         spreads = {one.stage: one.scores.mean_and_deviation()[1] for one in validated}
         selected, scored = self._select([one.divided(spreads[one.stage]) for one in validated], rows, plan)
         for number, found in enumerate(selected.found, start=1):
             points = number * statistics.rows
             self._history.record(passes=number, points=points, rates=found.rates, value=found.value, run=0)
-        if not final:  # certified by the scores of the folds' models, so that their mean is returned
+        if not final:  # the scores of the folds' models certify bounds, so their mean is returned
             model = mean_model(selected.models)
         else:
             whole = whole or rows.train(runs_of(ALL_ROWS, selected.stages))
@@ -235,7 +235,7 @@ class Trainer:
     ) -> tuple[LinearModel, Decision, tuple[str, ...], str]:
         """Average all stages that do about as well as the best one, and set the threshold by out-of-fold scores.
 
-        ``whole`` are candidates of all rows, if there are any. Bounds are certified for the folds' models only.
+        ``whole`` are candidates learned from all rows, if any. Bounds are certified for the folds' models only.
         """
         selected, scored = self._select(self._validated(found, rows), rows, plan)
         chosen = [one.normalized() for one in itertools.chain(*whole) if one.stage in selected.stages]
@@ -259,10 +259,11 @@ class Trainer:
     def _select(
         self, validated: list[Validated], rows: TrainingRows, plan: SelectionPlan
     ) -> tuple[Selected, list[LinearModel]]:
-        """Choose the stages; and the models whose scores cut: under a bound, chosen by others than they score.
+        """Choose the stages, and the models whose scores set the threshold; under a bound, other rows choose
+        these.
 
-        Batches have few stages, whose scores differ: choosing by all rows makes them seem better by less than
-        mixing them would.
+        Batches have few stages, whose scores differ: the optimism of a choice on all rows is smaller than the
+        error from mixing stages.
         """
         measure, repeats = self._config.measure, plan.repeats_of(rows)
         selected = select(validated, measure, repeats=repeats)
@@ -279,7 +280,7 @@ class Trainer:
         rows: TrainingRows,
         plan: SelectionPlan,
     ) -> Decision:
-        """Return the threshold by out-of-fold scores of the chosen stages, with the rates and intervals there."""
+        """Return the threshold from out-of-fold scores of the chosen stages, with its rates and intervals."""
         measure = self._config.measure
         scores, repeats = rows.threshold_scores(scored, measure), plan.repeats_of(rows)
 
@@ -292,12 +293,12 @@ class Trainer:
         threshold = choose(scores, math.sqrt(repeats))
         own = rows.own_scores(model)
         fitted = model.weights.size + 1 if rows.n_folds == 1 else 0
-        if own.all_equal:  # the models of the folds may still differ, by chance
+        if own.all_equal:  # the folds' models may still differ by chance
             ends = float(own.values.min()), float(own.values.max())
             cuts = [end + sign * (1.0 + abs(end)) for end, sign in zip(ends, (-1.0, 1.0), strict=True)]
             values = [measure.value(*rates_at(own.values, own.signed_weights, cut)) for cut in cuts]
             return decide(own, measure, cuts[int(np.argmax(values))], rows.points, fitted=fitted)
-        if plan.batch:  # scores of its own rows would be too optimistic for the model
+        if plan.batch:  # the model's scores of its own training rows would be too optimistic
             threshold = beside_frequent_rows(threshold, model, scored, rows.frequent_rows)
         else:
             threshold = beside_tied_rows(threshold, own.values, own.signed_weights, measure, tolerance)
@@ -318,7 +319,7 @@ class Trainer:
 
 
 class Trained(NamedTuple):
-    """A finished run per fold, the out-of-fold scores of their models, and the solver that they took."""
+    """A finished run per fold, the out-of-fold scores of their models, and the solver that was used."""
 
     runs: list[Run]
     scores: Scores
@@ -326,7 +327,7 @@ class Trained(NamedTuple):
 
 
 def trained_with_care(solver: Solver, tasks: Sequence[Task], rows: TrainingRows, measure: Measure) -> Trained:
-    """Train a solver on every fold; if its steps were so long that a model diverged, with shorter ones."""
+    """Train a solver on every fold; if a model diverged, train it again with shorter steps."""
     for _ in range(_DIVERGED_TRIES):
         runs = rows.train([(fold, solver.start(task)) for fold, task in enumerate(tasks)])
         scores = rows.threshold_scores([run.model() for run in runs], measure)
@@ -343,13 +344,13 @@ def trained_with_care(solver: Solver, tasks: Sequence[Task], rows: TrainingRows,
 
 
 def may_whiten(statistics: DataShape) -> bool:
-    """Whether whitening of these rows pays."""
+    """Return whether whitening of these rows pays."""
     dense = not statistics.sparse
     return whitening_pays(statistics.rows, statistics.n_features, dense=dense, coded=statistics.coded)
 
 
 def whitening_pays(rows: int, n_features: int, *, dense: bool, coded: bool) -> bool:
-    """Whether whitening pays: dense rows, enough to distinguish signal from noise, of not too many columns."""
+    """Return whether whitening pays: it needs many dense rows, and not too many columns."""
     most = config.WHITENED_CODES if coded else config.WHITENED_COLUMNS
     return dense and rows >= config.WHITENED_ROWS and n_features <= most
 
@@ -357,8 +358,8 @@ def whitening_pays(rows: int, n_features: int, *, dense: bool, coded: bool) -> b
 def beside_frequent_rows(threshold: float, model: LinearModel, of_folds: list[LinearModel], common: Any) -> float:
     """Return the threshold, moved so that frequent rows lie on the side where the folds' models put them.
 
-    The model's own score of such a row differs a little from their mean: a hundredth of all rows must not change
-    sides by that.
+    The model's own score of such a row differs a little from the folds' mean. A hundredth of all rows must not
+    change sides because of this.
     """
     low, high = -math.inf, math.inf
     mean = mean_model(of_folds)
@@ -388,7 +389,7 @@ def best_stage(found: Sequence[list[Candidate]]) -> tuple[LinearModel, str]:
 
 
 def share_passes(starts: list[Solver], to_sharpen: int, asked: int | None) -> tuple[list[Solver], int]:
-    """Share out the passes that were asked for: up to half of them to the start, the others to sharpening."""
+    """Divide the requested passes: up to half of them for the start, the others for sharpening."""
     if asked is None:
         return starts, to_sharpen
     to_start = max(min(max(start.passes for start in starts), asked // 2), 1)

@@ -1,4 +1,4 @@
-"""What passes over the windows of a stream do: statistics first, then learning, then counting of scores.
+"""Passes over the windows of a stream: they take statistics, then learn, then count scores.
 
 Every such step of a fit is a :class:`WindowJob`. It takes windows one by one and is plain data in between.
 """
@@ -36,7 +36,7 @@ from .targets import Targets, weights_of, with_weights_divided
 if TYPE_CHECKING:
     from .files import WindowSource
 
-# To transform the rows of a window. One thread reads meanwhile: on two cores, more threads leave neither idle.
+# Threads that transform the rows of a window, while another thread reads. This keeps two cores busy.
 _THREADS = min(os.cpu_count() or 1, 2)
 
 
@@ -47,18 +47,18 @@ class WindowJob(ABC):
 
     @abstractmethod
     def take(self, X: Any, targets: Targets, rng: np.random.Generator) -> Rates | None:
-        """Take one window; returns the rates on its rows where they were learned from."""
+        """Take one window; return the rates on its rows if the job learns from them."""
 
     @abstractmethod
     def end_pass(self) -> bool:
         """End a pass, after all its windows; return whether another pass is needed."""
 
     def resume(self, fresh: Any) -> None:  # noqa: B027 - most jobs are whole in a checkpoint
-        """Take from the newly made job what a checkpoint does not contain."""
+        """Copy from the newly made job what a checkpoint does not contain."""
 
 
 class FirstPass(WindowJob):
-    """The first pass: column statistics, the rows of each class, and a fair sample of each to evaluate models."""
+    """The first pass: column statistics, class counts, and a fair sample of each class to evaluate models."""
 
     stage = "statistics"
 
@@ -91,7 +91,7 @@ class FirstPass(WindowJob):
 
 
 class WindowTrainingRows:
-    """Windows of a stream, transformed as they come; a row's own bits say which fold it belongs to."""
+    """Windows of a stream, transformed one by one; the bits of a row determine its fold."""
 
     whole_steps = False
     frequent_rows = None
@@ -136,7 +136,7 @@ class WindowTrainingRows:
         )
 
     def training_sample(self, fold: int) -> ArrayRows:
-        """Return the rows of the sample that are not of a fold."""
+        """Return the rows of the sample that are not in this fold."""
         return self._sample if fold == ALL_ROWS else self._samples[fold]
 
     def summary(self, fold: int) -> Any:
@@ -200,7 +200,7 @@ class WindowTrainingRows:
 
 
 class _Training(WindowJob):
-    """Training runs in lockstep: every window teaches all of them."""
+    """Training runs in lockstep: all of them learn from every window."""
 
     stage = "learning"
 
@@ -232,7 +232,7 @@ class _Training(WindowJob):
 
 
 class _Counting(WindowJob):
-    """The scores of all rows, each under the model of its fold, counted in bins."""
+    """The scores of all rows, each by the model of its fold, counted in bins."""
 
     stage = "threshold"
 
@@ -270,8 +270,9 @@ class _Counting(WindowJob):
 
 
 def both_classes_in_all(fold_of_row: NDArray[Any], targets: Targets, folds: int) -> bool:
-    """Return whether all folds have both classes, if there are two: equal rows, perhaps all of a class, are in one
-    fold.
+    """Return whether all folds have both classes, if there are two.
+
+    Equal rows are in one fold, and all rows of a class may be equal.
     """
     if targets.ndim > 1:
         return True

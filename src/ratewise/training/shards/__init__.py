@@ -1,4 +1,4 @@
-"""Shards as a kind of rows: they stay where an engine keeps them; models, sums and counts travel."""
+"""Rows in shards: they stay where an engine keeps them; only models, sums and counts are sent."""
 
 from .engine import Engine, LocalEngine
 from .source import ShardSource

@@ -1,6 +1,6 @@
-"""Questions about many classes in shards: the gradient over the rows of all of them moves one model.
+"""Questions about many classes in shards: the gradient over the rows of all shards moves one model.
 
-Each takes a round, and it does not matter how rows are spread.
+Each question takes a round, and it does not matter how rows are distributed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ClassSlope(Sums):
 
 @dataclass(frozen=True)
 class TakeLikelihood(Question[ClassSlope]):
-    """Of a model, with class weights."""
+    """Take the log likelihood of a model, with class weights."""
 
     fold: int
     model: NDArray[np.float32]
@@ -44,7 +44,7 @@ class TakeLikelihood(Question[ClassSlope]):
 
 @dataclass(frozen=True)
 class SoftTable(Sums):
-    """C[true, predicted] of shares."""
+    """C[true, predicted] of softmax shares."""
 
     table: NDArray[np.float64] | float
 
@@ -65,7 +65,7 @@ class CountShares(Question[SoftTable]):
 
 @dataclass(frozen=True)
 class TakeRise(Question[ClassSlope]):
-    """The gradient of what shares gain."""
+    """Take the gradient of the gains of softmax shares."""
 
     fold: int
     model: NDArray[np.float32]
@@ -79,7 +79,7 @@ class TakeRise(Question[ClassSlope]):
 
 
 class ShardObjective:
-    """Functions of models of many classes over the rows of all shards that are not of a fold."""
+    """Objective functions of many classes over the rows of all shards that are not in a fold."""
 
     def __init__(self, engine: Engine, fold: int, total: float, report: Progress):
         self._engine, self._fold, self._total, self._report = engine, fold, total, report

@@ -4,8 +4,8 @@ The fit is a sequence of rounds. In each, the client puts one :class:`Question` 
 its own rows; their :class:`Answer` objects are merged in the order of the shards. Now and then a :class:`Setup`
 changes what a shard holds: rows read become a matrix, a matrix becomes transformed rows.
 
-Everything a shard does depends on its rows, on its number and on what it was asked, and on nothing else. So a lost
-shard can be made again on any machine, by loading it and applying the setups, and a failed round is repeated.
+The work of a shard depends only on its rows, its number and the questions. So any machine can replace a lost shard
+by loading it and applying the setups, and a failed round is repeated.
 
 Another engine is one small file: a subclass of :class:`Engine` that keeps a :class:`Worker` for each shard
 anywhere, and passes questions to :meth:`Worker.step`. See :class:`LocalEngine`.
@@ -24,7 +24,7 @@ from ..threads import in_threads
 
 
 class Answer(Protocol):
-    """What one shard, or several, answer: small, and of a size that does not grow with the rows.
+    """The answer of one shard or of several: small, and of a size that does not grow with the rows.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Answer(Protocol):
     """
 
     def merge(self, other: Self) -> Self:
-        """Return the answer of the shards of both."""
+        """Return the combined answer of the shards of both answers."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ A = TypeVar("A", bound=Answer)
 
 
 class Question(ABC, Generic[A]):
-    """What all shards are asked in a round: the state to continue from, and what to do.
+    """A question to all shards in a round: the state to continue from, and the task.
 
     Examples
     --------
@@ -71,15 +71,15 @@ class Question(ABC, Generic[A]):
     """
 
     name: ClassVar[str]
-    """What dashboards call a round of it."""
+    """The name of its rounds in dashboards."""
 
     @abstractmethod
     def answer(self, rows: Any, shard: int) -> A:
-        """The answer from the rows of one shard; nothing but a cache may change there."""
+        """Return the answer from the rows of one shard; only a cache may change there."""
 
 
 class Setup(ABC):
-    """A lasting change of what the shards hold.
+    """A lasting change of the content of the shards.
 
     Examples
     --------
@@ -97,11 +97,11 @@ class Setup(ABC):
 
     @abstractmethod
     def apply(self, rows: Any, shard: int) -> Any:
-        """Return what the shard holds from now on; the old content is not changed."""
+        """Return the new content of the shard; the old content is not changed."""
 
 
 class Shard(ABC):
-    """Where a part of the rows can be read, as often as necessary.
+    """A source of one part of the rows, which can be read as often as necessary.
 
     Examples
     --------
@@ -116,11 +116,11 @@ class Shard(ABC):
 
     @abstractmethod
     def read(self) -> Any:
-        """The rows."""
+        """Return the rows."""
 
 
 class Worker:
-    """One shard, loaded; it lives where its rows are. Never changed: each setup makes another.
+    """One loaded shard, on the machine of its rows. A worker never changes: each setup makes a new one.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class Worker:
         return question.answer(self.rows, self.number)
 
     def __reduce__(self) -> Any:
-        # Buffers that travel beside a pickle land at odd addresses, where numpy sums in another order.
+        # Buffers sent beside a pickle may arrive at unaligned addresses, where numpy sums in another order.
         return _unpacked, (pickle.dumps((self.number, self.rows), protocol=4),)
 
     def __sizeof__(self) -> int:
@@ -159,8 +159,10 @@ _MERGED_AT_ONCE = 16
 
 
 def merge(answers: Sequence[A]) -> A:
-    """All answers as one. Neighbors are merged first, in a tree that depends on their number alone: so the last
-    digit of a sum is the same wherever the answers are merged.
+    """Return all answers merged into one.
+
+    Neighbors are merged first, in a tree that depends on the number of answers only. So the last digit of a sum
+    does not depend on the machine that merges.
     """
     while len(answers) > 1:
         answers = [merge_few(group) for group in grouped(answers)]
@@ -203,7 +205,7 @@ class AnswerBatch(Answer):
 
 
 class Engine(ABC):
-    """Keeps the shards' workers, and carries questions to them.
+    """The base class of engines: an engine keeps the shards' workers and passes questions to them.
 
     Examples
     --------
@@ -220,10 +222,10 @@ class Engine(ABC):
 
     @abstractmethod
     def ask_each(self, question: Question[A]) -> list[A]:
-        """The answer of every shard, in their order."""
+        """Return the answer of every shard, in their order."""
 
     def ask(self, question: Question[A]) -> A:
-        """The answer of all shards together."""
+        """Return the merged answer of all shards."""
         return merge(self.ask_each(question))
 
     @abstractmethod
@@ -261,7 +263,7 @@ class LocalEngine(Engine):
         def change(number: int) -> None:
             self._workers[number] = self._workers[number].prepare(setup)
 
-        # As many as there are threads are held twice.
+        # At most as many shards as there are threads are held twice.
         in_threads(change, range(self.n_shards), self._threads, self._pool)
 
     def ask_each(self, question: Question[A]) -> list[A]:

@@ -42,7 +42,7 @@ class ReadyRows:
         return 4 * self.rows.n_values + 8 * self.rows.n_points
 
     def scores(self, fold: int, model: LinearModel, *, training: bool) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return scores and signed weights; kept for the next questions, which as a rule ask for the same."""
+        """Return scores and signed weights; they are kept because the next questions usually need them again."""
         key = (fold, training, model.weights.tobytes(), model.intercept)
         if key not in self._scores:
             while len(self._scores) >= _SCORES_KEPT:
@@ -52,9 +52,7 @@ class ReadyRows:
         return self._scores[key]
 
     def objectives(self, fold: int) -> list[ClassObjective]:
-        """Return functions of the rows of many classes that are not of a fold, one for each other fold; of all
-        rows if there is one fold only.
-        """
+        """Return the objectives of the rows of each other fold; of all rows if there is only one fold."""
         folds = range(len(self.rows.fold_ranges))
         if not self._objectives:
             self._objectives = [objective_of(self.rows.fold(one)) for one in folds]
@@ -67,7 +65,7 @@ class ReadyRows:
 
 @dataclass(frozen=True)
 class MakeReady(Setup):
-    """Transform the rows and shuffle them; their own bits say which fold they belong to."""
+    """Transform the rows and shuffle them; the bits of a row determine its fold."""
 
     transform: Transform
     folds: int
@@ -84,7 +82,7 @@ class MakeReady(Setup):
 
 @dataclass(frozen=True)
 class LimitRows(Setup):
-    """Rows longer than so many mean squared lengths weigh less."""
+    """Reduce the weight of rows longer than this many mean squared lengths."""
 
     limit: float
     leverage: float
@@ -100,7 +98,7 @@ class LimitRows(Setup):
 
 @dataclass(frozen=True)
 class TakeSummaries(Question[Summaries]):
-    """Of the training rows of each fold, and of all rows."""
+    """Sum up the training rows of each fold, and all rows."""
 
     name: ClassVar[str] = "summary"
 
@@ -111,13 +109,13 @@ class TakeSummaries(Question[Summaries]):
 
 @dataclass(frozen=True)
 class LocalPass(Question[LearnerState]):
-    """Go on from the learner's state, each shard on its own rows, for one pass or a share of it."""
+    """Continue from the learner's state on each shard's own rows, for one pass or a share of it."""
 
     fold: int
     request: Learn
     learner: Learner
     usual_points: int
-    """Of a shard that learns: the points of a request are meant for such a one."""
+    """The points of a typical shard that learns; the points of a request refer to such a shard."""
     learning_shards: frozenset[int]
     """The shards that learn."""
     seed: tuple[int, ...]
@@ -129,7 +127,7 @@ class LocalPass(Question[LearnerState]):
         mine = rows.rows.without_fold(self.fold)
         if mine.n_points == 0 or shard not in self.learning_shards:
             return LearnerState.nothing(n_features)
-        # A fresh order per round, by the shard's number: the same wherever the shard is.
+        # A new order per round, which depends on the shard's number, not on its machine.
         mine = mine.with_rng(np.random.default_rng([*self.seed, shard]))
         learner = self.learner.copy()
         points = mine.n_points
@@ -150,7 +148,7 @@ class Slope(Sums):
 
 @dataclass(frozen=True)
 class TakeSlope(Question[Slope]):
-    """The rewards of a share of the training rows, with so much weight on a positive and on a negative."""
+    """Take the rewards of a share of the training rows, with these weights of a positive and of a negative."""
 
     fold: int
     model: LinearModel
@@ -177,7 +175,7 @@ class TakeSlope(Question[Slope]):
 
 @dataclass(frozen=True)
 class PredictedCounts(Sums):
-    """The weights of positives, of those predicted so, of negatives, and of those predicted so."""
+    """The weights of positives, of true positives, of negatives, and of true negatives."""
 
     counts: NDArray[np.float64]
 
@@ -239,7 +237,7 @@ class TakeSpread(Question[Spread]):
 
 @dataclass(frozen=True)
 class BinCounts(Answer):
-    """The weight of negatives and of positives per bin: those bins that hold any, in order."""
+    """The weight of negatives and of positives in each bin that is not empty, in order."""
 
     places: NDArray[np.int64]
     weights: NDArray[np.float64]
@@ -258,7 +256,7 @@ class BinCounts(Answer):
         return weights
 
     def __reduce__(self) -> Any:
-        """Travel as small whole numbers, which counts are unless rows have weights."""
+        """Pickle counts as small whole numbers; without row weights they are whole."""
         return _unpacked_counts, (_smallest(self.places), _smallest(self.weights))
 
 
@@ -267,7 +265,7 @@ def _unpacked_counts(places: NDArray[Any], weights: NDArray[Any]) -> BinCounts:
 
 
 def _smallest(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values that are 0 or more in the narrowest type that holds them exactly."""
+    """Return nonnegative values in the narrowest type that holds them exactly."""
     highest = float(values.max(initial=0.0))
     if highest < 2**32 and (values == np.floor(values)).all():
         return values.astype(np.min_scalar_type(int(highest)))
@@ -276,7 +274,7 @@ def _smallest(values: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class CountScores(Question[BinCounts]):
-    """Scores by bins; only those inside ``within`` if it is given."""
+    """Count scores in bins; only scores inside ``within`` if it is given."""
 
     scored: tuple[Scored, ...]
     bins: ScoreBins
@@ -311,7 +309,7 @@ class ExactScores(Answer):
 
 @dataclass(frozen=True)
 class FetchScores(Question[ExactScores]):
-    """The scores in one stretch, each for itself: a few, where the best threshold may lie."""
+    """Fetch the single scores in a range: a few scores near the best threshold."""
 
     scored: tuple[Scored, ...]
     within: tuple[float, float]
@@ -326,7 +324,7 @@ class FetchScores(Question[ExactScores]):
 def _inside(
     scored: tuple[NDArray[Any], NDArray[Any]], within: tuple[float, float] | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the scores in a stretch with their weights; None for all."""
+    """Return the scores in a range with their weights; None returns all scores."""
     if within is None:
         return scored
     scores, signed = scored

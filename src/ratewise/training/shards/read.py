@@ -1,4 +1,4 @@
-"""Rows as a shard holds them once they were read and checked, and refusals that say where the rows are."""
+"""Rows of a shard after they were read and checked, and error messages that say where the rows are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReadRows(NamedTuple):
     names: Names | None = None
 
     def in_order(self, names: Names | None) -> ReadRows:
-        """Return the rows with named columns in this order."""
+        """Return the rows with their named columns in this order."""
         if names is None or self.names is None or self.names == names:
             return self
         place = {name: number for number, name in enumerate(self.names)}
@@ -44,7 +44,7 @@ def bytes_of(X: Any) -> int:
 
 @contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Let refusals say where the rows are that they speak of."""
+    """Add the place of the rows to error messages."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -53,7 +53,7 @@ def naming(where: str) -> Iterator[None]:
 
 
 def require_same_names(found: Names | None, wanted: Names | None, whose: str) -> None:
-    """Refuse columns that cannot be brought into the order of others, because they have other names."""
+    """Refuse columns whose names differ from the expected names; another order is accepted."""
     if found == wanted:
         return
     if found is None or wanted is None or set(found) != set(wanted):

@@ -54,7 +54,7 @@ _GRADIENT_ROWS = 4_000_000
 _GRADIENT_POINTS_PER_COLUMN = 4 * config.PLENTY_PER_COLUMN  # of the rarer class
 _FETCHED_SCORES = _FINER_BINS = 1 << 16
 _TIE = 1e-12
-_APART = 1e-8  # of their size: no two scores of float32 are as close
+_APART = 1e-8  # relative distance: distinct float32 scores are farther apart
 
 Asking = Generator[Question[Any], Any, Any]
 
@@ -62,7 +62,7 @@ Asking = Generator[Question[Any], Any, Any]
 class ShardTrainingRows:
     """Transformed rows in shards, split into folds.
 
-    ``learning_shards`` are those that learn models of their own; None if gradients are merged instead.
+    ``learning_shards`` are the shards that learn their own models; None if gradients are merged instead.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ShardTrainingRows:
         report: Progress,
         sample: ArrayRows | None = None,
     ):
-        self._sample = sample  # of many classes
+        self._sample = sample  # for many classes
         self._engine, self._n_features, self._seed, self._report_now = engine, n_features, seed, report
         self.n_folds = len(summaries[0].folds)
         self._merged: Summaries = merge(summaries)
@@ -105,7 +105,7 @@ class ShardTrainingRows:
         return whole._replace(points=max(self._usual, 1), squared_rows=whole.squared_rows * share)
 
     def train(self, runs: Sequence[tuple[int, Run]]) -> list[Run]:
-        """All runs in lockstep: what each asks next is put to the shards in one round."""
+        """Complete all runs in lockstep: the next questions of all runs are one round."""
         driven = [self._drive(fold, run) for fold, run in runs]
         asked: dict[int, Question[Any]] = {}
 
@@ -130,7 +130,7 @@ class ShardTrainingRows:
             self._report(run)
 
     def class_scores(self, models: Sequence[LinearModels]) -> ClassScores:
-        """Score the sample that each fold holds out."""
+        """Score the validation rows of each fold in the sample."""
         assert self._sample is not None
         parts = [self._sample.fold(k).class_scores(model) for k, model in enumerate(models)]
         return ClassScores(*(np.concatenate(every) for every in zip(*parts, strict=True)))
@@ -163,7 +163,7 @@ class ShardTrainingRows:
                 return maximize(self._objective(fold, reward, class_weights, 1.0), request)
 
     def _learn_locally(self, fold: int, request: Learn, learner: Learner) -> Asking:
-        """Every shard learns on its own rows for a pass; the learner continues from the mean."""
+        """Let every shard learn on its own rows for a pass, and continue from the mean of their models."""
         assert self._learning_shards is not None
         for _ in range(request.passes or 1):
             self._rounds += 1
@@ -172,13 +172,13 @@ class ShardTrainingRows:
             learner.absorb(found)
 
     def _learn_by_gradients(self, fold: int, request: Learn, learner: Learner) -> None:
-        """A pass is a few steps on all rows at once; the dual pair moves after each."""
+        """Learn in a few steps per pass, each on all rows; the dual pair moves after each pass."""
         steps, seen = request.settings.steps, self.summary(fold)
         p = seen.prevalence
         for _ in range(request.passes or 1):
             alpha, beta = learner.class_weights
             weights = (alpha * steps.per_positive * p, beta * steps.per_negative * (1.0 - p))
-            assert request.reward is not None  # models of many classes learn from all rows at once
+            assert request.reward is not None  # with many classes, every step uses all rows
             objective = self._objective(fold, request.reward, weights, self._gradient_share(seen))
             model = minimise(objective, learner.current(), steps.l2, tolerance=1e-6, iterations=_STEPS_PER_PASS)
             if request.settings.radius is not None:
@@ -192,8 +192,8 @@ class ShardTrainingRows:
                 learner.class_weights = _dual_step(request, learner, objective, learner.points_seen / seen.points)
 
     def _gradient_share(self, seen: RowTotals) -> float:
-        """Of the rows that gradients are taken from: a few million are as good as all, if they hold enough of
-        both classes.
+        """Return the share of rows that gradients use: a few million with enough of both classes are as good as
+        all.
         """
         rarer = min(seen.positive_weight, seen.negative_weight)
         enough = _GRADIENT_POINTS_PER_COLUMN * (self._n_features + 1) / max(rarer, 1.0)
@@ -222,9 +222,8 @@ class ShardTrainingRows:
         return self.validation_scores([model] * self.n_folds)
 
     def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
-        """Count the rows predicted positive among the training rows of each fold; the variance of the difference
-        is left out.
-        """
+        """Count predicted positives among each fold's training rows; the variance of the difference is left
+        out."""
         models = [one._replace(intercept=one.intercept - threshold) for one in (model, *of_folds)]
         asked = [CountPredicted(fold, one) for fold, own in enumerate(models[1:]) for one in (models[0], own)]
         answers = self._engine.ask(QuestionBatch(tuple(asked))).answers
@@ -233,8 +232,10 @@ class ShardTrainingRows:
         return ModelShift(shift, (learned.tpr, learned.tnr), (0.0, 0.0), self.n_folds)
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
-        """Count all scores in bins; near the best threshold, count in finer bins until few scores are left there,
-        and fetch those each for itself. So the best threshold is exact, and what travels stays small.
+        """Return scores that give the exact best threshold, while messages stay small.
+
+        Count all scores in bins. Near the best threshold, count in finer bins until few scores are left there, and
+        fetch those single scores.
         """
         self._report_now({"stage": "threshold"})
         scored = tuple(enumerate(models))
@@ -254,8 +255,9 @@ class ShardTrainingRows:
         beyond: NDArray[np.float64],
         finer: int = 4,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the scores of a stretch, one by one where the best threshold may lie. ``beyond`` are the weights
-        of both classes below it and above it.
+        """Return the scores of a range, single scores where the best threshold may be.
+
+        ``beyond`` are the weights of both classes below and above the range.
         """
         counts = self._engine.ask(CountScores(scored, bins, training=False, within=within)).all_bins(bins)
         everywhere = counts.copy()
@@ -263,7 +265,7 @@ class ShardTrainingRows:
         histogram = ScoreHistogram(bins, everywhere)
         occupied = np.flatnonzero(counts.any(axis=0))
         near = _near_the_best(histogram, occupied, measure, self.points)
-        if near.size == 0:  # no cut inside is better than none
+        if near.size == 0:  # no threshold inside the range is better
             return bins.as_scores(counts)
         if counts[:, occupied[near[0]] : occupied[near[-1]] + 1].sum() <= _FETCHED_SCORES:
             runs = [near]  # one round for all
@@ -279,7 +281,7 @@ class ShardTrainingRows:
                 parts.append((found.scores, found.signed_weights))
             elif finer and high - low > _APART * max(abs(low), abs(high)):
                 around = np.array([everywhere[:, :first].sum(axis=1), everywhere[:, last + 1 :].sum(axis=1)])
-                # One bin more on each side, for what lies beyond.
+                # One more bin on each side, for the scores beyond.
                 width = (high - low) / _FINER_BINS
                 fine = ScoreBins(low - width, width, _FINER_BINS + 2)
                 parts.append(self._scores_within(scored, measure, fine, (low, high), around, finer - 1))
@@ -293,8 +295,9 @@ class ShardTrainingRows:
 def _near_the_best(
     histogram: ScoreHistogram, occupied: NDArray[np.intp], measure: Measure, points: tuple[float, float]
 ) -> NDArray[np.intp]:
-    """Return which of the occupied bins may hold the best threshold, or have it at an edge; if no rate bounds the
-    measure, those around the best edge.
+    """Return which occupied bins may contain the best threshold, or have it at an edge.
+
+    If the rates do not bound the measure, return the bins around the best edge.
     """
     if measure.monotone and not measure.bounds:
         return np.flatnonzero(histogram.bins_of_the_best(measure, _TIE)[occupied])
@@ -304,7 +307,7 @@ def _near_the_best(
 
 
 def _dual_step(request: Learn, learner: Learner, objective: ShardReward, passes: float) -> tuple[float, float]:
-    """SPADE's dual step, on the mean rewards of all rows: down along them, up along the conjugate's gradient."""
+    """Take SPADE's dual step on all rows: against the mean rewards, and along the conjugate's gradient."""
     measure, (alpha, beta) = request.measure, learner.class_weights
     # A pass is one step here, so the step is in units of the pair, not of the size of a row's r+ and r-.
     steps = request.settings.steps
@@ -319,7 +322,7 @@ def _dual_step(request: Learn, learner: Learner, objective: ShardReward, passes:
 
 
 class ShardReward:
-    """Minus a weighted mean of the two classes' rewards over all shards, and its gradient: to be minimized."""
+    """Minus a weighted mean of the two classes' rewards over all shards, and its gradient, for a minimizer."""
 
     def __init__(
         self,
@@ -351,5 +354,5 @@ class ShardReward:
 
 
 def _usual(points: list[int]) -> int:
-    """Return the size of the shard that the typical row is in."""
+    """Return the size of the shard that contains a typical row."""
     return round(sum(one * one for one in points) / max(sum(points), 1))

@@ -1,4 +1,4 @@
-"""Rows in memory, shared out among threads: one pass of one run over them, side by side."""
+"""Rows in memory, divided among threads, which take one pass of one run side by side."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from .rows import ShardTrainingRows
 class SharedSource(ArraySource):
     """Rows in memory that several threads learn from side by side, each from a share of them.
 
-    The shares are drawn at random, with as many of each class in each. Their number depends on the number of rows
-    alone, and so does the model. Rows in folds are left whole: there, threads learn from different folds.
+    The shares are random, with as many rows of each class in each. The number of rows alone determines the number
+    of shares, and so the model does not depend on the threads. Rows in folds are not divided: there, threads learn
+    different folds.
     """
 
     def transformed(

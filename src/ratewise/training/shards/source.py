@@ -1,8 +1,8 @@
-"""The shards of a cluster as a source: rows stay where they are; models, sums and counts travel.
+"""The shards of a cluster as a source: rows stay where they are; only models, sums and counts are sent.
 
-A pass is answered in one of two ways. Where shards have plenty of both classes and resemble one another, each
-learns on its own for a pass, and all continue from the mean of their models. Elsewhere one model moves by the
-gradients of all rows, and it does not matter how rows are spread. Solvers do not know which of the two it is.
+There are two ways to take a pass. If shards have plenty of both classes and resemble one another, each learns on
+its own for a pass, and all continue from the mean of their models. Otherwise one model moves by the gradients of
+all rows, and it does not matter how rows are distributed. Solvers do not depend on which way is taken.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .statistics import (
     TakeMoments,
 )
 
-_LEFT_OUT = 0.05  # of each class, in shards that cannot learn a model of their own
+_LEFT_OUT = 0.05  # the largest share of a class in shards that cannot learn a model of their own
 _LIKE_ODDS = 1.5
 _SHIFT = 0.5
 
@@ -47,8 +47,8 @@ _SHIFT = 0.5
 class ShardSource:
     """Rows in the shards of an engine, which hold them as they were read.
 
-    ``choose_positive`` returns the positive one of two classes. ``report`` is called after every round with a
-    dict: stage, and tpr, tnr and value where they are known.
+    ``choose_positive`` returns the positive class of two. ``report`` is called after every round with a dict:
+    stage, and tpr, tnr and value where they are known.
     """
 
     dtype = np.dtype(np.float32)
@@ -114,7 +114,7 @@ class ShardSource:
 
     @cached_property
     def _some_rows(self) -> RowsAndTargets:
-        """A fair sample of each class, which weighs as much as all of it."""
+        """Return a fair sample of each class, with the weight of all rows of the class."""
         self.report({"stage": "sample"})
         most = config.CODED_SAMPLE_ROWS * 2 / self.classes.size
         shares = np.minimum(most / np.maximum(self._of_classes.rows, 1.0), 1.0)
@@ -123,7 +123,7 @@ class ShardSource:
 
     @property
     def n_features(self) -> int:
-        """The number of columns that models have."""
+        """The number of columns of the models."""
         return self.counts.n_features if self.basis is None else self.basis.width
 
     def fetch(self) -> RowsAndTargets:
@@ -171,7 +171,7 @@ class ShardSource:
         )
 
     def _sampled(self, transform: Transform, folds: int) -> ArrayRows:
-        """Return a sample of the rows of many classes, transformed: their models are validated by it."""
+        """Return a transformed sample of the rows of many classes, for validation."""
         X, targets = self._some_rows
         return ArrayRows(
             X,
@@ -184,7 +184,7 @@ class ShardSource:
         )
 
     def _learning_shards(self, summaries: list[Summaries]) -> frozenset[int] | None:
-        """Return the shards that learn models of their own; None if gradients are to be merged instead."""
+        """Return the shards that learn their own models; None if gradients are merged instead."""
         if self.merging == "gradients":
             return None
         if self.merging == "models":
@@ -207,15 +207,14 @@ def _two_or_more(counts: LabelCounts) -> NDArray[Any]:
 
 
 def _both_classes_in_all(folds: Summaries) -> bool:
-    """Equal rows are in one fold, and may be all there is of a class."""
+    """Return whether all folds have both classes: equal rows are in one fold, and may be all rows of a class."""
     return all(min(fold.positive_weight, fold.negative_weight) > 0 for fold in folds.folds)
 
 
 def learning_shards_of(
     summaries: Sequence[RowTotals], moments: Sequence[Standardizer], merged: Standardizer, n_features: int
 ) -> frozenset[int] | None:
-    """Return the shards that can learn a model of so many columns on their own, if their mean will be a model of
-    all; else None.
+    """Return the shards that can each learn a model of this many columns, if their mean fits all rows; else None.
 
     Such a shard has plenty of both classes, in about the proportion of all rows, and column means near those of
     all rows. Other shards are left out if they hold almost no rows.
@@ -242,7 +241,7 @@ def _odds(summary: RowTotals) -> float:
 
 
 def _shift(mine: Standardizer, merged: Standardizer) -> float:
-    """Return how far the means of a shard's columns lie from those of all, in standard deviations."""
+    """Return how far the column means of a shard are from those of all rows, in standard deviations."""
     if merged.nonzeros is not None or not merged.active or not mine.count:
         return 0.0
     return float(np.max(np.abs(mine.mean - merged.mean) / merged.scale, initial=0.0))

@@ -31,9 +31,9 @@ class LabelCounts(Answer):
     """Rows, columns and labels."""
 
     shard: int
-    """The first that is counted."""
+    """The first counted shard."""
     names: Names | None
-    """Of the first shard's columns; others may have them in another order."""
+    """The column names of the first shard; other shards may have them in another order."""
     rows: int
     n_features: int
     n_values: int
@@ -95,7 +95,7 @@ def _count(rows: ReadRows, label: Any) -> LabelCount:
 
 
 class RowsAndTargets(NamedTuple):
-    """A matrix, and what is known of each row besides: its target."""
+    """A matrix, and the targets of its rows."""
 
     X: Any
     targets: Targets
@@ -105,17 +105,17 @@ class RowsAndTargets(NamedTuple):
         return int(self.targets.nbytes) + bytes_of(self.X)
 
     def drawn(self, which: NDArray[np.intp], shares: NDArray[np.float64]) -> RowsAndTargets:
-        """Return rows that were drawn with these probabilities; they also represent those that were not."""
+        """Return rows drawn with these probabilities; their weights also represent the rows not drawn."""
         targets = with_weights_divided(self.targets[which], shares)
         return RowsAndTargets(self.X[which], targets.astype(np.float32))
 
 
 @dataclass(frozen=True)
 class Label(Setup):
-    """Labels become targets; rows of weight 0 go; named columns come into one order."""
+    """Turn labels into targets, drop rows of weight 0, and bring named columns into one order."""
 
     classes: tuple[Any, ...]
-    """Of two, the second is the positive one."""
+    """The classes; the second of two is the positive one."""
     weight_scale: float
     names: Names | None = None
 
@@ -138,7 +138,7 @@ class Label(Setup):
 
 @dataclass(frozen=True)
 class RowParts(Sums):
-    """Rows themselves: a matrix, and what is known of each row."""
+    """Rows themselves: matrices and the targets of their rows."""
 
     parts: tuple[Any, ...]
 
@@ -149,7 +149,8 @@ class RowParts(Sums):
 
 @dataclass(frozen=True)
 class FetchRows(Question[RowParts]):
-    """A fair sample of each class, given its share; all rows, if they are few and better fitted in one place."""
+    """Fetch a fair sample of each class, given its share; or all rows, if they are few and one machine fits
+    them."""
 
     shares: tuple[float, ...]
     seed: int
@@ -182,7 +183,7 @@ class Covariance(Sums):
 
 @dataclass(frozen=True)
 class TakeCovariance(Question[Covariance]):
-    """Of a fair sample of each shard's rows, standardized."""
+    """Take the covariance of a fair sample of each shard's rows, standardized."""
 
     standardizer: Standardizer
     share: float
@@ -211,7 +212,7 @@ class Summaries(Answer):
 
 @dataclass(frozen=True)
 class CountFolds(Question[Summaries]):
-    """What each fold would hold."""
+    """Sum up the rows that each fold would contain."""
 
     folds: int
 
