@@ -14,13 +14,13 @@ from .measures import Measure, get_measure
 
 __all__ = ["MeasureMetric", "MeasureObjective"]
 
-# The largest Newton step that a row may ask for, in log odds. Without a limit a positive row with a very low score
-# asks for 1/p, and a leaf of few rows takes such a step.
+# The largest Newton step of a row, in log odds. Without a limit, a positive row with a very low score has a step
+# of 1/p, and a leaf of few rows takes such a step.
 _LARGEST_STEP = 4.0
 
 
 def _best_value(positives: NDArray[np.float64], negatives: NDArray[np.float64], measure: Measure) -> float:
-    """Return the best value of all cuts, for measures that never fall when a rate rises.
+    """Return the best value over all cuts, for measures that never fall when a rate rises.
 
     The best cut lies right below the score of a positive, or above all scores. Every tree is evaluated, and this
     takes at most half of the time that a search for the threshold takes.
@@ -29,8 +29,8 @@ def _best_value(positives: NDArray[np.float64], negatives: NDArray[np.float64], 
     alarms = negatives.size - np.searchsorted(np.sort(negatives), scores, side="left")
     tpr = np.arange(scores.size + 1) / scores.size
     tnr = 1.0 - np.append(0, alarms) / negatives.size
-    # Positives of equal score count together: a cut between them would lower the true positives, not the false
-    # ones.
+    # Positives with equal scores count together: a cut between them would lower the true positives, not the false
+    # positives.
     values = np.asarray(measure.value(tpr, tnr, scores.size / (scores.size + negatives.size)), dtype=np.float64)
     return float(np.max(values[np.isfinite(values)], initial=-np.inf))
 
@@ -44,7 +44,7 @@ class _BoostedRows(NamedTuple):
 
     @classmethod
     def of(cls, first: Any, second: Any, sample_weight: Any) -> _BoostedRows:
-        """Take (scores, data set) as ``train`` passes them, or (labels, scores) as the scikit-learn classes do."""
+        """Accept (scores, data set) from ``train``, or (labels, scores) from the scikit-learn classes."""
         if hasattr(second, "get_label"):
             labels, scores, sample_weight = second.get_label(), first, second.get_weight()
         else:
@@ -140,7 +140,7 @@ class MeasureMetric:
     ----------
     measure : str or Measure, default="f1"
     threshold : float, optional
-        Evaluate at this score instead: a probability where the booster passes probabilities.
+        The score at which to evaluate instead; a probability if the booster passes probabilities.
 
     Examples
     --------

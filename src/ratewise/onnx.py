@@ -30,19 +30,19 @@ def export_onnx(
 
     The graph takes ``X``, rows of doubles in the order of the columns of the fit, and returns ``label``, ``score``
     (above 0 for ``classes_[1]``; with more classes, a column for each) and ``probability`` (a column per class, as
-    ``predict_proba``; not of a maximizer, nor in models saved before ratewise calibrated scores). A model made
+    ``predict_proba``; not for a maximizer, or for models saved before ratewise calibrated scores). A model made
     from files with text columns takes the encoded columns; the metadata name them, under ``feature_names``.
 
-    A model that fills gaps fills them in the graph too. Where ``predict`` refuses NaN or infinity, a run of the
-    graph ends with an error.
+    A model that fills gaps fills them in the graph too. If ``predict`` raises an error for NaN or infinity, a run
+    of the graph also ends with an error.
 
     Parameters
     ----------
     classifier : MeasureClassifier, MeasureMaximizer, or a Pipeline that ends in one of them
-        A fitted one, of rows of numbers. skl2onnx must know the other steps and the maximizer's estimator, whose
-        scores must be probabilities or linear; boosting cannot be exported. A graph with a step that onnxruntime
-        has in single precision only, such as ``SimpleImputer``, takes floats. For a pipeline that takes tables
-        with texts, call :func:`register_converter` and then skl2onnx itself, with the type of each column.
+        It must be fitted to rows of numbers. skl2onnx must know the other steps and the maximizer's estimator,
+        whose scores must be probabilities or linear; boosting cannot be exported. A graph with a step that
+        onnxruntime has in single precision only, such as ``SimpleImputer``, takes floats. For a pipeline that
+        takes tables with texts, call :func:`register_converter` and then skl2onnx, with the type of each column.
     path : path or binary file
         The file is written completely or not at all.
 
@@ -96,7 +96,7 @@ def export_onnx(
 
 
 def _converted(model: Any, width: int) -> Any:
-    """Return the graph of a model of so many columns: of doubles, or of floats if the runtime has no other."""
+    """Return the graph of a model with this number of columns: in doubles, or in floats if it needs floats."""
     skl2onnx = _skl2onnx()
     types = skl2onnx.common.data_types
     if isinstance(model, MeasureClassifier):
@@ -126,7 +126,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _column_names(model: Any) -> list[str]:
-    """Return what each column of the graph's input is, where columns have names."""
+    """Return the names of the columns of the graph's input, if they have names."""
     if not hasattr(model, "feature_names_in_"):
         return []
     names = model.feature_names_in_
@@ -143,7 +143,7 @@ def _width_in(classifier: Any) -> int:
 
 @functools.cache
 def register_converter() -> None:
-    """Register converters of ratewise's classifiers with skl2onnx, alone or in a pipeline."""
+    """Register converters for ratewise's classifiers with skl2onnx, also for use in a pipeline."""
     for kind, convert in ((MeasureClassifier, _convert), (MeasureMaximizer, _convert_maximizer)):
         _skl2onnx().update_registered_converter(
             kind, f"Ratewise{kind.__name__}", _set_output_types, convert, parser=_declare_outputs
@@ -199,7 +199,7 @@ class Graph:
     def classified(self, model: Any, response: str, columns: int, rows: str | None = None) -> str:
         """Return the scores, or the probabilities, of a linear or scikit-learn classifier, a column per class.
 
-        ``rows`` are the graph's unless given.
+        ``rows`` are the rows of the graph unless given.
         """
         types, rows = self._types, rows or self.rows
         for step in [one for _, one in model.steps[:-1]] if isinstance(model, Pipeline) else []:
@@ -215,7 +215,7 @@ class Graph:
         return self._sub(last, rows, columns, found)
 
     def _sub(self, model: Any, rows: str, columns: int, found: list[Any]) -> str:
-        """Return what a model's own converter gives for the rows, as doubles: the last of what it gives."""
+        """Return the last output of a model's own converter for the rows, as doubles."""
         from skl2onnx import get_model_alias
 
         inner = self._scope.declare_local_operator(get_model_alias(type(model)), model)
@@ -234,7 +234,7 @@ class Graph:
         self.rows = self.made("Where", self.made("IsNaN", self.rows), filling, self.rows)
 
     def coded(self, basis: Basis) -> str:
-        """Return the rows, of which gaps are filled, in the named columns of a basis."""
+        """Return the rows, with gaps filled, in the named columns of a basis."""
         made, hinges, products = self.made, basis.hinges, basis.products
 
         def row(values: NDArray[np.float64]) -> str:
@@ -261,7 +261,7 @@ class Graph:
         return made("Concat", *parts, axis=1)
 
     def write_labels(self, number: str, columns: int) -> None:
-        """Map the number of a class to its label; where a number of a row is not finite, the run must fail.
+        """Map the number of a class to its label; if a row has a number that is not finite, the run must fail.
 
         For such a row a product with zeros is NaN, and the label is looked up at a place that does not exist. The
         runtime's error gives the operation's name.
@@ -328,7 +328,7 @@ def _convert_maximizer(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _add_probability(graph: Graph, scores: str) -> None:
-    """Map scores to log odds by the calibration's curves, and these to probabilities."""
+    """Map scores to log odds by the calibration's curves, and the log odds to probabilities."""
     made, constant = graph.made, graph.constant
     curves = [Calibration.of_numbers(numbers) for numbers in graph.model.calibration_]
     if len(curves) > 1:
@@ -368,7 +368,7 @@ def _label_kind(classifier: Any) -> tuple[str, str, list[Any]]:
 
 
 def _numbered(classifier: Any) -> Any:
-    """Return the same model as scikit-learn's, with classes 0, 1, ..."""
+    """Return the same model as a model of scikit-learn, with classes 0, 1, ..."""
     from sklearn.linear_model import LogisticRegression
 
     stand_in = LogisticRegression()
@@ -382,7 +382,7 @@ def _skl2onnx() -> Any:
 
 
 def _needed(package: str) -> Any:
-    """Return a package that the extra brings, or raise one sentence on how to get it."""
+    """Return a package that the extra installs, or raise one sentence on how to install it."""
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as error:

@@ -82,15 +82,15 @@ def save_model(
     Parameters
     ----------
     classifier : MeasureClassifier, MeasureMaximizer, DecisionRule, or a Pipeline that ends in one of them
-        A fitted one. A measure of your own must be a class that can be imported; a plain function cannot be saved.
+        It must be fitted. A measure of your own must be a class that can be imported; a function cannot be saved.
         skops decides which other steps of a pipeline, and which estimators of a maximizer, are allowed. Linear
-        models, naive Bayes and the usual transformers load without further arguments, others (trees, ``SVC``) with
-        ``trusted``.
+        models, naive Bayes and the usual transformers load without further arguments. Other estimators (trees,
+        ``SVC``) need ``trusted``.
     path : path or binary file
         By convention it ends in .skops. The file is written completely or not at all.
     state : bool, default=False
-        Keep what ``partial_fit`` needs to continue bit for bit, including some of the rows. For a classifier that
-        was learning from a stream; the same version of ratewise must load it.
+        Whether to keep the state that ``partial_fit`` needs to continue bit for bit, including some of the rows.
+        For a classifier that learns from a stream; the same version of ratewise must load the file.
 
     Examples
     --------
@@ -116,15 +116,16 @@ def save_model(
 
 
 def load_model(path: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[type | str] = ()) -> Any:
-    """Read a classifier that :func:`save_model` wrote. A malicious file is refused, and no code of it runs.
+    """Read a classifier that :func:`save_model` wrote. A malicious file is refused, and none of its code runs.
 
     Parameters
     ----------
     path : path or binary file
     trusted : sequence of classes or of their full names
-        Classes of your own, such as a measure you wrote, that the file may hold besides the library's; and
-        estimators of scikit-learn whose compiled code reads where the file's arrays say, such as ``SVC``.
-        SECURITY.md says which need no trust. A file with a trusted class can do whatever that class can.
+        Classes of your own, such as a measure you wrote, that the file may hold besides the library's classes; and
+        estimators of scikit-learn whose compiled code uses the file's arrays as addresses, such as ``SVC``.
+        SECURITY.md lists the estimators that need no trust. A file with a trusted class can do everything that the
+        class can do.
 
     Raises
     ------
@@ -212,7 +213,7 @@ def _state_of(model: Any, *, asked: bool) -> dict[str, Any]:
         raise ValueError(f"{error}: save the model without state=True.") from error
 
 
-# What a file holds as it is, and under which name.
+# The attributes that a file holds unchanged, and their names there.
 def _header() -> dict[str, Any]:
     return {"format": FORMAT, "format_version": FORMAT_VERSION, "ratewise_version": __version__}
 
@@ -220,9 +221,9 @@ def _header() -> dict[str, Any]:
 def _content_of(classifier: MeasureClassifier) -> dict[str, Any]:
     parameters = classifier.get_params(deep=False)
     if not isinstance(parameters["random_state"], (int, np.integer, type(None))):
-        parameters["random_state"] = None  # a generator has been used: it would not give the same model again
+        parameters["random_state"] = None  # a used generator would not give the same model again
     if not isinstance(parameters["cv"], (int, np.integer, type(None))):
-        parameters["cv"] = None  # so have the splits of a splitter: they were of rows that are not here
+        parameters["cv"] = None  # the splits of a splitter belong to rows that are not in the file
     fitted = {name: getattr(classifier, name) for name in (*_FITTED, *_OPTIONAL) if hasattr(classifier, name)}
     names = getattr(classifier, "feature_names_in_", None)
     survey = None
@@ -268,7 +269,7 @@ def _classifier_from(content: Any, name: str) -> MeasureClassifier:
     classifier.basis_ = getattr(classifier, "basis_", None)
     classifier.multilabel_ = bool(getattr(classifier, "multilabel_", False))
     if classifier.classes_.size > 2 and not classifier.multilabel_ and isinstance(classifier.measure_, Measure):
-        classifier.measure_ = MacroAverage(classifier.measure_)  # as earlier versions had it
+        classifier.measure_ = MacroAverage(classifier.measure_)  # as in earlier versions
     if content["feature_names"] is not None:
         classifier.feature_names_in_ = content["feature_names"].astype(object)
     if (survey := content["survey"]) is not None:
@@ -289,7 +290,7 @@ def _classifier_from(content: Any, name: str) -> MeasureClassifier:
 
 
 def _checked_again(value: Any) -> Any:
-    """Return a measure or solver created again, because one from a file has not run its own checks."""
+    """Create a measure or solver from a file a second time, so that its own checks run."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         # Bounds of earlier versions were kept by their margins, without a confidence.
         by_margin = hasattr(type(value), "confidence") and "confidence" not in vars(value)
@@ -301,7 +302,7 @@ def _checked_again(value: Any) -> Any:
 
 @contextlib.contextmanager
 def _clear_errors(name: str) -> Iterator[None]:
-    """Turn whatever error a damaged file causes into one sentence."""
+    """Turn any error that a damaged file causes into one sentence."""
     try:
         yield
     except zipfile.BadZipFile as error:

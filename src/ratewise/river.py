@@ -1,4 +1,4 @@
-"""Learn from a stream by river's conventions, one row or a data frame at a time."""
+"""Learn from a stream with river's interface, one row or one data frame at a time."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ except ModuleNotFoundError as error:  # river itself, or a module that it needs
 class MeasureClassifier(base.MiniBatchClassifier):  # type: ignore[misc]
     """Learn a linear classifier for the measure you report, with river's interface.
 
-    It learns and forgets as ``partial_fit`` of :class:`ratewise.MeasureClassifier`, which is ``model``. The
-    columns are those of the first row, by name: one that is missing later counts as 0, a new one is ignored.
+    It learns and forgets like ``partial_fit`` of :class:`ratewise.MeasureClassifier`, and ``model`` is such a
+    classifier. The columns are those of the first row, by name: a column that is missing later counts as 0, and a
+    new column is ignored.
 
     Parameters
     ----------
     measure : str or Measure, default="f1"
         What to maximize.
     half_life : {"auto"}, float or None, default="auto"
-        How soon rows are forgotten.
+        How fast rows are forgotten.
     classes : sequence of labels, default=(False, True)
         All classes that can occur.
     random_state : int or None, default=0

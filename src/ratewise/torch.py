@@ -23,22 +23,23 @@ except ImportError as error:  # pragma: no cover - torch is an extra
 if TYPE_CHECKING:
     from torch import Tensor
 
-_BINS = ScoreBins(-16.0, 1.0 / 16.0, 512)  # of logits; the first and the last hold all beyond
-_ENOUGH_POINTS = 20  # of each class, before rates say anything
+_BINS = ScoreBins(-16.0, 1.0 / 16.0, 512)  # for logits; the outermost bins hold all beyond
+_ENOUGH_POINTS = 20  # of each class: with fewer points the rates mean little
 _SOFTNESS = 0.05  # as Sharpen's
-_FITTED = 0.97  # of the way from a useless to a perfect value, on the rows counted
-_NARROWEST = 0.25  # of a sigmoid, in logits: a narrower one learns from next to no row of a mini-batch
+_FITTED = 0.97  # share of the way from a useless to a perfect value, on the rows counted
+_NARROWEST = 0.25  # width of a sigmoid, in logits: a narrower one learns from almost no row of a mini-batch
 
 
 class MeasureLoss(nn.Module):
     """Train a network for the measure you report, in place of ``BCEWithLogitsLoss``.
 
     In training mode the module counts the logits of the rows that pass through it, by class, and forgets old rows
-    little by little. The first ``sharpen_after`` steps have cross-entropy with class weights that suit the measure
-    at the rates of a fair model. Later steps have a sigmoid reward around the best threshold of the counts,
-    weighted by the measure's slopes at the two rates there. Both are updated every ``refresh`` steps. It is
-    bounded as the measure is: rows that the network cannot classify no longer dominate the gradient. A network
-    that classifies nearly all of its training rows has no such rows: it keeps cross-entropy, and margins grow.
+    gradually. The first ``sharpen_after`` steps use cross-entropy with class weights that suit the measure at the
+    rates of a fair model. Later steps use a sigmoid reward around the best threshold of the counts, weighted by
+    the measure's slopes at the two rates there. Threshold and weights are updated every ``refresh`` steps. The
+    reward is bounded, as the measure is: rows that the network cannot classify no longer dominate the gradient. A
+    network that classifies nearly all of its training rows has no such rows: it keeps cross-entropy, and margins
+    grow.
 
     Choose the threshold on validation rows at the end: :func:`best_threshold`.
 
@@ -49,12 +50,12 @@ class MeasureLoss(nn.Module):
         Training steps with cross-entropy, before the sigmoid reward begins: half of all steps is a good choice.
         None keeps cross-entropy until :meth:`sharpen` is called.
     n_labels : int, default=1
-        The number of columns of logits and labels, one per label: their mean loss is returned (for the macro
-        average of the measure). 1 for two classes.
+        The number of columns of logits and labels, one per label: the mean of their losses is returned (for the
+        macro average of the measure). 1 for two classes.
     memory : int, default=20_000
-        Rows after which half of the counts is forgotten.
+        The number of rows after which half of the counts is forgotten.
     refresh : int, default=16
-        Steps between two settings of the class weights.
+        The number of steps between two updates of the class weights.
 
     Notes
     -----
@@ -116,7 +117,7 @@ class MeasureLoss(nn.Module):
         self.sharpen_after = self._steps
 
     def get_extra_state(self) -> dict[str, Any]:
-        """Return what ``state_dict`` keeps beside the buffers."""
+        """Return the state that ``state_dict`` keeps in addition to the buffers."""
         return {"steps": self._steps, "recent_rows": self._recent_rows, "fits": self._fits}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
@@ -125,7 +126,7 @@ class MeasureLoss(nn.Module):
 
     @property
     def sharpening(self) -> bool:
-        """Whether the loss is that of the sigmoid reward."""
+        """Whether the loss is the sigmoid reward."""
         begun = self.sharpen_after is not None and self._steps >= self.sharpen_after
         return begun and not self._fits
 
@@ -135,7 +136,7 @@ class MeasureLoss(nn.Module):
         Parameters
         ----------
         logits : tensor of shape (n,), (n, 1), (n, 2) for two classes, or (n, n_labels)
-            With two columns their difference counts, as for softmax.
+            With two columns, their difference is the logit, as for softmax.
         labels : tensor of the same number of rows, of 0 and 1
         sample_weight : tensor of shape (n,), optional
         """
@@ -158,7 +159,7 @@ class MeasureLoss(nn.Module):
         return loss
 
     def _count(self, scores: Tensor, truth: Tensor, sample_weight: Tensor | None) -> None:
-        """Store a mini-batch; at a refresh, add all those since the last one to the counts."""
+        """Store a mini-batch; at a refresh, add all mini-batches since the last refresh to the counts."""
         self._waiting.append((scores, truth, sample_weight))
         self._steps += 1
         if self._steps == 1:
@@ -198,7 +199,7 @@ class MeasureLoss(nn.Module):
         self._recent_rows = 0
 
     def _set_weights(self) -> None:
-        """Set class weights and threshold of every label by its counts."""
+        """Set the class weights and the threshold of every label from its counts."""
         shares = []
         sharpening = self.sharpening
         for label, counts in enumerate(self.counts.double().cpu().numpy()):
@@ -216,7 +217,7 @@ class MeasureLoss(nn.Module):
             before = self.class_weights[label].cpu()
             self.class_weights[label] = torch.sqrt(asked * before).to(self.class_weights)
             self.threshold[label] = evaluated.best.threshold
-            if not sharpening:  # a width that followed the logits would let them grow without end
+            if not sharpening:  # a width that followed the logits would let them grow without limit
                 self.width[label] = max(width, _NARROWEST)
             useless, perfect = self.measure.scale(share)
             shares.append((evaluated.value - useless) / (perfect - useless))
@@ -237,7 +238,7 @@ def _row_weights(scores: Tensor, truth: Tensor, sample_weight: Tensor | None) ->
 def best_threshold(logits: Any, labels: Any, measure: str | Measure = "f1") -> BestThreshold:
     """Return the best threshold of logits for a measure: every cut between two different logits is tried.
 
-    Take it on validation rows; a row is predicted positive if its logit is above it.
+    Use validation rows. A row is predicted positive if its logit is above the threshold.
 
     Parameters
     ----------

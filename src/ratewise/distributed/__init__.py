@@ -1,6 +1,6 @@
-"""Fits on data that are spread over machines.
+"""Fits on data that are distributed over machines.
 
-:class:`DaskMeasureClassifier` is what users call. :class:`Engine` is what another cluster would have to implement.
+Users call :class:`DaskMeasureClassifier`. Another cluster would have to implement :class:`Engine`.
 """
 
 from ..training.shards.engine import Answer, Engine, LocalEngine, Question, Setup, Shard, Worker

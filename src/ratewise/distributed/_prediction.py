@@ -41,7 +41,7 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
     calibration_: NDArray[np.float64]
 
     def to_local(self) -> MeasureClassifier:
-        """An ordinary fitted :class:`~ratewise.MeasureClassifier`, to save, evaluate or export."""
+        """Return an ordinary fitted :class:`~ratewise.MeasureClassifier`, to save, evaluate or export."""
         check_is_fitted(self, "coef_")
         local = MeasureClassifier(**{name: getattr(self, name) for name in _SHARED})
         if local.columns is not None:  # which encode the frame here, and need encode="auto" there
@@ -52,23 +52,23 @@ class FittedOnCluster(ClassifierMixin, BaseEstimator):
         return local
 
     def decision_function(self, X: Any) -> Any:
-        """Signed scores, above 0 for ``classes_[1]``, or a column per class; lazily for a dask collection."""
+        """Return scores, above 0 for ``classes_[1]``, or a column per class; lazily for a dask collection."""
         local, classes = self.to_local(), self.classes_.tolist()
         name = "scores" if len(classes) == 2 else classes
         return _mapped(local, "decision_function", X, name) if _is_lazy(X) else local.decision_function(X)
 
     def predict(self, X: Any) -> Any:
-        """The class of each row; lazily for a dask collection."""
+        """Return the class of each row; lazily for a dask collection."""
         local = self.to_local()
         return _mapped(local, "predict", X, "labels") if _is_lazy(X) else local.predict(X)
 
     def predict_proba(self, X: Any) -> Any:
-        """The probability of each class in each row, a column per class; lazily for a dask collection."""
+        """Return the probability of each class in each row, a column per class; lazily for a dask collection."""
         local, classes = self.to_local(), self.classes_.tolist()
         return _mapped(local, "predict_proba", X, classes) if _is_lazy(X) else local.predict_proba(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The measure itself, of the predictions for X against y."""
+        """Return the measure of the predictions for X against y."""
         local = self.to_local()
         if not _is_lazy(X):
             return float(local.score(X, y, sample_weight=sample_weight))
@@ -97,7 +97,7 @@ def _is_lazy(X: Any) -> bool:
 
 
 def _mapped(local: MeasureClassifier, method: str, X: Any, name: str | list[Any]) -> Any:
-    """A lazy dask array of what a classifier's method returns; of a DataFrame, a lazy Series or DataFrame."""
+    """Return a lazy dask array of a classifier's method; for a DataFrame, a lazy Series or DataFrame."""
     dtype = local.classes_.dtype if method == "predict" else np.dtype(np.float64)
     if is_dask_array(X):
         if X.ndim != 2 or X.shape[1] != local.n_features_in_:
@@ -109,7 +109,7 @@ def _mapped(local: MeasureClassifier, method: str, X: Any, name: str | list[Any]
         return X.map_blocks(_of_block, local, method, dtype=dtype, name=None, **shape)
     target = getattr(local, "target_", None)
     if target in X.columns and target not in getattr(local, "feature_names_in_", ()):
-        X = X.drop(columns=[target])  # a frame that was fitted by the name of its labels still holds them
+        X = X.drop(columns=[target])  # a frame whose labels were given by name still holds them
     meta = dict.fromkeys(name, dtype) if isinstance(name, list) else (name, dtype)
     return X.map_partitions(_of_frame, local, method, tuple(X.columns), name, meta=meta)
 
@@ -132,7 +132,7 @@ def _of_frame(
 
 
 def _answers(X: Any, local: MeasureClassifier, method: str) -> NDArray[Any]:
-    """What memory answers, but nothing for no rows: a partition may be left without any by a filter."""
+    """Return the method's result, or an empty result for no rows: a filter may leave a partition empty."""
     n_classes = local.classes_.size
     nothing = {"predict": local.classes_[:0], "predict_proba": np.empty((0, n_classes))}
     nothing["decision_function"] = np.empty(0 if n_classes == 2 else (0, n_classes))
@@ -141,7 +141,7 @@ def _answers(X: Any, local: MeasureClassifier, method: str) -> NDArray[Any]:
 
 
 class Confusion(NamedTuple):
-    """Pairs of a true and a predicted label, and how many rows have them."""
+    """Pairs of a true and a predicted label, and the number of rows with each."""
 
     true: NDArray[Any]
     predicted: NDArray[Any]

@@ -41,38 +41,38 @@ from .inputs import Input, shards_of
 
 
 class DaskMeasureClassifier(FittedOnCluster):
-    """A :class:`~ratewise.MeasureClassifier` for data that are spread over machines.
+    """A :class:`~ratewise.MeasureClassifier` for data that are distributed over machines.
 
     Rows stay on the workers that hold them; models, sums and counts are sent. (Rows that take less than 32 MB in
-    all are gathered and fitted on one machine.) Levels and thresholds are exact over all partitions. The same
-    ``random_state`` and the same partitions give the same model, bit for bit, whatever the workers, even if some
-    of them die during the fit.
+    total are gathered and fitted on one machine.) Levels and thresholds are exact over all partitions. The same
+    ``random_state`` and the same partitions give the same model, bit for bit, on any workers, even if some of them
+    die during the fit.
 
     Parameters
     ----------
     measure, solver, sharpen, threshold, alpha, standardize, basis, pos_label, random_state
         As for :class:`~ratewise.MeasureClassifier`.
     encode : "auto" or None, default=None
-        "auto" for frames as :class:`~ratewise.MeasureClassifier` takes tables, with the same bits. None leaves
-        frames whose columns are all numbers as they are, and encodes others and files.
+        "auto" encodes frames as :class:`~ratewise.MeasureClassifier` encodes tables, bit for bit. None leaves
+        frames whose columns are all numbers as they are, and encodes other frames and files.
     columns : dict or None, default=None
-        What columns of a frame or of files are, where the rules would take them for something else, as for
-        :class:`~ratewise.MeasureClassifier`: ``{"zip": "category", "id": "ignore"}``. The frame is encoded then.
+        The kinds of columns of a frame or of files, where the rules would choose another kind, as for
+        :class:`~ratewise.MeasureClassifier`: ``{"zip": "category", "id": "ignore"}``. The frame is then encoded.
     client : distributed.Client, str or None, default=None
-        The cluster, or the address of its scheduler. None takes the current client; without one, partitions are
-        held in this process.
+        The cluster, or the address of its scheduler. None uses the current client; if there is none, partitions
+        are held in this process.
     merging : {"auto", "models", "gradients"}, default="auto"
         "models": every partition learns on its own for a pass, then all continue from the mean model. This takes
-        few rounds, and is for partitions that have plenty of both classes and resemble one another. "gradients":
-        one model is moved by the gradients of all rows. This takes many short rounds; it does not matter how rows
-        are spread, and partitions may lack a class. "auto" chooses by the partitions. More than two classes are
-        always learned by gradients.
+        few rounds, and suits partitions that resemble one another and have many rows of both classes. "gradients":
+        one model is moved by the gradients of all rows. This takes many short rounds; rows may be distributed in
+        any way, and partitions may lack a class. "auto" chooses by the partitions. More than two classes are
+        always learned with "gradients".
     passes : int or "auto", default="auto"
-        Passes to learn in; "auto" for as many as a partition alone would need.
+        The number of passes to learn in; "auto" means as many as a partition alone would need.
     timeout : float, default=60
-        Seconds to wait for a scheduler that does not answer, or while no worker makes progress.
+        The number of seconds to wait for a scheduler that does not answer, or while no worker makes progress.
     verbose : int, default=0
-        Above 0: a line to stderr at each evaluation of the model, and on a terminal a status line.
+        Above 0: print a line to stderr at each evaluation of the model, and on a terminal a status line.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class DaskMeasureClassifier(FittedOnCluster):
     stages_, history_
         As for :class:`~ratewise.MeasureClassifier`.
     merging_ : str
-        "models" or "gradients"; "none" where few rows were gathered.
+        "models" or "gradients"; "none" if the rows were gathered on one machine.
     n_partitions_ : int
 
     Examples
@@ -133,7 +133,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         self.verbose = verbose
 
     def __sklearn_clone__(self) -> Self:
-        """A client is a connection: a clone uses the same."""
+        """Return a clone with the same client, because a client is a connection."""
         parameters = self.get_params(deep=False)
         copied = {name: clone(value, safe=False) for name, value in parameters.items() if name != "client"}
         return type(self)(**copied, client=self.client)
@@ -186,7 +186,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         history: History,
         report: Progress,
     ) -> Fitted:
-        get_measure(self.measure)  # refuses one of many classes
+        get_measure(self.measure)  # raises an error for a measure of many classes
         source = ShardSource(
             engine, seed, self._choose_positive, counts=counts, merging=self.merging, report=report
         )
@@ -212,7 +212,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         history: History,
         report: Progress,
     ) -> Fitted:
-        """Learn more than two classes, by the slopes of all rows."""
+        """Learn more than two classes, by the gradients of all rows."""
         classes = counts.classes
         require_no_positive(self.pos_label, f"{classes.size} classes")
         if self.merging == "models":
@@ -242,7 +242,7 @@ class DaskMeasureClassifier(FittedOnCluster):
         return fit_config(self, passes=passes_asked_for(self.passes))
 
     def _remember(self, given: Input, seen: EncoderFit | None, counted: LabelCounts) -> None:
-        """Keep the names of columns and, for files, what a model needs to read other files in the same way."""
+        """Store the names of columns and, for files, what a model needs to read other files in the same way."""
         for name in ("feature_names_in_", "encoder_", "target_", "survey_"):
             self.__dict__.pop(name, None)
         names = counted.names
@@ -258,7 +258,7 @@ class DaskMeasureClassifier(FittedOnCluster):
 
 
 class StatusLine:
-    """One line that is written over, on a terminal; nothing anywhere else."""
+    """A line that is overwritten, on a terminal; without a terminal nothing is printed."""
 
     def __init__(self, *, wanted: bool, stream: TextIO | None = None):
         self._stream = sys.stderr if stream is None else stream

@@ -1,10 +1,10 @@
 """Dask as an engine: for a LocalCluster and for a remote scheduler.
 
-Each shard's worker is the result of a task, and stays in the memory of the process that ran it; a question is a
-task that depends on it, so the scheduler runs it there. Tasks are pure. So when a process dies, the scheduler
-itself loads its shards on another one, applies the setups again and puts the question once more; nothing else is
-lost. Actors would save a few milliseconds per round, but they die with their process, and no dashboard shows their
-calls.
+Each shard's worker is the result of a task, and stays in the memory of the process that ran it. A question is a
+task that depends on this result, so the scheduler runs it in the same process. Tasks are pure. When a process
+dies, the scheduler loads its shards in another process, applies the setups again and repeats the question; nothing
+else is lost. Actors would save a few milliseconds per round, but they die with their process, and no dashboard
+shows their calls.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ClusterLost(ConnectionError):
 
 
 class _ClusterNow(NamedTuple):
-    """What the scheduler knows of its workers."""
+    """The scheduler's information on its workers."""
 
     workers: int
     paused: list[str]
@@ -48,7 +48,7 @@ class _ClusterNow(NamedTuple):
 
 
 def _load(shard: Shard, number: int, version: str) -> Worker:
-    """Load a shard on a worker, if the worker would work on it as the process that asks."""
+    """Load a shard on a worker, if the worker computes in the same way as the process that asks."""
     if ratewise.__version__ != version:
         from distributed import get_worker
 
@@ -68,7 +68,7 @@ class DaskEngine(Engine):
     shards : list of Delayed
         Each computes a :class:`~ratewise.distributed.Shard`, as often as necessary.
     timeout : float
-        Seconds to wait for a scheduler that does not answer, or while no worker makes progress.
+        The number of seconds to wait for a scheduler that does not answer, or while no worker makes progress.
 
     Examples
     --------
@@ -108,13 +108,13 @@ class DaskEngine(Engine):
         self._rounds += 1
         key = f"ratewise-{name}-{self._fit}-{self._rounds}"
         keys = [(key, number) for number in range(len(workers))]
-        # In one message: submitted one by one, tasks take the client and the scheduler twice the time.
+        # In one message: tasks that are submitted one by one take the client and the scheduler twice the time.
         constants = [[argument] * len(workers) for argument in arguments]
         found: list[Any] = self._client.map(function, workers, *constants, key=keys, pure=False)
         return found
 
     def prepare(self, setup: Setup) -> None:
-        """Submit a setup; the next question waits for it, and raises what went wrong in it."""
+        """Submit a setup; the next question waits for it, and raises its error if it failed."""
         self._setups.append(setup)
         self._workers = self._submitted(setup.name, Worker.prepare, self._workers, setup)
 
@@ -143,7 +143,7 @@ class DaskEngine(Engine):
         ) from killed
 
     def _gathered(self, futures: list[Any]) -> list[Any]:
-        """Wait for answers; look after the cluster meanwhile, so that nothing waits forever."""
+        """Wait for answers, and check the cluster meanwhile, so that nothing waits forever."""
 
         async def gather() -> list[Any]:
             return list(await self._client.gather(futures, asynchronous=True))
@@ -169,7 +169,7 @@ class DaskEngine(Engine):
             raise self._cancelled(error) from error
         except OSError as error:
             if any(future.status == "error" for future in futures):
-                raise  # a task's own
+                raise  # an error of the task
             raise self._lost() from error
         except (ImportError, AttributeError) as error:
             if "ratewise" not in str(error):
@@ -237,7 +237,7 @@ class DaskEngine(Engine):
 
 
 def engine_for(shards: list[Any], client: Any, timeout: float) -> Engine:
-    """That of the client, of the current one if None is given, or this process if there is none."""
+    """Return the engine of the client, or of the current client if None, or of this process if there is none."""
     import dask
 
     if isinstance(client, str):
@@ -250,7 +250,7 @@ def engine_for(shards: list[Any], client: Any, timeout: float) -> Engine:
 
 
 def require_dask() -> None:
-    """One sentence if it is not installed."""
+    """Raise one sentence if Dask is not installed."""
     try:
         for name in ("dask.array", "distributed"):
             importlib.import_module(name)
@@ -279,7 +279,7 @@ def _current() -> Any:
 
 
 class _OwnClient(DaskEngine):
-    """Closes the connection that it came with."""
+    """An engine that closes its own client at the end."""
 
     def close(self) -> None:
         super().close()

@@ -69,7 +69,7 @@ class ParquetShard(Shard):
 
 @dataclass(frozen=True)
 class ColumnsSeen(Answer):
-    """What an encoder has to know, of some of the rows."""
+    """What an encoder has to know about some of the rows."""
 
     learner: EncoderFit
 
@@ -82,7 +82,7 @@ class ColumnsSeen(Answer):
 @dataclass(frozen=True)
 class SeeColumns(Question[ColumnsSeen]):
     wanted: tuple[tuple[str, str], ...] = ()
-    """What the user says that columns are."""
+    """The kinds of columns that the user gives."""
 
     name: ClassVar[str] = "columns"
 
@@ -118,7 +118,7 @@ class Encode(Setup):
 
 
 def checked(rows: ReadRows, *, gaps: bool) -> ReadRows:
-    """Return rows with plain labels; refuse what cannot be learned from. With ``gaps``, numbers may be missing."""
+    """Return rows with plain labels, or raise an error for invalid rows. With ``gaps``, numbers may be missing."""
     weights, X = rows.weights, rows.X
     if weights is not None and not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError("sample weights must be finite numbers of 0 or more.")
@@ -133,7 +133,7 @@ def checked(rows: ReadRows, *, gaps: bool) -> ReadRows:
 
 
 def encode(engine: Engine, wanted: Mapping[str, str] | None = None, *, gaps: bool = False) -> EncoderFit:
-    """Make matrices of all shards' tables, the same way; ``wanted`` is what the user says that columns are.
+    """Encode the tables of all shards in the same way; ``wanted`` holds the kinds of columns that the user gives.
 
     With ``gaps``, missing numbers are not filled.
     """
@@ -150,9 +150,9 @@ def parquet_shards(
     weight: str | None = None,
     wanted: Mapping[str, str] | None = None,
 ) -> list[ParquetShard]:
-    """The row groups of a file, a folder or a glob, shared out; how does not depend on the cluster."""
+    """Return shards of the row groups of a file, a folder or a glob, independent of the cluster."""
     files = _files(source)
-    # It refuses files that differ, and names that are not columns.
+    # It raises an error for files that differ, and for names that are not columns.
     stream = open_stream(files, target=target, weight=weight, columns=wanted)
     columns = tuple(stream.encoder.columns)
     groups = list(_row_groups(files))
@@ -177,7 +177,7 @@ def _shard(held: dict[str, list[int]], columns: tuple[str, ...], target: str, we
 
 
 def _row_groups(files: list[str]) -> Iterator[tuple[str, int, int]]:
-    """File, number and rows of each row group that has any."""
+    """Yield the file, the number and the rows of each row group that is not empty."""
     from pyarrow import parquet
 
     for path in files:

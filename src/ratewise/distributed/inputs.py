@@ -24,12 +24,12 @@ from .files import TableRows, checked, parquet_shards
 
 @dataclass(frozen=True)
 class Input:
-    """What a fit was given."""
+    """The input of a fit."""
 
     shards: list[Any]
-    """Delayed shards."""
+    """The delayed shards."""
     tables: bool = False
-    """They hold tables, to be encoded."""
+    """Whether the shards hold tables, to be encoded."""
     target: str | None = None
 
 
@@ -43,9 +43,9 @@ def shards_of(
     *,
     gaps: bool = False,
 ) -> Input:
-    """X and y, whatever they are, as delayed shards; ``wanted`` is what the user says that columns are.
+    """Return X and y of any kind as delayed shards; ``wanted`` holds the kinds of columns that the user gives.
 
-    ``gaps`` is whether numbers may be missing.
+    With ``gaps``, numbers may be missing.
     """
     if isinstance(X, str | os.PathLike):
         return _of_files(X, y, target, sample_weight, wanted)
@@ -102,7 +102,7 @@ def _of_arrays(X: Any, y: Any, sample_weight: Any, gaps: bool) -> Input:
 
 
 def blocks_like(X: Any, other: Any, name: str) -> list[Any] | None:
-    """The blocks of y, or of the weights, cut as the rows of X are."""
+    """Return the blocks of y, or of the weights, divided like the rows of X."""
     if other is None:
         return None
     from dask.array import from_array
@@ -211,9 +211,9 @@ class ArrayShard(Shard):
     weights: Any = None
     name: str = "this partition"
     columns: Names | None = None
-    """The order that the columns are to stand in, if it is known."""
+    """The required order of the columns, if it is known."""
     gaps: bool = False
-    """Numbers may be missing."""
+    """Whether numbers may be missing."""
 
     def read(self) -> ReadRows:
         with naming(self.name):
@@ -258,7 +258,7 @@ class FrameShard(ArrayShard):
 
 
 def _names_of(X: Any) -> Names | None:
-    """Return the names of a table's columns; None where columns have none."""
+    """Return the names of a table's columns; None if columns have no names."""
     names = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow, or of pandas and polars
     if names is None:
         return None
@@ -269,7 +269,7 @@ def _names_of(X: Any) -> Names | None:
 
 
 def in_order(X: Any, names: Names) -> Any:
-    """Return a partition of a frame with its columns in the order that the frame says."""
+    """Return a partition of a frame with its columns in the order of the frame."""
     found = _names_of(X)
     if found is None or found == names:
         return X
@@ -300,6 +300,6 @@ def _as_matrix(X: Any) -> Any:
 
 
 def _aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """Rows that came over a wire may lie at odd addresses, where numpy sums in another order."""
+    """Return aligned rows: rows from a network may lie at odd addresses, where numpy sums in another order."""
     found: NDArray[Any] = np.require(array, requirements=["C", "A"])
     return found

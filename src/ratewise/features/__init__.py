@@ -1,4 +1,4 @@
-"""Columns in, columns out: how raw columns become numbers, and how numbers are transformed."""
+"""Encode raw columns as numbers, and transform the numbers."""
 
 from __future__ import annotations
 

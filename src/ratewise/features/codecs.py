@@ -1,7 +1,7 @@
-"""How one raw column becomes columns of a matrix: a class for each thing that a column can be taken for.
+"""Convert one raw column into columns of a matrix: a class for each kind of column.
 
-A codec is plain data, and part of the model file. ``block`` returns its columns of some rows: an array, or a CSR
-matrix where it is ``sparse``.
+A codec is plain data, and part of the model file. ``block`` returns its columns for some rows: an array, or a CSR
+matrix if the codec is ``sparse``.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _ROWS_OF_UNKNOWN = 20  # fewer rows may all be of rare values
 
 @dataclass
 class Codec:
-    """What a column was taken for, and why."""
+    """The kind of a column, and the reason for it."""
 
     name: str
     why: str
     kind: ClassVar[str]
     takes: ClassVar[str]
-    """In words, what the column must hold."""
+    """The required content of the column, in words."""
     sparse: ClassVar[bool] = False
-    """Most entries are 0."""
+    """Whether most entries are 0."""
 
     @property
     def width(self) -> int:
@@ -45,7 +45,7 @@ class Codec:
 
     @property
     def entries(self) -> int:
-        """About how many numbers of a row are not 0."""
+        """The approximate number of entries of a row that are not 0."""
         return self.width
 
     def titles(self) -> list[str]:
@@ -56,7 +56,7 @@ class Codec:
         raise NotImplementedError
 
     def fill(self, *, centred: bool) -> NDArray[np.float64]:
-        """Return what a gap becomes; a CSR matrix is centered."""
+        """Return the values that fill a gap; columns of a CSR matrix are centered."""
         return np.zeros(self.width)
 
     def leaving_gaps(self) -> Codec:
@@ -64,7 +64,7 @@ class Codec:
         return self
 
     def is_sound(self) -> bool:
-        """Return whether what a file holds are values that a fit gives."""
+        """Return whether the values from a file are values that a fit can give."""
         return isinstance(self.name, str) and isinstance(self.why, str)
 
 
@@ -74,14 +74,14 @@ def _is_number(*values: Any) -> bool:
 
 @dataclass
 class Number(Codec):
-    """A number; the mean of the column where one is missing. Texts are read as numbers."""
+    """A number; the mean of the column if it is missing. Texts are read as numbers."""
 
     mean: float
     lenient: bool = False
-    """Texts that are not numbers are missing ones: there were some in the fit."""
+    """Whether texts that are not numbers count as missing, because there were some in the fit."""
     style: str = PLAIN
     centre: float = 0.0
-    """Is subtracted in a CSR matrix, which nothing centres later."""
+    """The value subtracted in a CSR matrix, which no later step centers."""
     kind: ClassVar[str] = "number"
     takes: ClassVar[str] = "numbers"
 
@@ -114,7 +114,7 @@ class Number(Codec):
 
 @dataclass
 class Boolean(Codec):
-    """0 or 1, or one of two words; the share of 1 where it is missing."""
+    """0 or 1, or one of two words; the share of 1 if it is missing."""
 
     mean: float
     words: dict[str, int] = field(default_factory=dict)
@@ -154,15 +154,15 @@ class Boolean(Codec):
 
 @dataclass
 class Date(Codec):
-    """The days since the first one, and where they are in the day, the week and the year.
+    """The days since the first date, and the positions in the day, the week and the year.
 
-    ``order`` is that of day and month in texts; "time" for a time of day or a duration, in seconds; "seconds" in
-    models of earlier versions, where days are seconds since 1970.
+    ``order`` is the order of day and month in texts; "time" for a time of day or a duration, in seconds; "seconds"
+    in models of earlier versions, where days are seconds since 1970.
     """
 
     origin: float
     mean: float
-    """In seconds since the origin: stands in where a date is missing."""
+    """The mean, in seconds since the origin, which replaces a missing date."""
     parts: tuple[str, ...]
     order: str
     lenient: bool = False
@@ -230,7 +230,7 @@ class Date(Codec):
 
 @dataclass
 class Category(Codec):
-    """A column for each value, one for all others, and one for missing ones, if there were any in the fit."""
+    """A column per value, one for all other values, and one for missing values if there were any in the fit."""
 
     levels: list[str]
     missing: bool
@@ -262,7 +262,7 @@ class Category(Codec):
         return len(self.levels) + self.other + self.missing
 
     def _known(self, values: Any) -> NDArray[np.int64]:
-        """Return the column of each of these texts, -1 for one that has none."""
+        """Return the column of each of these texts, -1 for a text without a column."""
         absent = len(self.levels) if self.other else -1
         if len(values) <= _FEW_TEXTS:  # Arrow would look at all levels first
             return np.array([self._code_of.get(value, absent) for value in values.to_pylist()], dtype=np.int64)
@@ -273,7 +273,7 @@ class Category(Codec):
         return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)
 
     def level_of_rows(self, column: Any, place: Place) -> NDArray[np.int64]:
-        """Return the column of each row's value, -1 for one that has none."""
+        """Return the column of each row's value, -1 for a value without a column."""
         codes = coded(column, self.name, place)
         known = self._known(short_levels(codes.values))
         if known.size > 1 and codes.codes.size >= _ROWS_OF_UNKNOWN:
@@ -281,7 +281,7 @@ class Category(Codec):
         return codes.of_rows(known, self.width - 1 if self.missing else -1)
 
     def _warn_if_all_are_unknown(self, known: NDArray[np.int64], values: Any) -> None:
-        """Warn if rows have several values and none of the fit's: they may be written in another way."""
+        """Warn if rows have several values but none of those of the fit: the spelling may differ."""
         if not self.levels or np.any((known >= 0) & (known < len(self.levels))):
             return
         fitted, found = (
@@ -309,7 +309,7 @@ class Category(Codec):
 
 @dataclass
 class Hashed(Category):
-    """A column for each bucket of a hash: columns of many values in models of earlier versions."""
+    """A column for each bucket of a hash, for columns of many values in models of earlier versions."""
 
     buckets: int = 256
     kind: ClassVar[str] = "category, hashed"
@@ -338,7 +338,7 @@ class Text(Codec):
     """The most frequent words of each column, a line for each."""
     words_per_row: float
     damped: bool = False
-    """A word that occurs again in a text adds less; not so in models of earlier versions."""
+    """Whether a repeated word in a text adds less than the first; not in models of earlier versions."""
     kind: ClassVar[str] = "text"
     takes: ClassVar[str] = "text"
     sparse: ClassVar[bool] = True
@@ -381,7 +381,7 @@ class Ignored(Codec):
     """Nothing."""
 
     warn: bool = False
-    """It was not the user who left it out."""
+    """Whether the rules, not the user, left the column out."""
     kind: ClassVar[str] = "left out"
     takes: ClassVar[str] = "anything"
 
@@ -405,14 +405,14 @@ def expected(codec: Codec, found: str, place: Place) -> Exception:
 
 
 def refuse_value(codes: Any, strange: NDArray[np.bool_], what: str, name: str, place: Place) -> None:
-    """Refuse the first row whose value is none of those expected."""
+    """Raise an error for the first row with an unexpected value."""
     row = int(np.argmax(np.append(strange, False)[codes.codes]))
     value = shortened(str(codes.values[int(codes.codes[row])]))
     raise place.error(f"{value!r} {what}. Correct the row, or leave it empty.", row, name)
 
 
 def fill_gaps(codec: Any, raw: NDArray[Any], column: NDArray[Any], place: Place, centre: float = 0.0) -> None:
-    """Put the mean where a number is missing; an infinite one is an error."""
+    """Replace missing numbers by the mean; an infinite number is an error."""
     with np.errstate(over="ignore"):  # a mean too large for 32 bits is that of a number which is, too
         column[np.isnan(column)] = codec.mean - centre
     check_not_infinite(raw, column, codec.name, place)

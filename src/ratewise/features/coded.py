@@ -1,4 +1,4 @@
-"""Rows coded in a basis, then perhaps whitened: the transform that a fit with a basis learns in."""
+"""Rows coded in a basis, then perhaps whitened: the transform in which a fit with a basis learns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..transforms import Standardizer, Whitener, sample_size
 from .splines import Basis
 
-_CODED_BYTES = 1 << 24  # at once: enough to make the compiled loop pay
+_CODED_BYTES = 1 << 24  # at once: enough for the compiled loop to be worthwhile
 
 
 class CodedColumns:
@@ -23,7 +23,7 @@ class CodedColumns:
 
     @classmethod
     def of(cls, basis: Basis, X: Any, rng: np.random.Generator, *, whiten: bool) -> CodedColumns:
-        """Return the columns of a basis, whitened by the covariance of some of these rows if that is asked for."""
+        """Return the columns of a basis, whitened by the covariance of some of these rows if ``whiten``."""
         if not whiten:
             return cls(basis)
         drawn = rng.choice(X.shape[0], min(X.shape[0], sample_size(basis.width)), replace=False)

@@ -1,7 +1,7 @@
-"""The rules: what a column is taken for, and why. They are the same for every way in.
+"""The rules that decide the kind of a column. They are the same for every input.
 
-A rule looks at a summary of all rows of a column (:mod:`.summaries`), never at a sample of them. So it does not
-matter which rows come first or how they are cut into parts.
+A rule uses a summary of all rows of a column (:mod:`.summaries`), never a sample of them. So the result does not
+depend on which rows come first or how they are cut into parts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KINDS = (
     *("number", "boolean", "category", "date", "text", "ignore"),
     *("elapsed", "day first", "month first", "decimal point", "decimal comma"),
 )
-"""What ``columns=`` may say of a column."""
+"""The kinds that ``columns=`` may give to a column."""
 
 NEARLY_ALL, RARE = 0.95, 0.25
 FEWEST_ROWS, MOST_LEVELS = 5, 255
@@ -31,14 +31,14 @@ _BOOLEANS = ({"no": 0, "yes": 1}, {"false": 0, "true": 1}, {"n": 0, "y": 1}, {"f
 
 
 def wishes(wanted: Mapping[str, str] | None) -> dict[str, str]:
-    """Return what a user says of columns as a dict, or refuse what is none."""
+    """Return the kinds of columns that a user gives as a dict, or raise an error."""
     if not isinstance(wanted, Mapping | None):
         raise TypeError(f"columns must be a dict, such as {{'zip': 'category'}}; got {wanted!r}.")
     return dict(wanted or {})
 
 
 def check_wanted(wanted: Mapping[str, str] | None, names: list[str], place: Place) -> dict[str, str]:
-    """Return what a user says of columns, or refuse what is impossible."""
+    """Return the kinds of columns that a user gives, or raise an error for impossible ones."""
     found = wishes(wanted)
     for name, kind in found.items():
         if kind not in KINDS:
@@ -51,16 +51,16 @@ def check_wanted(wanted: Mapping[str, str] | None, names: list[str], place: Plac
 
 
 def summary_for(name: str, kind: str, wanted: str | None, style: str = PLAIN) -> ColumnSummary:
-    """Return the empty summary of a column, with what its type and perhaps the user say.
+    """Return the empty summary of a column, with the kind by its type or by the user.
 
-    ``style`` is how numbers are written in texts of columns that the user says nothing of.
+    ``style`` is how numbers are written in texts of columns that the user does not describe.
     """
     as_texts = wanted in ("category", "text") and kind in (NUMBER, BOOLEAN, CATEGORY, TEXT)
     return ColumnSummary(name, CATEGORY if as_texts else kind, wanted if wanted in (POINT, COMMA) else style)
 
 
 def decide(summary: ColumnSummary, wanted: str | None, place: Place) -> Codec:
-    """Return how a column is encoded: as the user wants it, else as its values say."""
+    """Return the encoding of a column: the one that the user wants, else the one that suits its values."""
     if wanted is not None:
         return _as_wanted(summary, wanted, place)
     if summary.kind == CATEGORY:
@@ -77,7 +77,7 @@ def decide(summary: ColumnSummary, wanted: str | None, place: Place) -> Codec:
 
 
 def _of_numbers(summary: ColumnSummary, numbers: NumberStats, why: str) -> Codec:
-    """Return what numbers are: days if nearly all are such as 20260531."""
+    """Return the codec of numbers: of days if nearly all numbers look like 20260531."""
     days, name = numbers.days, summary.name
     if days.first < days.last and days.rows >= NEARLY_ALL * numbers.rows:
         lenient = days.rows < summary.present
@@ -87,7 +87,7 @@ def _of_numbers(summary: ColumnSummary, numbers: NumberStats, why: str) -> Codec
 
 
 def _of_texts(summary: ColumnSummary, place: Place) -> Codec:
-    """Return what texts are: the first rule that fits."""
+    """Return the codec of texts by the first rule that fits."""
     name, texts, present = summary.name, summary.texts, summary.present
     distinct = texts.levels.distinct
     words = _boolean_words(summary)
@@ -124,21 +124,21 @@ def _of_texts(summary: ColumnSummary, place: Place) -> Codec:
 
 
 def _nearly_all(summary: ColumnSummary, rows: int) -> bool:
-    """Return whether so many rows are nearly all: the rest is rare, or a few words such as unknown."""
+    """Return whether this number is nearly all rows: the rest is rare, or a few words such as unknown."""
     texts, present = summary.texts, summary.present
     few = len(texts.others) <= FEW_OTHERS < texts.levels.distinct - len(texts.others)
     return rows >= NEARLY_ALL * present or (few and 2 * rows >= present and rows + texts.n_others == present)
 
 
 def _many_rare(summary: ColumnSummary) -> bool:
-    """Return whether one row in four has a value too rare to get its own column."""
+    """Return whether one row in four has a value that is too rare to get its own column."""
     counts = summary.texts.levels.by_count()[1]
     kept = counts[counts >= fewest_rows(summary.rows)][: most_levels(summary.rows)]
     return bool(summary.texts.levels.rows - kept.sum() >= RARE * summary.present)
 
 
 def _words_recur(summary: ColumnSummary) -> bool:
-    """Return whether at least every other row has a word that recurs in other rows, but not in most."""
+    """Return whether at least half of the rows have a word that recurs in other rows, but not in most."""
     counts = summary.texts.words.words.by_count()[1]
     telling = counts[(counts >= FEWEST_ROWS) & (2 * counts < summary.present)]
     return telling.size >= FEWEST_ROWS and bool(2 * telling.sum() >= summary.present)
@@ -225,7 +225,7 @@ def _text(summary: ColumnSummary, why: str) -> Text:
 
 
 def _as_wanted(summary: ColumnSummary, wanted: str, place: Place) -> Codec:
-    """Return a column as the user says it is, or refuse it with what its values are."""
+    """Return the codec that the user wants, or raise an error that describes the values of the column."""
     name, why, texts = summary.name, "as asked", summary.texts
     typed = summary.numbers if summary.numbers.rows else texts.numbers
     if wanted == "ignore":
@@ -257,7 +257,7 @@ def _as_wanted(summary: ColumnSummary, wanted: str, place: Place) -> Codec:
 
 
 def _dates_as_wanted(summary: ColumnSummary, wanted: str, typed: NumberStats) -> tuple[str, DateStats]:
-    """Return the order of day and month, and what is known of the dates that a column is to hold."""
+    """Return the order of day and month, and the statistics of dates, of a column that the user wants as dates."""
     texts = summary.texts
     order = {"month first": MONTH_FIRST, "day first": DAY_FIRST}.get(wanted)
     order = order or max(texts.dates, key=lambda key: texts.dates[key].rows)

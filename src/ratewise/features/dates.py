@@ -64,7 +64,7 @@ _MONTHS = {
 
 
 def seconds_of(column: Any) -> NDArray[np.float64]:
-    """Return a column of a type for dates, times or durations as seconds; NaN where one is missing."""
+    """Return a column of a type for dates, times or durations as seconds; NaN for missing values."""
     if isinstance(column, np.ndarray):
         seconds = np.asarray(column.astype(f"{column.dtype.kind}8[us]").astype(np.int64) * 1e-6, dtype=np.float64)
         seconds[np.isnat(column)] = np.nan
@@ -91,7 +91,7 @@ def is_instant(dtype: Any) -> bool:
 
 
 def is_duration(dtype: Any) -> bool:
-    """Return whether a type for dates or times is that of durations, which have no place in the day."""
+    """Return whether a type for dates or times is a type of durations, which have no position in the day."""
     return dtype.kind == "m" if isinstance(dtype, np.dtype) else str(dtype).startswith("duration")
 
 
@@ -110,17 +110,17 @@ def whole_days(values: NDArray[np.float64]) -> NDArray[np.float64]:
 class ParsedDates:
     """Texts read as dates: seconds since 1970, NaN for other texts.
 
-    ``slashed`` are those that both orders of day and month could be read from, ``first`` and ``second`` their two
+    ``slashed`` marks the texts that allow both orders of day and month; ``first`` and ``second`` are their two
     numbers.
     """
 
     seconds: dict[str, NDArray[np.float64]]
-    """By the order of day and month: both are tried until all rows have told which it is."""
+    """The seconds by the order of day and month: both orders are tried until all rows have been read."""
     slashed: NDArray[np.bool_]
     first: NDArray[np.float64]
     second: NDArray[np.float64]
     clocks: NDArray[np.float64]
-    """Seconds since midnight, where a text is a time of day only."""
+    """The seconds since midnight, for texts that are only a time of day."""
 
 
 def parse_dates(texts: Any) -> ParsedDates | None:
@@ -165,7 +165,7 @@ def parse_dates(texts: Any) -> ParsedDates | None:
 def plain_dates(texts: Any) -> NDArray[np.float64] | None:
     """Return texts that are all written as 2026-05-31, or all as 2026-05-31 10:30:00; None if they are not.
 
-    The same as by the patterns, in a fraction of the time.
+    The result is the same as with the patterns, in a fraction of the time.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -179,7 +179,7 @@ def plain_dates(texts: Any) -> NDArray[np.float64] | None:
         found = texts.cast(pa.timestamp("s")).cast(pa.int64()).to_numpy(zero_copy_only=False).astype(np.float64)
     except pa.ArrowInvalid:
         return None
-    return found if found.min() >= _YEAR_100 else None  # years of two digits are others
+    return found if found.min() >= _YEAR_100 else None  # years with two digits mean other years
 
 
 def _matched(texts: Any, pattern: str) -> NDArray[np.float64]:
@@ -211,7 +211,7 @@ class _Fields:
         return pc.struct_field(self._found, name) if name in self._names else None
 
     def number(self, name: str) -> NDArray[np.float64]:
-        """Return the numbers of a part; NaN where it is not there."""
+        """Return the numbers of a part; NaN if the part is missing."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -271,7 +271,7 @@ class _Fields:
 def _seconds_at(
     year: NDArray[np.float64], month: NDArray[np.float64], day: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the seconds since 1970 at which days begin; NaN for a day that is none."""
+    """Return the seconds since 1970 at which days begin; NaN for a day that does not exist."""
     whole = np.isfinite(year) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     y, m, d = (np.where(whole, part, 1.0) for part in (year, month, day))
     first = (y - 1970).astype("M8[Y]").astype("M8[M]") + (m - 1).astype("m8[M]")
@@ -316,7 +316,7 @@ class DateStats:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts that carry information beyond the time that has passed."""
+        """The parts that carry information beyond the elapsed time."""
         span = self.last - self.first
         found = {"hour": self.hours & (self.hours - 1), "weekday": span >= _LEAST_WEEKS}
         return tuple(name for name, there in (found | {"month": span >= _LEAST_MONTHS}).items() if there)

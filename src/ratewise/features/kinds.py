@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 NUMBER, BOOLEAN, CATEGORY, DATE, TEXT = "number", "boolean", "category", "date or time", "text"
-"""By type: strings are ``text`` until their values tell more; ``category`` is a type that says so itself."""
+"""Kinds by type: strings are ``text`` until their values show more; ``category`` is a categorical type."""
 PLURAL = {NUMBER: "numbers", BOOLEAN: "booleans", CATEGORY: "text", DATE: "dates or times", TEXT: "text"}
 
 _GAPS_OF_PANDAS = "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
@@ -30,7 +30,7 @@ _ADVICE = {
 
 @functools.lru_cache(maxsize=256)
 def kind_of(dtype: Any) -> str:
-    """Return the kind of a type of Arrow or numpy; else a word for what the column holds."""
+    """Return the kind of a type of Arrow or numpy; for other types, a word for the content of the column."""
     if isinstance(dtype, np.dtype):
         return _NUMPY_KINDS.get(dtype.kind, str(dtype))
     from pyarrow import types
@@ -52,12 +52,12 @@ def is_null_type(dtype: Any) -> bool:
 
 
 def cannot_be_a_feature(name: str, what: str) -> str:
-    """Return one sentence on a column of a type that no rule covers, and what to do with it."""
+    """Return a message on a column whose type no rule covers, and what to do with it."""
     advice = next((text for word, text in _ADVICE.items() if word in what.lower()), "Turn it into numbers or text")
     return f"it holds {what}, which cannot be a feature. {advice}, or leave it out: {say(name, 'ignore')}."
 
 
 def say(name: str, kind: str) -> str:
-    """Return what to type to say what a column is, in Python and on the command line."""
+    """Return what to type to give the kind of a column, in Python and on the command line."""
     option = f"--exclude {name}" if kind == "ignore" else f"--as {name}={kind.replace(' ', '-')}"
     return f"columns={{{name!r}: {kind!r}}} (command line: {option})"

@@ -1,4 +1,4 @@
-"""How often each value occurs, in bounded memory; counts of parts can be merged."""
+"""Count how often each value occurs, in bounded memory; counts of parts can be merged."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Counted:
         return self._size > _COMPACT_AFTER or self._bytes > _COMPACT_BYTES
 
     def add(self, values: Any, counts: NDArray[np.int64]) -> None:
-        """Take in more texts; often they are those of the part before."""
+        """Add texts, which are often the same as in the previous part."""
         if self.values and values.equals(self.values[-1]):
             self.counts[-1] = self.counts[-1] + counts
         elif len(values):
@@ -55,7 +55,7 @@ class Counted:
             self._bytes += values.nbytes
 
     def merged(self) -> tuple[Any, NDArray[np.int64]]:
-        """Return each text that occurs, once, and how often it does."""
+        """Return each text that occurs, once, and its count."""
         if not self.values:
             return None, np.zeros(0, dtype=np.int64)
         values, counts = self.values[0], self.counts[0]
@@ -65,7 +65,7 @@ class Counted:
 
 
 class Levels:
-    """Different values with their counts: all of them up to 131,072, beyond that the most frequent."""
+    """Distinct values with their counts: all of them up to 131,072 values, otherwise the most frequent."""
 
     def __init__(self) -> None:
         self._values: list[Any] = []
@@ -73,10 +73,10 @@ class Levels:
         self._size = self._compacted = 0
         self.rows = 0
         self.many: float | None = None
-        """The share of values that were different, when there were too many of them to keep all."""
+        """The share of values that were distinct when there were too many of them to keep all."""
 
     def add(self, values: Any, counts: NDArray[np.int64]) -> None:
-        """Take in different texts of Arrow, and how often each occurs."""
+        """Add distinct Arrow texts and their counts."""
         values, counts = _occurring(values, counts)
         if counts.size == 0:
             return
@@ -107,7 +107,7 @@ class Levels:
         self._size = self._compacted = len(self._values[0]) if self._values else 0
 
     def by_count(self) -> tuple[list[str], NDArray[np.int64]]:
-        """Return the values and their counts, the most frequent first, equally frequent ones in sorted order."""
+        """Return the values and their counts, the most frequent first, equally frequent values in sorted order."""
         self._compact()
         if not self._values:
             return [], np.zeros(0, dtype=np.int64)
@@ -117,6 +117,6 @@ class Levels:
 
     @property
     def distinct(self) -> int:
-        """How many different values there are; an estimate where not all were kept."""
+        """The number of distinct values; an estimate if not all were kept."""
         self._compact()
         return self._size if self.many is None else max(round(self.many * self.rows), self._size)

@@ -12,13 +12,13 @@ from scipy.special import expit
 from .splines import FAR, NEAR, Basis
 
 FEW_COLUMNS = 25
-"""Up to so many columns, all products are taken."""
+"""The largest number of columns of which all products are used."""
 
 MOST_PAIRS = 100
-"""That a screen keeps."""
+"""The number of products that a screen keeps."""
 
 MOST_SCREENED_COLUMNS = 3_000
-"""A screen holds several numbers for every pair at once: half a gigabyte for so many columns."""
+"""A screen holds several numbers for every pair at once: half a gigabyte for this number of columns."""
 
 _SCREENED_ROWS = 30_000  # (covtype-5 with three seeds: F1 .515 to .525; with 10,000 rows .480 to .510)
 _PERMUTATIONS = 2
@@ -26,7 +26,7 @@ _PENALTY = 1.0  # of the curves whose residuals are screened, in rows
 
 
 def all_pairs(columns: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return every pair of some columns, as two arrays."""
+    """Return all pairs of some columns, as two arrays."""
     first, second = np.triu_indices(columns.size, 1)
     return columns[first], columns[second]
 
@@ -39,9 +39,9 @@ def screened_pairs(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the pairs whose product explains what curves do not explain, the best first.
 
-    A score test: curves are fitted to the labels, and each product is set against their residuals. A pair is kept
-    if it does better than every pair does with permuted residuals, so that noise is kept about once in three
-    screens.
+    This is a score test: curves are fitted to the labels, and each product is compared with their residuals. A
+    pair is kept if its score is above that of every pair with permuted residuals, so that noise is kept about once
+    in three screens.
     """
     chosen = _some_of_each_class(signed_weights, rng)
     X, signed_weights = X[chosen], signed_weights[chosen]
@@ -59,7 +59,7 @@ def screened_pairs(
 
 
 def require_few_enough(n_columns: int) -> None:
-    """Refuse more columns than pairs can be screened of."""
+    """Raise an error for more columns than a screen of pairs can handle."""
     if n_columns > MOST_SCREENED_COLUMNS:
         pairs = n_columns * (n_columns - 1) // 2
         raise ValueError(
@@ -80,7 +80,7 @@ def _some_of_each_class(signed_weights: NDArray[Any], rng: np.random.Generator) 
 
 
 def _gains(near: NDArray[np.float32], residuals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return, for each pair of columns, the square of the score of its product by its variance."""
+    """Return, for each pair of columns, the squared score of its product divided by its variance."""
     narrow = residuals.astype(np.float32)
     sums = near.T @ (near * narrow[:, np.newaxis])
     squares = near * near
@@ -89,7 +89,7 @@ def _gains(near: NDArray[np.float32], residuals: NDArray[np.float64]) -> NDArray
 
 
 def _residuals(coded: NDArray[np.float32], signed_weights: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the weighted residuals of penalized logistic regression, the rarer class weighing more by a root."""
+    """Return the weighted residuals of penalized logistic regression, with a root weight for the rarer class."""
     positive = signed_weights > 0
     weights = np.abs(signed_weights).astype(np.float64)
     share = min(max(float(weights[positive].sum() / weights.sum()), 1e-9), 1.0 - 1e-9)

@@ -20,7 +20,7 @@ def library_of(item: Any) -> str:
 
 
 def is_table(item: Any) -> bool:
-    """Return whether columns have names: a dict of arrays, or a table of pandas, polars, Arrow or the like."""
+    """Return whether columns have names: a dict of arrays, or a table of pandas, polars, Arrow or similar."""
     if isinstance(item, np.ndarray):
         return False
     known = _is_dict(item) or library_of(item) in ("pandas", "polars", "pyarrow")
@@ -28,7 +28,7 @@ def is_table(item: Any) -> bool:
 
 
 def refuse_dicts(X: Any) -> None:
-    """Refuse a dict of columns, or a list of dicts, in a sentence."""
+    """Raise an error in one sentence for a dict of columns, or a list of dicts."""
     if _is_dict(X):
         raise TypeError("X is a dict, which is not a table yet. Make one with pandas.DataFrame(X).")
     if isinstance(X, (list, tuple)) and X and _is_dict(X[0]):
@@ -39,12 +39,12 @@ def refuse_dicts(X: Any) -> None:
 
 
 def _is_dict(item: Any) -> bool:
-    """Return whether an item is a dict, other than a sparse matrix of keys (dok), which is one too."""
+    """Return whether an item is a dict, except for a sparse matrix of keys (dok), which is also a dict."""
     return isinstance(item, Mapping) and not sparse.issparse(item)
 
 
 def unique_names(names: list[str], file: str) -> list[str]:
-    """Return the names of columns, or refuse one that is there twice."""
+    """Return the names of columns, or raise an error for a name that occurs twice."""
     if len(set(names)) < len(names):
         twice = next(name for name, times in Counter(names).items() if times > 1)
         raise DataError(f"{file}: there are two columns {shortened(twice)!r}. Rename one of them.")
@@ -60,7 +60,7 @@ def table_schema(table: Any, name: str) -> Schema:
 
 
 def parts_of(table: Any, name: str) -> Iterator[tuple[dict[str, Any], int, Place]]:
-    """Yield the columns of a table, by name, their rows, and where these are: for each of its record batches."""
+    """Yield, for each record batch of a table, its columns by name, its number of rows and their place."""
     start = 0
     for columns in _as_columns(table, name):
         rows = len(next(iter(columns.values()))) if columns else 0
@@ -96,7 +96,7 @@ def _as_columns(table: Any, name: str) -> Iterator[dict[str, Any]]:
 
 
 def arrow_of_pandas(table: Any, name: str) -> Any:
-    """Return a table of pandas as one of Arrow, or name the column that cannot be."""
+    """Return a pandas table as an Arrow table, or name the column that cannot be converted in an error."""
     pa = need_pyarrow("tables of pandas")
     try:
         return pa.Table.from_pandas(table, preserve_index=False)

@@ -15,14 +15,14 @@ from .levels import Levels
 BUCKETS = 4096
 _NOT_IN_WORDS = r"[^\p{L}\p{N}]+"
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-"""Letters of languages without spaces between words: two that stand together are a word."""
+"""Letters of languages without spaces between words: two neighbouring letters are a word."""
 _WORD = rf"[^\s,;|{_UNSPACED}]+|[{_UNSPACED}]{{1,2}}"
 _LEAST_WORDS = 2
 _NAMES_PER_BUCKET = 2
 
 
 def words_in(texts: Any) -> NDArray[np.int64]:
-    """Return how many words each text has."""
+    """Return the number of words of each text."""
     import pyarrow.compute as pc
 
     found: NDArray[np.int64] = pc.count_substring_regex(texts, _WORD).fill_null(0).to_numpy(zero_copy_only=False)
@@ -30,14 +30,14 @@ def words_in(texts: Any) -> NDArray[np.int64]:
 
 
 class _Tokens(NamedTuple):
-    """The words of texts: the text of each, its number among the different words, and these."""
+    """The words of texts: the text of each word, its number among the distinct words, and the distinct words."""
 
     text: NDArray[np.int64]
     word: NDArray[np.int64]
     words: Any
 
     def buckets(self) -> NDArray[np.int64]:
-        """Return the bucket of each different word, the same on every machine and in every run."""
+        """Return the bucket of each distinct word, the same on every machine and in every run."""
         crc = [zlib.crc32(word.as_buffer()) for word in self.words]
         return np.array(crc, dtype=np.int64) % BUCKETS
 
@@ -74,14 +74,14 @@ def _tokens(texts: Any) -> _Tokens:
 
 @dataclass
 class WordCounts:
-    """In how many texts of two words or more each bucket occurs, and which words are frequent."""
+    """The number of texts of two words or more in which each bucket occurs, and the frequent words."""
 
     texts: int = 0
     frequency: NDArray[np.int64] = field(default_factory=lambda: np.zeros(BUCKETS, dtype=np.int64))
     words: Levels = field(default_factory=Levels)
 
     def add(self, texts: Any, words: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-        """Take in different texts, the number of words of each, and how often each occurs."""
+        """Add distinct texts, the number of words of each, and their counts."""
         import pyarrow as pa
 
         long_enough = np.flatnonzero((words >= _LEAST_WORDS) & (counts > 0))
@@ -100,12 +100,12 @@ class WordCounts:
         self.words.merge(other.words)
 
     def idf(self) -> NDArray[np.float64]:
-        """Return the weight of each bucket's words: log of one over the share of texts that have them, and 1."""
+        """Return the weight of each bucket's words: 1 plus the log of one over the share of texts with them."""
         found: NDArray[np.float64] = np.log((1.0 + self.texts) / (1.0 + self.frequency)) + 1.0
         return found
 
     def names(self) -> list[str]:
-        """Return the most frequent words of each bucket, joined by a bar; nothing for one without any."""
+        """Return the most frequent words of each bucket, joined by a bar; an empty text for an empty bucket."""
         values, _ = self.words.by_count()
         names: list[list[str]] = [[] for _ in range(BUCKETS)]
         for word in values:
@@ -125,9 +125,9 @@ def _frequency(
 
 
 def tf_idf(texts: Any, idf: NDArray[np.float64], *, damped: bool) -> Any:
-    """Return a CSR matrix with a row for each text, of length 1: how often its words occur times their weight.
+    """Return a CSR matrix with a row of length 1 per text: the counts of its words times their weights.
 
-    ``damped``: one plus the logarithm of how often, so that a word ten times in a text weighs 3.3, not 10.
+    ``damped``: one plus the logarithm of the count, so that a word that occurs ten times weighs 3.3, not 10.
     """
     tokens = _tokens(texts)
     buckets = tokens.buckets()[tokens.word] if len(tokens.words) else tokens.word

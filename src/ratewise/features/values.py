@@ -12,7 +12,7 @@ from .._errors import ARROW_ERRORS, Place, need_pyarrow
 from .kinds import BOOLEAN, GAPS, NUMBER, PLURAL, TEXT, kind_of
 
 LONGEST_LEVEL = 100
-"""So many characters tell values of a category from one another."""
+"""The number of characters by which values of a category are distinguished."""
 PLAIN, POINT, COMMA = "", "decimal point", "decimal comma"
 """How numbers are written in texts: 1234.5; as in $1,234.50 and 12%; as in 1.234,50. Any other style is a unit."""
 
@@ -30,7 +30,7 @@ _WITH_UNIT = rf"^\s*(?P<number>{_PLAIN_NUMBER})\s?(?P<unit>[^\s\d.,:;|()+-]+)\s*
 
 
 def as_column(values: Any, name: str, place: Place) -> Any:
-    """Return values as an array of Arrow or numpy; one of texts or of objects becomes one of Arrow."""
+    """Return values as an array of Arrow or numpy; texts and objects become an Arrow array."""
     array = values if isinstance(values, np.ndarray) or hasattr(values, "type") else np.asarray(values)
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "OU":
         return array
@@ -43,7 +43,7 @@ def as_column(values: Any, name: str, place: Place) -> Any:
 
 
 def numbers(column: Any, name: str, place: Place) -> NDArray[Any]:
-    """Return a column of numbers or booleans as an array, not copied if possible; NaN where one is missing."""
+    """Return a column of numbers or booleans as an array, not copied if possible; NaN for missing values."""
     dtype = column.dtype if isinstance(column, np.ndarray) else column.type
     found = kind_of(dtype)
     if found not in (NUMBER, BOOLEAN):
@@ -63,7 +63,7 @@ def numbers(column: Any, name: str, place: Place) -> NDArray[Any]:
 
 
 class Coded(NamedTuple):
-    """A column as the number of each row's value, -1 where it is missing, and the values, texts of Arrow."""
+    """A column as the code of each row's value, -1 for a missing value, and the values as Arrow texts."""
 
     codes: NDArray[np.int64]
     values: Any
@@ -74,7 +74,7 @@ class Coded(NamedTuple):
         return found
 
     def of_rows(self, of_values: NDArray[Any], missing: Any) -> NDArray[Any]:
-        """Return what is known of each value for each row."""
+        """Return for each row the entry of its value in ``of_values``."""
         found: NDArray[Any] = np.append(of_values, np.array(missing, of_values.dtype))[self.codes]
         return found
 
@@ -119,7 +119,7 @@ def _without_unused(column: Any) -> Any:
 
 
 def _as_texts(column: Any) -> Any:
-    """Return numbers as texts: whole ones without a point, since a gap among them makes floats of them."""
+    """Return numbers as texts: whole numbers without a point, because a gap turns integers into floats."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -132,7 +132,7 @@ def _as_texts(column: Any) -> Any:
 
 
 def parsed_numbers(texts: Any, style: str = PLAIN) -> NDArray[np.float64]:
-    """Return texts of Arrow as numbers; NaN for other texts."""
+    """Return Arrow texts as numbers; NaN for texts that are not numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -169,7 +169,7 @@ def short_levels(values: Any) -> Any:
 
 
 def categories(column: Any, name: str = "", place: Place | None = None) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the codes of labels (-1 where missing) and the value of each code, as texts."""
+    """Return the codes of labels (-1 if missing) and the value of each code, as text."""
     import pyarrow as pa
 
     column = as_column(column, name, place or Place("the labels"))

@@ -1,6 +1,6 @@
 """Plots of fits and models, in the form of scikit-learn's Display objects; they need matplotlib.
 
-Every display has class methods that compute what is drawn, keeps it in attributes, and draws it with ``plot``.
+Every display has class methods that compute the data, attributes that keep them, and ``plot``, which draws them.
 ``pip install "ratewise[plots]"`` installs matplotlib.
 """
 

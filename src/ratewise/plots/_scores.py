@@ -28,7 +28,7 @@ class ScoredRows(NamedTuple):
 
 
 class ScoresDisplay:
-    """A display of scores at every threshold, made of a fitted classifier or of scores."""
+    """A display of scores at every threshold, made from a fitted classifier or from scores."""
 
     name: str | None
 
@@ -46,22 +46,22 @@ class ScoresDisplay:
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw a fitted classifier on these rows, with the threshold it uses.
+        """Draw the scores of a fitted classifier for these rows, with the threshold that it uses.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted, of two classes, with ``predict_proba`` or ``decision_function``.
+            A fitted classifier of two classes, with ``predict_proba`` or ``decision_function``.
         X, y : rows and labels
         measure : str or Measure, optional
-            What a MeasureClassifier was trained for unless given.
+            Unless given, the measure that a MeasureClassifier was trained for.
         sample_weight : array, optional
         pos_label : label, optional
             The class whose rate is the TPR: the estimator's own choice, or ``classes_[1]``, unless given.
         name : str, optional
         ax : matplotlib Axes, optional
         **options
-            Those of :meth:`plot`.
+            Options of :meth:`plot`.
         """
         measure = measure_of(estimator, measure)
         scored = scores_from_estimator(estimator, X, y, sample_weight, pos_label)
@@ -84,9 +84,9 @@ class ScoresDisplay:
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw scores at every threshold, with the one given or else the best.
+        """Draw scores at every threshold, with the given threshold or else the best.
 
-        A row is predicted positive if its score is above the threshold. ``options`` are those of :meth:`plot`.
+        A row is predicted positive if its score is above the threshold. ``options`` are passed to :meth:`plot`.
         """
         rows = labelled_scores(scores, y_true, sample_weight, pos_label)
         display: Self = cls._of_scores(rows, get_measure(measure), threshold)
@@ -106,8 +106,8 @@ class ScoresDisplay:
 def scores_from_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any, pos_label: Any) -> ScoredRows:
     """Return the scores of a fitted classifier, and its predictions.
 
-    As in scikit-learn's displays, ``predict_proba`` is taken where there is one, ``decision_function`` otherwise;
-    for a MeasureClassifier the latter, from which its predictions are made.
+    As in scikit-learn's displays, ``predict_proba`` is used if it exists, otherwise ``decision_function``. A
+    MeasureClassifier is an exception: its predictions come from ``decision_function``.
     """
     positive = positive_class(estimator, pos_label)
     cuts_scores = hasattr(estimator, "decision_threshold_")
@@ -125,7 +125,7 @@ def scores_from_estimator(estimator: Any, X: Any, y: Any, sample_weight: Any, po
 
 
 def threshold_of(estimator: Any, scored: ScoredRows) -> float:
-    """Return a threshold that gives these predictions: the estimator's own or the default one where they do."""
+    """Return a threshold that gives these predictions: the estimator's own or the default one if possible."""
     (scores, _), predicted, default = scored
     highest_negative = float(scores[~predicted].max()) if not predicted.all() else -math.inf
     lowest_positive = float(scores[predicted].min()) if predicted.any() else math.inf
@@ -190,7 +190,7 @@ def names_inside(estimator: Any, classifier: Any) -> list[str] | None:
     if names is None and hasattr(estimator, "steps"):
         try:
             names = estimator[:-1].get_feature_names_out()
-        except Exception:  # a step that has no names to give
+        except Exception:  # a step without names
             return None
     return None if names is None else [str(name) for name in names]
 

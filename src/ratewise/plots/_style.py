@@ -32,7 +32,7 @@ _LEGEND_DROP = 4.2
 _LEGEND_ROW = 1.7
 
 _GRID = 241
-# Of the labels of level curves, in points.
+# The size of the labels of level curves, in points.
 _LABEL_HEIGHT, _CHARACTER_WIDTH, _LABEL_GAP = 14.0, 5.3, 6.0
 
 
@@ -83,7 +83,7 @@ def labelled_lines(ax: Axes) -> list[Line2D]:
 
 
 def model_name(estimator: Any, name: str | None) -> str:
-    """Return the name given, or that of the class of the classifier, the last step of a pipeline."""
+    """Return the name given, or the class name of the classifier (the last step of a pipeline)."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     return type(last).__name__ if name is None else name
 
@@ -100,7 +100,7 @@ class PlaneWindow(NamedTuple):
 def draw_level_curves(
     ax: Axes, measure: Measure, prevalence: float, window: PlaneWindow, *, number: int, avoid: float | None
 ) -> QuadContourSet:
-    """Draw about so many level curves, with their levels at the edges of the axes, where they hide nothing.
+    """Draw about ``number`` level curves, with their levels at the edges of the axes, where they hide nothing.
 
     ``avoid`` is the TPR at which the frontier crosses the lower edge.
     """

@@ -1,4 +1,4 @@
-"""Curves, levels and pairs of a fitted model as numbers: what displays and reports draw."""
+"""Curves, levels and pairs of a fitted model as numbers, which displays and reports draw."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_LEVELS = 20
 _MOST_CURVES = 2_000
 _SAMPLED_ROWS = 10_000
 _BANDED_PARTS = 2_000
-_PENALTY = 0.4  # of the square of a weight: hinges vary little, and more would make their bands too narrow
+_PENALTY = 0.4  # on the square of a weight: hinges vary little, and a larger one makes their bands too narrow
 _PSEUDO_VALUES = 401  # drawn from stored quantiles
 _WEEKDAYS, _MONTHS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), "JFMAMJJASOND"
 _PERIODS: dict[str, tuple[float, str, tuple[tuple[float, str], ...]]] = {
@@ -45,29 +45,29 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """Values that one column takes, and what they are in the matrix."""
+    """Values of one column, and their form in the matrix."""
 
     name: str
     term: int
     columns: NDArray[np.intp]
-    """Of the matrix, which the values set."""
+    """The columns of the matrix that the values set."""
     rows: Floats
-    """What these columns hold, a row per value."""
+    """The entries of these columns, a row per value."""
     points: Floats | None
     """The values, if they are numbers."""
     labels: list[str]
-    """The values, if they are not."""
+    """The values, if they are not numbers."""
     values: Floats | None = None
-    """The column's own, from rows or from quantiles; None if the data are not known."""
+    """The values in the data, from rows or from quantiles; None if the data are not known."""
     shares: Floats | None = None
     """Of the labels."""
     ticks: tuple[tuple[float, str], ...] = ()
-    """Values with names of their own, as dates and days of the week have; none for plain numbers."""
+    """Values that have names, such as dates and days of the week; empty for plain numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """What a column adds to the score, at each of its values.
+    """The contribution of a column to the score, at each of its values.
 
     Attributes
     ----------
@@ -75,13 +75,13 @@ class Curve:
     points : array or None
         Values of a column of numbers.
     labels : list of str
-        Values of a category, or of a truth value.
+        Values of a category or a boolean.
     values : array
-        What each adds to the score of the positive class.
+        The contribution of each value to the score of the positive class.
     deviations : array or None
-        The standard error of each.
+        The standard error of each contribution.
     missing : float or None
-        What a missing value adds, if it is a separate level.
+        The contribution of a missing value, if it is a separate level.
     importance : float
         The standard deviation of the contributions over the data.
     """
@@ -101,7 +101,7 @@ class Curve:
             return None
         values, ends = self.axis.values, (float(self.points[0]), float(self.points[-1]))
         if ends[1] - ends[0] > bins and (values == np.rint(values)).all():
-            # Bins hold now one whole number more, now one less: each is spread evenly to half way to the next.
+            # The number of whole numbers per bin varies by one: each is spread evenly to half way to the next.
             values = values + (np.arange(values.size) * 0.6180339887 % 1.0 - 0.5)
         counts, edges = np.histogram(values, bins=bins, range=ends)
         return edges, counts / max(values.size, 1)
@@ -109,7 +109,7 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """What two columns add together, beyond what each adds on its own.
+    """The joint contribution of two columns, beyond what each adds on its own.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Shapes:
         return [self.curve(axis) for term in terms for axis in self.axes_of(term)]
 
     def pairs(self, number: int) -> list[Pair]:
-        """Return the most important pairs; of a date, its days alone."""
+        """Return the most important pairs; a date is shown by its days only."""
         found = []
         for place, terms in enumerate(self.terms.pairs):
             axes = [self.axes_of(term, _PAIR_POINTS)[:1] for term in terms]
@@ -183,7 +183,7 @@ class Shapes:
         return [self._pair(*one) for one in largest if one[0] > 0]
 
     def curve(self, axis: Axis) -> Curve:
-        """Return what the values of an axis add, with standard errors where rows are known."""
+        """Return the contributions of the values of an axis, with standard errors if rows are known."""
         mine = self._parts_along(axis.term, axis)
         parts = self._parts_at(axis, mine)
         values = parts @ self.weights[mine]
@@ -204,7 +204,7 @@ class Shapes:
         )
 
     def axes_of(self, term: int, points: int = _CURVE_POINTS) -> list[Axis]:
-        """Return the axes of a column: none for a text, several for a date."""
+        """Return the axes of a column: no axis for a text, several for a date."""
         columns = np.flatnonzero(self.terms.of_column == term)
         codec, name = self._codec(term), self.names[term]
         if isinstance(codec, (Text, Hashed)):
@@ -226,7 +226,7 @@ class Shapes:
 
     @property
     def note(self) -> str:
-        """A sentence or two on the data behind the density and the band, and on what is not shown."""
+        """Sentences on the data behind the density and the band, and on the columns that are not shown."""
         basis = self.terms.basis
         if self.X is not None:
             known = "Density: of the rows given."
@@ -270,7 +270,7 @@ class Shapes:
         return np.asarray(self.terms.parts(self._rows(axis))[:, mine])
 
     def _rows(self, axis: Axis, other: Axis | None = None) -> Floats:
-        """Return rows of the matrix that have the values of one axis, or of two, and are at the mean otherwise."""
+        """Return rows of the matrix with the values of one or two axes, and the mean in all other columns."""
         across = axis.rows if other is None else np.tile(axis.rows, (len(other.rows), 1))
         rows = np.tile(self.terms.centre, (len(across), 1))
         rows[:, axis.columns] = across
@@ -306,7 +306,7 @@ class Shapes:
         return Pair(name, first, second, values.reshape(len(second.rows), -1), importance)
 
     def _importance_of(self, mine: NDArray[np.intp]) -> float:
-        """Return the deviation of what a pair adds, over the rows; from its weights where there are none."""
+        """Return the deviation of a pair's contribution over the rows; from its weights if there are no rows."""
         if self.X is None:
             assert self.terms.basis is not None
             products = self.terms.basis.products
@@ -320,7 +320,7 @@ class Shapes:
         return np.asarray(parts.toarray() if sparse.issparse(parts) else parts)
 
     def _numbers(self, name: str, term: int, columns: NDArray[np.intp], number: int) -> Axis:
-        """Return the axis of a column of numbers: most of its range, with all knots in it."""
+        """Return the axis of a column of numbers: most of its range, including all knots."""
         column, basis = int(columns[0]), self.terms.basis
         values = self._values(column)
         if values is None:
@@ -328,7 +328,7 @@ class Shapes:
             low, high = self.terms.centre[column] - 2.0 * spread, self.terms.centre[column] + 2.0 * spread
         else:
             few, many = np.quantile(values, [0.05, 0.95])
-            # A value far from all others would squeeze the curve.
+            # A value far from all others would compress the curve.
             margin = 0.5 * (many - few) if many > few else np.inf
             low, high = max(values.min(), few - margin), min(values.max(), many + margin)
         if isinstance(self._codec(term), Boolean) or (values is not None and np.isin(values, (0.0, 1.0)).all()):
@@ -386,7 +386,7 @@ class Shapes:
 
 
 def _dates(codec: Date, low: float, high: float) -> tuple[tuple[float, str], ...]:
-    """Return a few days from ``low`` to ``high``, evenly spaced, as dates; none for a time of day."""
+    """Return a few days from ``low`` to ``high``, evenly spaced, as dates; empty for a time of day."""
     if codec.order in ("time", "seconds"):
         return ()
     step = max(-(-(high - low) // _DATE_TICKS), 1.0)
@@ -401,11 +401,11 @@ def covariance_of_weights(parts: Floats, scores: Floats, odds: Floats, times: fl
     Parameters
     ----------
     parts : array of shape (n_rows, n_weights)
-        Of deviation 1 or less.
+        Columns with deviation 1 or less.
     scores, odds : arrays
-        Of the rows: the model's scores, and its log odds.
+        The model's scores of the rows, and its log odds.
     times : float
-        How many rows of the fit each row represents.
+        The number of rows of the fit that each row represents.
     """
     share = expit(odds)
     curvature = np.maximum(share * (1.0 - share), 1e-12)
@@ -419,7 +419,7 @@ def covariance_of_weights(parts: Floats, scores: Floats, odds: Floats, times: fl
 
 
 def _spread_of(axis: Axis, values: Floats) -> float:
-    """Return the deviation of the contributions over the data, or over the axis where the data are not known."""
+    """Return the deviation of the contributions over the data, or over the axis if the data are not known."""
     if axis.points is None and axis.shares is not None and axis.shares.sum() > 0:
         shares = axis.shares / axis.shares.sum()
         return float(np.sqrt(shares @ (values - shares @ values) ** 2))
@@ -429,7 +429,7 @@ def _spread_of(axis: Axis, values: Floats) -> float:
 
 
 def _model_of(classifier: Any, label: Any) -> int:
-    """Return which model to draw: the only one, or that of a class or a label."""
+    """Return the index of the model to draw: the only one, or that of a class or a label."""
     if classifier.coef_.shape[0] == 1:
         if label is not None:
             raise ValueError("label is for more than two classes; of two, shapes speak for the positive class.")

@@ -25,7 +25,7 @@ class ComparisonDisplay:
     measure : str or Measure
     names : sequence of str
     rates : sequence of Rates
-        Of each model, on the same rows.
+        The rates of each model, on the same rows.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class ComparisonDisplay:
         The measure of each model.
     ax_, figure_ : matplotlib's axes and figure
     marks_ : dict of Line2D
-        By "measure", "TPR" and "TNR"; each holds one mark per model.
+        The marks by "measure", "TPR" and "TNR", each with one mark per model.
 
     Examples
     --------
@@ -63,15 +63,15 @@ class ComparisonDisplay:
         pos_label: Any = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw fitted classifiers on these rows, each as it predicts.
+        """Draw the rates of fitted classifiers, from their predictions for these rows.
 
         Parameters
         ----------
         estimators : dict
-            Classifiers by the names to show.
+            Classifiers, by the names to show.
         X, y : rows and labels
         measure : str or Measure, optional
-            What the MeasureClassifiers among them were trained for unless given.
+            Unless given, the measure that the MeasureClassifiers among them were trained for.
         sample_weight : array, optional
         pos_label : label, optional
             The class whose rate is the TPR: the estimators' own choice, or ``classes_[1]``, unless given.
@@ -99,7 +99,7 @@ class ComparisonDisplay:
         pos_label: Any = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw predicted labels, given as a dict by the names to show."""
+        """Draw the rates of predicted labels, given as a dict by the names to show."""
         _require_models(predictions, "predictions")
         rates = [
             rates_from_labels(y_true, labels, sample_weight=sample_weight, pos_label=pos_label)
@@ -156,7 +156,7 @@ def _require_models(models: Any, what: str) -> None:
 
 
 def _common_measure(estimators: Mapping[str, Any]) -> Measure:
-    """Return what all MeasureClassifiers among them were trained for."""
+    """Return the measure that all MeasureClassifiers among the estimators were trained for."""
     found = [measure_of(one, None) for one in estimators.values() if hasattr(inner_classifier(one), "measure_")]
     if not found:
         raise ValueError("No model was trained for a measure: say which to draw, measure='f1' for instance.")

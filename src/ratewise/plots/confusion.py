@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ERROR = 0.025  # on each side of an interval
-_MOST_NUMBERS = 15  # classes up to which the cells hold numbers
+_MOST_NUMBERS = 15  # with more classes the cells hold no numbers
 
 
 class ConfusionDisplay:
@@ -33,7 +33,7 @@ class ConfusionDisplay:
     ax_, rates_ax_, figure_ : matplotlib's axes and figure
     recall_, precision_ : arrays of shape (n_classes,)
     recall_interval_, precision_interval_ : arrays of shape (n_classes, 2)
-        Clopper-Pearson's, on effective rows.
+        Clopper-Pearson intervals, from the effective number of rows.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class ConfusionDisplay:
         return cls.from_predictions(y, estimator.predict(X), sample_weight=sample_weight, ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw on these axes, beside which others are made for recall and precision, or on new ones."""
+        """Draw on these axes, or on new ones; recall and precision get new axes beside them."""
         table = np.asarray(self.counts.weights, dtype=np.float64)
         n_classes = self.labels.size
         side = min(3.0 + 0.45 * n_classes, 9.0)
@@ -131,7 +131,7 @@ class ConfusionDisplay:
 def _shares(
     right: NDArray[np.float64], totals: NDArray[np.float64], squares: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the shares of rows that are right, and their intervals; from 0 to 1 where there are no rows."""
+    """Return the shares of correct rows, and their intervals; from 0 to 1 if there are no rows."""
     values = right / np.maximum(totals, 1e-300)
     points = np.asarray(effective_points(totals, squares))
     low = lower_bound(values * points, points, _ERROR)

@@ -1,4 +1,4 @@
-"""The curves and pairs of a model: what each column adds to the score."""
+"""The curves and pairs of a model: the contribution of each column to the score."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class ShapesDisplay:
     Parameters
     ----------
     curves : list of Curve
-        What each column adds to the score at each of its values.
+        The contribution of each column to the score, at each of its values.
     pairs : list of Pair
-        What two columns add together.
+        The joint contributions of two columns.
     positive : str
-        Whose score it is.
+        The class whose score is shown.
     note : str
-        What the density and the band are of, and what is not shown.
+        The data behind the density and the band, and the columns that are not shown.
 
     Attributes
     ----------
     figure_ : matplotlib's figure
     axes_ : dict of axes by the name of the column or pair
     density_axes_ : dict of axes by name
-        Below the curves: where the data lie. Without data there are none.
+        The axes below the curves, which show the density of the data. Empty without data.
 
     Examples
     --------
@@ -182,23 +182,23 @@ class ShapesDisplay:
 def shapes(model: Any, X: Any = None, *, most: int = 12, columns: Any = None, label: Any = None) -> ShapesDisplay:
     """Draw what each column, and each pair of columns, adds to the score, the most important first.
 
-    A column of numbers has a curve, a category a point per value, a pair of columns a heat map. All curves have
-    one scale, counted from the mean of the column. Below each curve is the density of the data. Around it is a
-    band of 95%, from the curvature of the logistic loss on the rows given.
+    A column of numbers has a curve, a category has a point per value, and a pair of columns has a heat map. All
+    curves have the same scale, and contributions are relative to the mean of the column. Below each curve is the
+    density of the data. Around the curve is a band of 95%, from the curvature of the logistic loss on these rows.
 
     Parameters
     ----------
     model : MeasureClassifier, or a pipeline or search that ends in one
     X : rows, optional
-        Rows for the density and the band, those of the fit for instance; no labels. Without them the density comes
-        from the 21 quantiles of each column that a basis keeps, and there is no band. A model without a basis has
-        no density then.
+        Rows for the density and the band, for example those of the fit; no labels. Without rows the density comes
+        from the 21 quantiles of each column that a basis keeps, and there is no band. A model without a basis then
+        has no density.
     most : int
-        Panels, at most.
+        The largest number of panels.
     columns : str or list of str, optional
         Draw these columns only, and no pairs.
     label : class or number of a label, optional
-        With more than two classes, or several labels: whose score.
+        With more than two classes, or several labels: the one whose score is drawn.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def _by_importance(curves: list[Curve], pairs: list[Pair]) -> list[Curve | Pair]
 
 
 def _name_ticks(ax: Axes, side: str, axis: Axis, places: Any) -> None:
-    """Name the values of a category, and those of a date; turn names that would overlap."""
+    """Write the names of the values of a category or a date; rotate names that would overlap."""
     named = [*zip(places, axis.labels, strict=False)] if axis.points is None else axis.ticks
     if not named:
         return

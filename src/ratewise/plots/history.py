@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Runs = Mapping[int, NDArray[np.intp]]
 """The rows of a history that belong to each run."""
 
-FEW_RUNS = 7  # more cannot be distinguished, and are shown by their median
+FEW_RUNS = 7  # more runs cannot be distinguished, and are shown by their median
 _AXIS_LABELS = {"points": "rows seen in", "seconds": "seconds since the beginning of", "pass": "passes of"}
 _MARKERS = "os^Dv<>"
 _FAR_APART = 100.0
@@ -28,18 +28,18 @@ _FAR_APART = 100.0
 class HistoryDisplay:
     """The measure against the number of rows seen, or against time.
 
-    A default fit makes many runs, one for each fold and start. Each is a line, or a cross if it was evaluated only
-    once; more than a few are drawn faintly, with their median. The values are those of ``history_``: on the
-    training rows, so above what to expect on new rows.
+    A default fit makes many runs, one for each fold and start. Each run is a line, or a cross if it was evaluated
+    only once. If there are many runs, they are drawn faintly, with their median. The values are those of
+    ``history_``: on training rows, and therefore above what to expect on new rows.
 
     Parameters
     ----------
     history : dict of arrays
-        The ``history_`` of a fit: points, seconds, value and, where there are several, run.
+        The ``history_`` of a fit: points, seconds, value and, if there are several runs, run.
     measure : str or Measure, optional
-        Names the vertical axis.
+        The measure that names the vertical axis.
     name : str, optional
-        Of the model.
+        The name of the model.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class HistoryDisplay:
     lines_ : list of Line2D
         One per run.
     median_line_ : Line2D or None
-        Where there are more runs than can be distinguished.
+        The median, if there are more runs than can be distinguished.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class HistoryDisplay:
         ----------
         ax : matplotlib Axes, optional
         against : {"points", "seconds", "pass"}
-            The horizontal axis. Where a fit made several runs, each is counted from its own beginning. The axis is
+            The horizontal axis. If a fit made several runs, each is counted from its own start. The axis is
             logarithmic if the distances between the checkpoints of a run grow.
         runs : iterable of int, optional
             The runs to draw, by their numbers in the history; all unless given.
@@ -153,7 +153,7 @@ def _scale(ax: Axes, across: NDArray[np.float64], runs: Runs, *, whole: bool) ->
 
 
 def checked_history(history: Mapping[str, Any], *needed: str) -> dict[str, NDArray[np.float64]]:
-    """Return a history as equally long arrays; refuse one without the columns that are needed."""
+    """Return a history as equally long arrays; raise an error if a needed column is missing."""
     missing = [name for name in needed if name not in history]
     if missing:
         raise ValueError(f"The history has no column {missing[0]!r}; it has {', '.join(map(repr, history))}.")
@@ -179,7 +179,7 @@ def split_runs(history: Mapping[str, NDArray[np.float64]], wanted: Iterable[int]
 
 
 def long_runs(runs: Runs) -> Runs:
-    """Return the runs with more than one checkpoint: a start that is not sharpened has only one."""
+    """Return the runs with more than one checkpoint: a start without sharpening has only one."""
     return {number: rows for number, rows in runs.items() if rows.size > 1}
 
 
@@ -194,7 +194,7 @@ def median_of_runs(
 
 
 def _seconds_in_run(history: Mapping[str, NDArray[np.float64]], runs: Runs) -> NDArray[np.float64]:
-    """Return the seconds since a run began, which is when the row before its first was written."""
+    """Return the seconds since a run began: since the row before its first row was written."""
     seconds = history["seconds"].copy()
     for rows in runs.values():
         first = rows[0]

@@ -41,23 +41,23 @@ class Frontier(NamedTuple):
 class RatesPlaneDisplay(ScoresDisplay):
     """A fit in the plane of TPR and TNR, over the level curves of its measure.
 
-    The frontier is what other thresholds reach: the ROC curve. The chosen threshold is the best one where its
-    point lies on the highest level curve that the frontier touches. There is a path where the estimator is, or
-    holds, a MeasureClassifier.
+    The frontier shows the rates at other thresholds: the ROC curve. The chosen threshold is the best one if its
+    point lies on the highest level curve that the frontier touches. A path is drawn if the estimator is, or
+    contains, a MeasureClassifier.
 
     Parameters
     ----------
     measure : str or Measure
     prevalence : float
-        The share of positives, on which the level curves of F1 and the like depend.
+        The share of positives, on which the level curves of F1 and similar measures depend.
     history : dict of arrays, optional
-        The ``history_`` of a fit; its path is drawn, one line per run. Its rates are those of training rows.
+        The ``history_`` of a fit; its path is drawn, one line per run, with the rates of training rows.
     frontier : Frontier, optional
         The rates (tpr, tnr) at every threshold.
     chosen : Rates, optional
         The rates of the model.
     name : str, optional
-        Of the model.
+        The name of the model.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class RatesPlaneDisplay(ScoresDisplay):
     path_lines_ : list of Line2D
         One per run.
     median_path_ : Line2D or None
-        Where there are more runs than can be distinguished.
+        The median, if there are more runs than can be distinguished.
 
     Examples
     --------
@@ -121,11 +121,11 @@ class RatesPlaneDisplay(ScoresDisplay):
         ----------
         ax : matplotlib Axes, optional
         levels : int
-            About how many level curves to draw.
+            The approximate number of level curves.
         runs : iterable of int, optional
             The runs whose paths to draw; all unless given.
         zoom : bool
-            Whether to show only the part that holds the path and the chosen point, or the whole plane.
+            Whether to show only the part with the path and the chosen point, instead of the whole plane.
         """
         paths = {} if self.history is None else split_runs(self.history, runs)
         ax = axes_for(ax, (6.4, 6.4))
@@ -175,7 +175,7 @@ class RatesPlaneDisplay(ScoresDisplay):
         return PlaneWindow(*_widened(min(tpr), max(tpr)), *_widened(min(tnr), max(tnr)))
 
     def _draw_paths(self, ax: Axes, paths: Runs) -> None:
-        """Draw the path of each run; where there are many, faintly, with their median."""
+        """Draw the path of each run; draw many runs faintly, with their median."""
         self.path_lines_, self.median_path_ = [], None
         if self.history is None:
             return

@@ -27,15 +27,16 @@ class ThresholdDisplay(ScoresDisplay):
     ----------
     measure : str or Measure
     thresholds : array
-        Increasing; from each one to the next the rates do not change. The first is -inf: all rows are positive.
+        Increasing thresholds. The rates do not change between one and the next. The first is -inf: all rows are
+        predicted positive.
     values, tpr, tnr : arrays
-        From each threshold to the next.
+        The measure and the rates from each threshold to the next.
     best : BestThreshold
         The exact best threshold of these rows.
     chosen : BestThreshold
-        The threshold in use, with its value and rates; the best one where none is.
+        The threshold in use, with its value and rates; the best one if none is in use.
     name : str, optional
-        Of the model.
+        The name of the model.
 
     Attributes
     ----------
@@ -43,7 +44,7 @@ class ThresholdDisplay(ScoresDisplay):
     curve_, tpr_curve_, tnr_curve_ : Line2D
         The last two are None unless drawn.
     chosen_mark_, best_mark_ : Line2D
-        The second is None where the chosen threshold is the best.
+        The second is None if the chosen threshold is the best.
 
     Examples
     --------
@@ -149,7 +150,7 @@ class ThresholdDisplay(ScoresDisplay):
         )[0]
 
     def _shown(self) -> NDArray[np.intp]:
-        """Return as many steps as can be seen, with the best one among them."""
+        """Return as many steps as can be seen, including the best one."""
         count = self.thresholds.size
         if count <= _MOST_STEPS:
             return np.arange(count)
@@ -159,7 +160,7 @@ class ThresholdDisplay(ScoresDisplay):
         return np.unique(np.concatenate([kept, np.clip([best - 1, best, best + 1], 0, count - 1)]))
 
     def _limits(self) -> tuple[float, float]:
-        """Return the limits of the axis: without the outermost scores of either class, which may lie far out."""
+        """Return the limits of the axis, without the outermost scores of either class, which may be extreme."""
         all_positive = (self.tnr < _EDGE_SHARE) & (self.tpr > 1.0 - _EDGE_SHARE)
         none_positive = (self.tpr < _EDGE_SHARE) & (self.tnr > 1.0 - _EDGE_SHARE)
         ends = [self.chosen.threshold, self.best.threshold, *self.thresholds[~all_positive & ~none_positive]]

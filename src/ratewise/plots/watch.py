@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-_DRAWN_EVIDENCE = 1e-4, 1e2  # per what raises an alarm: more and less is drawn as these
+_DRAWN_EVIDENCE = 1e-4, 1e2  # relative to the alarm: evidence is drawn within these limits
 
 
 class MonitorDisplay:
-    """What a Monitor has seen: the measure on recent rows and, below it, the evidence against its bounds.
+    """The history of a Monitor: the measure on recent rows and, below it, the evidence against its bounds.
 
-    An alarm is raised where the evidence reaches 1, and drawn as a vertical line through both.
+    An alarm is raised when the evidence reaches 1, and drawn as a vertical line through both panels.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class MonitorDisplay:
     alarm_row : int, optional
         The row that raised the alarm.
     label : str, default="value"
-        Names what is followed.
+        The name of the value that is followed.
     level : float, optional
         The bound on the value, drawn as a dashed line.
 
@@ -39,7 +39,7 @@ class MonitorDisplay:
     ----------
     value_line_ : Line2D
     evidence_line_ : Line2D or None
-        None where no bound is watched.
+        None if no bound is watched.
     alarm_lines_ : list of Line2D
         One on each of the axes, if there was an alarm.
     axes_, figure_ : list of matplotlib's axes, and their figure
@@ -66,7 +66,7 @@ class MonitorDisplay:
 
     @classmethod
     def from_monitor(cls, monitor: Monitor, *, axes: Sequence[Axes] | None = None) -> Self:
-        """Draw what a Monitor has seen so far."""
+        """Draw the history of a Monitor so far."""
         if not monitor.n_rows_:
             raise ValueError("The monitor has not seen any rows yet: update it first.")
         measure = monitor.measure
@@ -78,7 +78,7 @@ class MonitorDisplay:
         return cls(history, alarm_row=monitor.alarm_row_, label=label, level=level).plot(axes)
 
     def plot(self, axes: Sequence[Axes] | None = None) -> Self:
-        """Draw on these axes, or on new ones: the value and, where a bound is watched, the evidence."""
+        """Draw on these axes, or on new ones: the value and, if a bound is watched, the evidence."""
         rows, evidence = self.history["rows"], self.history.get("evidence")
         number = 1 if evidence is None else 2
         self.axes_ = _stacked_axes(number) if axes is None else list(axes)

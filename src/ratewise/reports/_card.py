@@ -37,7 +37,7 @@ def model_card(
     Returns
     -------
     skops.card.Card
-        ``save("README.md")`` writes it; ``add`` takes sections of yours, on its limits for instance.
+        ``save("README.md")`` writes it; ``add`` adds your own sections, for example on the model's limits.
 
     Examples
     --------

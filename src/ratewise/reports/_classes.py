@@ -37,7 +37,7 @@ class ClassedModel(NamedTuple):
 class ClassReport(Report):
     """A report about one or more classifiers of more than two classes: their confusion matrices, no rows.
 
-    :func:`report` makes one of models with more than two classes. In a notebook it shows itself.
+    :func:`report` makes it for models with more than two classes. A notebook displays it.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class ClassReport(Report):
         return cls(found, title=title)
 
     def html(self) -> str:
-        """Return the page: one file with its styles, which needs no program to be read."""
+        """Return the page: one file with its styles and without scripts."""
         return self._filled("classes.html", {"models": "\n".join(map(_section, self.models))})
 
 
@@ -104,7 +104,7 @@ def _judged(name: str, model: Any, X: Any, y: Any, measure: Any, sample_weight: 
 
 
 def counted_model(name: str, counts: Counts, rows: int, classes: NDArray[Any], measure: Any) -> ClassedModel:
-    """Return what a report says of decisions that were counted [true, predicted]; by macro F1 unless told."""
+    """Return the report's facts on decisions counted [true, predicted]; by macro F1 unless a measure is given."""
     judged_by = confusion_measure("f1" if measure is None else measure)
     value = float(judged_by.value(np.asarray(counts.weights, dtype=np.float64)))
     return ClassedModel(name, measure_name(judged_by), value, rows, ConfusionDisplay(counts, labels=classes))

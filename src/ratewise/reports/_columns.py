@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 class ColumnShares(NamedTuple):
-    """For the columns that add most: their names, the mean size of what they add, and its means."""
+    """The names of the columns that add most, the mean size of their contributions, and the means by class."""
 
     names: list[str]
     sizes: Floats
@@ -31,7 +31,7 @@ class ColumnShares(NamedTuple):
 
     @classmethod
     def of(cls, model: Any, X: Any, positive: PositiveClass) -> Self | None:
-        """Return what a MeasureMaximizer's columns add; None for other models, or if it cannot be computed."""
+        """Return the contributions of a MeasureMaximizer's columns; None for other models, or if it has none."""
         classifier = inner_classifier(model)
         if not isinstance(classifier, MeasureMaximizer) or PositiveClass.of_model(classifier) != positive:
             return None

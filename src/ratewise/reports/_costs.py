@@ -1,4 +1,4 @@
-"""What the decisions of a model cost on labelled rows, and what other decisions would have cost."""
+"""The costs of a model's decisions on labelled rows, and the costs of other decisions."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Alternative(NamedTuple):
 
 
 class DecisionCosts(NamedTuple):
-    """The costs of a model's decisions, and of others."""
+    """The costs of a model's decisions and of other decisions."""
 
     total: float
     weight: float
     others: list[Alternative]
     spent: NDArray[np.float64]
-    """What the model's decision costs in each row, times the weight of the row."""
+    """The cost of the model's decision in each row, times the weight of the row."""
 
     @classmethod
     def of(
@@ -49,7 +49,7 @@ class DecisionCosts(NamedTuple):
         costs: NDArray[np.float64],
         names: Sequence[str],
     ) -> Self:
-        """Count what the decisions cost; ``scores``, of two classes, are higher for the second."""
+        """Sum the costs of the decisions; ``scores``, with two classes, are higher for the second class."""
         rows, weights = np.arange(codes.size), np.ones(codes.size) if weights is None else weights
         by_decision = costs[rows, codes.astype(np.intp)]
         spent = by_decision[rows, decided.astype(np.intp)]
@@ -65,15 +65,15 @@ class DecisionCosts(NamedTuple):
         return cls(float(weights @ spent), float(weights.sum()), others, weights * spent)
 
     def words(self) -> str:
-        """Return what the decisions cost, for the middle of a sentence."""
+        """Return the costs of the decisions, in words for the middle of a sentence."""
         return f"its decisions cost {_money(self.total)}, or {_money(self.total / self.weight)} per row"
 
     def of_same_costs(self, other: DecisionCosts) -> bool:
-        """Return whether both are counted with the same costs: a model may have those of its fit."""
+        """Return whether both use the same costs: a model may have the costs of its fit."""
         return self.others[0][:2] == other.others[0][:2]
 
     def compared(self, name: str, other: DecisionCosts, others_name: str) -> str:
-        """Return which of two models decides at less cost, and whether these rows can tell."""
+        """Return which of two models has lower costs, and whether these rows can show the difference."""
         more = other.spent - self.spent
         gap, reach = float(more.sum()), _NORMAL * _error_of_sum(more)
         cheaper, dearer = (name, others_name) if gap >= 0 else (others_name, name)
@@ -113,12 +113,12 @@ class DecisionCosts(NamedTuple):
 
 
 def _error_of_sum(values: NDArray[np.float64]) -> float:
-    """Return the standard error of a sum over rows, if other rows were drawn."""
+    """Return the standard error of a sum over rows that are a random sample."""
     return float(np.sqrt(values.size) * values.std())
 
 
 def _best_threshold(scores: NDArray[Any], more: NDArray[np.float64]) -> float:
-    """Return the score above which rows go to the second class at least cost, by what that costs more in each."""
+    """Return the threshold of least cost, given what deciding for the second class costs more in each row."""
     order = np.argsort(-scores, kind="stable")
     ranked, sums = scores[order], np.append(0.0, more[order].cumsum())
     ends = np.append(True, np.append(ranked[1:] != ranked[:-1], True))  # of rows with equal scores
@@ -131,7 +131,7 @@ def _money(amount: float) -> str:
 
 
 def costs_of_decisions(model: Any, costs: Any, n_rows: int, positive: PositiveClass | None) -> Any:
-    """Return costs[row, true, predicted] in the order of the model's classes; None where none are given."""
+    """Return costs[row, true, predicted] in the order of the model's classes; None if no costs are given."""
     if costs is None:
         require_costs(inner_classifier(model), None)
         return None
@@ -144,7 +144,7 @@ def is_second(model: Any, positive: PositiveClass | None) -> bool:
 
 
 def positive_last(model: Any, costs: NDArray[np.float64], positive: PositiveClass) -> NDArray[np.float64]:
-    """Return costs[row, true, predicted] with the positive one of two classes last."""
+    """Return costs[row, true, predicted] with the positive class last."""
     return costs if is_second(model, positive) else costs[:, ::-1, ::-1]
 
 
@@ -160,10 +160,10 @@ def even_threshold(mean: CostMatrix) -> float:
 
 
 def mean_costs(costs: NDArray[np.float64], positive: NDArray[np.bool_], weights: Any) -> CostMatrix | None:
-    """Return the measure of what a mistake costs in the mean of these rows of each class.
+    """Return the cost measure with the mean cost of a mistake over these rows of each class.
 
-    If a mistake costs nothing in the mean, as an alert that few rows are worth, the measure makes that next to
-    nothing: it must be above 0. None if neither kind of mistake costs anything.
+    If the mean cost of a mistake is 0 or less, a tiny cost replaces it, because costs must be above 0. None if
+    neither kind of mistake costs anything.
     """
     weights = np.ones(positive.size) if weights is None else weights
     fn = float(np.average((costs[:, 1, 0] - costs[:, 1, 1])[positive], weights=weights[positive]))

@@ -48,7 +48,7 @@ _GRID = 61
 class Report(Page):
     """A report about one or more classifiers on labelled rows: counts, quantiles and other numbers, no rows.
 
-    In a notebook it shows itself. Make one with :func:`report`, or from scores with :meth:`from_scores`.
+    A notebook displays it. Make one with :func:`report`, or from scores with :meth:`from_scores`.
 
     Attributes
     ----------
@@ -173,19 +173,19 @@ class Report(Page):
         Parameters
         ----------
         scores : array, or dict of name and array
-            One number per row, higher for the positive class; of several models, by name.
+            One number per row, higher for the positive class; for several models, a dict by name.
         y : array of labels
         measure : str or Measure
-            What to judge by.
+            The measure to judge by.
         threshold : float, or dict of name and float, optional
-            Rows that score above it are predicted positive; the best of these rows for the measure unless given.
+            Rows with a score above it are predicted positive. Unless given, the best threshold on these rows.
         sample_weight : array, optional
         pos_label : label, optional
             The positive class; the last in sorted order unless given.
         slices : dict of name and array, optional
             Columns to group the rows by.
         name : str
-            Of the model, if there is one.
+            The name of the model, if there is only one.
         title : str, optional
         """
         given = scores if isinstance(scores, Mapping) else {name: scores}
@@ -205,7 +205,7 @@ class Report(Page):
         return Report(found, title=title)
 
     def html(self) -> str:
-        """Return the page: one file with its styles, its program and its numbers, and nothing from elsewhere."""
+        """Return the page: one file with its styles, its script and its numbers, without external resources."""
         data = json.dumps(self._data(), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
         programs = {name: part_of_page(f"{name}.js") for name in ("measures", "shapes")}
         programs["program"] = part_of_page("page.js")
@@ -214,7 +214,7 @@ class Report(Page):
         return self._filled("page.html", parts)
 
     def _summary(self) -> str:
-        """Return the words at the top: plain HTML, which needs no program to be read."""
+        """Return the text at the top: plain HTML, readable without scripts."""
         first, *others = self.models
         paragraphs = [" ".join(sentences(model, alone=not others)) for model in self.models]
         for other in others:
@@ -226,17 +226,17 @@ class Report(Page):
         return "\n".join(f"<p>{html.escape(text)}</p>" for text in paragraphs)
 
     def _costs(self) -> str:
-        """Return what the decisions of each model cost, if the costs of rows are known."""
+        """Return the costs of each model's decisions, if the costs of rows are known."""
         known = [one for one in self.models if "costs" in one.facts]
         return "".join(one.facts["costs"].html(one.name, row_by_row=one.facts["by_costs"]) for one in known)
 
     def _groups(self) -> str:
-        """Return the rates of the groups that bounds are about, of the first model."""
+        """Return the first model's rates of the groups that bounds concern."""
         found = self.models[0].facts.get("sensitive")
         return "" if found is None else found.html()
 
     def _added(self) -> str:
-        """Return what the columns add to the scores of boosting or of a stack, of the first model."""
+        """Return the columns' contributions to the first model's scores, for boosting or a stack."""
         found = self.models[0].facts.get("added")
         return "" if found is None else found.html(self.models[0].rows.names[0])
 
@@ -284,7 +284,7 @@ class Report(Page):
 
 
 def _facts(model: Any, measure: Any, positive: PositiveClass) -> tuple[Measure, dict[str, Any]]:
-    """Return what to judge a model by, and what is known of its fit, unless that was for the other class."""
+    """Return the measure to judge a model by, and the facts of its fit, unless it was for the other class."""
     inner = inner_classifier(model)
     for_this_class = positive_class(model, None) == positive
     own = getattr(inner, "measure_", None)
@@ -308,8 +308,8 @@ def _scored(
 ) -> tuple[Any, float, bool]:
     """Return scores with labels, the threshold in use, and whether the scores are probabilities.
 
-    The decision function is taken where ``predict`` does not cut the probabilities: a calibration may have steps.
-    Where groups have thresholds of their own, scores are taken less these.
+    The decision function is used if ``predict`` does not apply a threshold to the probabilities: a calibration may
+    have steps. If groups have thresholds, these are subtracted from the scores.
     """
     inner = inner_classifier(model)
     if hasattr(inner, "group_thresholds_"):
@@ -358,5 +358,5 @@ def _as_table(measure: Measure, model: ScoredModel) -> dict[str, Any]:
 
 
 def _class_name(label: Any, role: str) -> str:
-    """Return a label as people say it: "positive" and "negative" for 1 and 0, True and False."""
+    """Return a label in words: "positive" and "negative" for 1 and 0, True and False."""
     return role if str(label) in ("0", "1", "-1", "True", "False", "0.0", "1.0") else str(label)

@@ -46,7 +46,7 @@ def path_of(model: Any) -> list[dict[str, list[float]]]:
 
 
 def influences_of(model: Any, X: Any, y: Any, measure: Measure, positive: PositiveClass) -> dict[str, Any] | None:
-    """Return what the scores depend on most: coefficients of a linear model, else permutation importances.
+    """Return the columns with the most influence: by coefficients of a linear model, else by permutation.
 
     A coefficient above 0 raises the score of the positive class.
     """
@@ -69,7 +69,7 @@ def _coefficients(model: Any, classifier: Any, X: Any, positive: PositiveClass) 
         return None
     effect = coef * np.asarray(spread, dtype=np.float64)
     names = names_inside(model, classifier)
-    if hasattr(classifier, "basis_"):  # columns of the model may be others than those it gets
+    if hasattr(classifier, "basis_"):  # the columns of the model may differ from the columns of X
         names = list(map(str, classifier.get_feature_names_out(names)))
     if names is None or len(names) != coef.size:
         names = [f"x{j}" for j in range(coef.size)]
@@ -84,7 +84,7 @@ def _coefficients(model: Any, classifier: Any, X: Any, positive: PositiveClass) 
 
 
 def _spread(X: Any, columns: int) -> NDArray[np.float64] | None:
-    """Return the standard deviation of each column, from at most some thousand rows."""
+    """Return the standard deviation of each column, from at most a few thousand rows."""
     some = X[:20_000] if not hasattr(X, "iloc") else X.iloc[:20_000]
     try:
         some = np.asarray(some.toarray() if hasattr(some, "toarray") else some, dtype=np.float64)
@@ -133,7 +133,7 @@ def column_names(X: Any) -> list[str] | None:
 
 
 def sliced_columns(X: Any, slices: Any, n_rows: int) -> dict[str, NDArray[Any]]:
-    """Return the columns that rows are grouped by: those given, by name or as arrays, or all of a small table."""
+    """Return the columns to group rows by: those given, by name or as arrays, or all columns of a small table."""
     if slices is None:
         names = column_names(X)
         slices = names if names is not None and len(names) <= _MOST_SLICED else []

@@ -1,4 +1,4 @@
-"""The rates of the groups that bounds are about, as a table and a picture of a report."""
+"""The rates of the groups that bounds concern, as a table and a picture of a report."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _WIDTH, _LEFT, _LINE = 480, 140, 26  # of the picture
 
 
 class GroupRates(NamedTuple):
-    """What is known of each group of labelled rows, and the bounds that the model was fitted for."""
+    """The rates of each group of labelled rows, and the bounds that the model was fitted for."""
 
     names: list[str]
     rows: list[int]
     rates: dict[str, list[Estimate]]
-    """For each rate an estimate per group."""
+    """For each rate, an estimate per group."""
     tables: NDArray[np.float64]
     bounds: tuple[Bound | Gap, ...]
 
@@ -40,7 +40,7 @@ class GroupRates(NamedTuple):
     def of(
         cls, rows: ReportedRows, predicted: NDArray[np.bool_], groups: NDArray[Any], measure: Measure
     ) -> GroupRates:
-        """Count the rows of each group that were rightly and wrongly predicted."""
+        """Count the correctly and incorrectly predicted rows of each group."""
         names, codes = np.unique(groups, return_inverse=True)
         members = [codes.reshape(-1) == code for code in range(names.size)]
         counts = [rows.counts(predicted, mine) for mine in members]

@@ -28,7 +28,7 @@ class Page(ABC):
         """Return the page."""
 
     def save(self, path: str | os.PathLike[str] | BinaryIO) -> None:
-        """Write the page to a file, whole or not at all."""
+        """Write the page to a file, completely or not at all."""
         write_bytes(path, self.html().encode("utf-8"))
 
     def _repr_html_(self) -> str:
@@ -41,7 +41,7 @@ class Page(ABC):
         return f"<{self.title}: save(path) writes it as HTML>"
 
     def _filled(self, template: str, parts: Mapping[str, str]) -> str:
-        """Return a template with its parts: HTML, or the texts of files of this package."""
+        """Return a template with its parts filled in: HTML, or the texts of files of this package."""
         common = {"title": html.escape(self.title), "version": __version__, "style": part_of_page("page.css")}
         every = common | dict(parts)
         return re.sub(r"{{(\w+)}}", lambda place: every[place[1]], part_of_page(template))

@@ -1,4 +1,4 @@
-"""One function for every report: by the number of classes it chooses the page."""
+"""One function for every report: it chooses the page by the number of classes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def report(
 ) -> Report:
     """Report on a fitted classifier, on rows that it was not trained on, as one HTML file.
 
-    The page says in words what the model was trained for and what to expect of it, with intervals. Two sliders,
+    The page says in words what the model was trained for and what to expect from it, with intervals. Two sliders,
     for the threshold and the prevalence, move the confusion table, every measure and the point in the plane of the
     two rates. The page also shows the path of the fit, the calibration, the largest coefficients or importances,
     and the worst groups of rows. With more than two classes it shows the confusion matrix, recall and precision of
@@ -40,13 +40,13 @@ def report(
     X, y : rows and labels
         Rows that no model was trained on. They are counted, not written to the file.
     measure : str, Measure or ConfusionMeasure, optional
-        The measure to judge by: what the model was trained for, or F1, unless given.
+        The measure to judge by. Unless given, the measure that the model was trained for, or F1.
     sample_weight : array, optional
     pos_label : label, optional
-        The positive one of two classes: the model's own choice, or ``classes_[1]``, unless given.
+        With two classes: the positive class. Unless given, the model's own choice, or ``classes_[1]``.
     slices : list of column names, or dict of name and array, optional
-        With two classes: the columns to group the rows by; those of a data frame of at most 60 columns unless
-        given.
+        With two classes: the columns to group the rows by. Unless given, all columns of a data frame with at most
+        60 columns.
     sensitive_features : array, optional
         With two classes, the group of each row: the report shows the rates of each group, and bounds on them. A
         model with a threshold for each group needs it. The sliders then move all thresholds together.

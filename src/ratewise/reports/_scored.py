@@ -1,4 +1,4 @@
-"""A classifier on labelled rows, as counts: what a report holds instead of rows."""
+"""A classifier on labelled rows, as counts, which a report holds instead of rows."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _OWN_MEASURE_DRAWS = 400
 _MOST_VALUES = 12
 
 NORMALS = normal_draws(0)
-"""The draws behind every interval: the page has the same."""
+"""The random draws behind every interval: the page uses the same."""
 
-# What measures.js computes, at any prevalence. Other measures come as tables over the thresholds.
+# The measures that measures.js computes, at any prevalence. Other measures become tables over the thresholds.
 MEASURES_OF_THE_PAGE = frozenset(
     [
         "BalancedAccuracy",
@@ -86,7 +86,7 @@ class ReportedRows(NamedTuple):
 
 
 class Stops(NamedTuple):
-    """Thresholds, and the weight of each class above each; a row is predicted positive if it scores above."""
+    """Thresholds, and the weight of each class above them; a row is predicted positive if it scores above."""
 
     thresholds: NDArray[np.float64]
     above: NDArray[np.float64]  # (2, n_stops): positives, negatives
@@ -95,7 +95,7 @@ class Stops(NamedTuple):
 
     @classmethod
     def of(cls, rows: ReportedRows, scores: NDArray[np.float64], threshold: float) -> Stops:
-        """Take the quantiles of each class, so that a rate changes little from one stop to the next.
+        """Use the quantiles of each class as stops, so that a rate changes little from one stop to the next.
 
         The first stop lies below every score. The threshold in use is one of them, exactly.
         """
@@ -120,7 +120,7 @@ class Stops(NamedTuple):
 
 
 def _above(members: NDArray[np.bool_], weights: NDArray[np.float64] | None, cut: NDArray[Any]) -> NDArray[Any]:
-    """Return the weight of the members behind each cut."""
+    """Return the weight of the members above each cut."""
     behind = np.cumsum((members if weights is None else members * weights)[::-1])[::-1]
     above: NDArray[Any] = np.append(behind, 0)[cut]
     return above
@@ -130,8 +130,8 @@ def _above(members: NDArray[np.bool_], weights: NDArray[np.float64] | None, cut:
 class ScoredModel:
     """One classifier on the rows of a report.
 
-    ``facts`` holds what else is known of the model: what it was trained for, the path of its fit, what its scores
-    depend on, its rates by group.
+    ``facts`` holds further facts: the measure the model was trained for, the path of its fit, the columns with the
+    most influence, and its rates by group.
     """
 
     name: str
@@ -204,7 +204,7 @@ class ScoredModel:
         return found
 
     def groups(self, columns: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
-        """Return the rates of the rows that share a value of a column; the worst first.
+        """Return the rates of the rows that share a value of a column, the worst first.
 
         The measure is taken at the prevalence of all rows, so that a group is not marked as worse only because it
         has few positives. A group is worse if its interval lies below the value of all rows, an interval so wide
@@ -255,7 +255,7 @@ class ScoredModel:
 
 
 def difference(one: ScoredModel, other: ScoredModel) -> Estimate:
-    """Return by how much the measure of one model is above that of another, both at their own thresholds.
+    """Return the measure of one model minus that of another, each at its own threshold.
 
     The rows are the same, so errors that both models make cancel out: the interval comes from the counts of all
     eight outcomes of a row, and is narrower than those of the two values suggest.
@@ -266,7 +266,7 @@ def difference(one: ScoredModel, other: ScoredModel) -> Estimate:
     squares = None if weights is None else np.bincount(outcome, weights**2, minlength=8)
 
     def above(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Positive, predicted so by one, predicted so by the other; the negatives first.
+        # Axes: is positive, predicted positive by one, by the other; negatives come first.
         cells = counts.reshape(-1, 2, 2, 2)[:, ::-1, ::-1, ::-1]
         of_one, of_other = (values_of(one.measure, Counts(cells.sum(axis=axis)).rates) for axis in (3, 2))
         return of_one - of_other
@@ -305,13 +305,13 @@ def estimates(
 
 
 def measures_with(measure: Measure) -> dict[str, Measure]:
-    """Return all measures by name, this one first if it has none."""
+    """Return all measures by name; a measure that is not among them comes first."""
     known = {name: get_measure(name) for name in measure_names()}
     return known if measure in known.values() else {measure_name(measure): measure} | known
 
 
 def formula_of(measure: Measure) -> dict[str, Any] | None:
-    """Return a measure as the page takes it, by class and parameters; None if the page does not know it."""
+    """Return a measure in the page's form, class and parameters; None if the page does not know it."""
     ours = type(measure).__module__.startswith("ratewise.measures.")
     if not ours or type(measure).__name__ not in MEASURES_OF_THE_PAGE or not dataclasses.is_dataclass(measure):
         return None
@@ -350,7 +350,7 @@ def grouped(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
 
 
 def written_out(number: float) -> str:
-    """Return a number with four digits that matter, as people write it."""
+    """Return a number with four significant digits, in ordinary notation."""
     if number == 0 or not 1e-5 <= abs(number) < 1e15:
         return f"{number:.4g}"
     digits = 3 - math.floor(math.log10(abs(number)))
@@ -365,12 +365,12 @@ def _date(number: float, dtype: Any) -> str:
 
 
 def significant(number: float, digits: int = 6) -> float:
-    """Return a number with so many digits: short in a file."""
+    """Return a number rounded to this number of significant digits, which keeps files small."""
     return float(f"{number:.{digits}g}")
 
 
 def _share_of_positives(rows: ReportedRows, members: NDArray[np.bool_]) -> Estimate | None:
-    """Return the share of positives among some rows, or None if they weigh nothing."""
+    """Return the share of positives among some rows, or None if their weight is 0."""
     counts = rows.counts(np.ones(members.size, dtype=bool), members)
     if not counts.weights.any():
         return None

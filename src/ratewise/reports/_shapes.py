@@ -23,9 +23,9 @@ _DIGITS = 7
 
 
 def shapes_of(model: Any, X: Any, positive: PositiveClass) -> dict[str, Any] | None:
-    """Return the shapes of a MeasureClassifier, of a pipeline that ends in one; None of any other model.
+    """Return the shapes of a MeasureClassifier, or of a pipeline that ends in one; None for any other model.
 
-    Rows are not kept: of columns there are quantiles, densities and typical values.
+    No rows are kept, only quantiles, densities and typical values of the columns.
     """
     classifier = inner_classifier(model)
     if not isinstance(classifier, LinearPrediction) or PositiveClass.of_model(classifier) != positive:
@@ -55,7 +55,7 @@ def shapes_of(model: Any, X: Any, positive: PositiveClass) -> dict[str, Any] | N
 
 
 def _is_whole(found: Shapes, axis: Axis) -> bool:
-    """Return whether an axis sets everything derived from its column: not if it is a part of a date."""
+    """Return whether an axis sets everything derived from its column; the axis of a part of a date does not."""
     return int((found.terms.of_column == axis.term).sum()) == axis.columns.size
 
 
@@ -72,7 +72,7 @@ def _typical_row(found: Shapes) -> Any:
 
 
 def _numbers(found: Shapes, curve: Curve, row: Any, settable: bool) -> dict[str, Any]:
-    """Return a curve: straight lines between knots, and level beyond the furthest values that count."""
+    """Return a curve: straight lines between knots, constant beyond the limits at which values are clipped."""
     axis, basis = curve.axis, found.terms.basis
     assert curve.points is not None
     low, high = float(curve.points[0]), float(curve.points[-1])

@@ -32,7 +32,7 @@ _MEANINGS = {
 
 
 def shown(number: float, digits: int = 4) -> str:
-    """Return a number with so many digits, rounded as a browser does: the exact half away from zero."""
+    """Return a number with this number of digits, rounded as a browser does: exact halves away from zero."""
     rounded = Decimal(number + 0.0).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
     return f"{rounded:f}"
 
@@ -80,7 +80,7 @@ def sentences(model: ScoredModel, *, alone: bool) -> list[str]:
 
 
 def comparison(one: ScoredModel, other: ScoredModel) -> str:
-    """Return which of two models is better, and whether these rows can tell."""
+    """Return which of two models is better, and whether these rows can show the difference."""
     gap = difference(one, other)
     better, worse = (one, other) if gap.value >= 0 else (other, one)
     low, high = (gap.low, gap.high) if gap.value >= 0 else (-gap.high, -gap.low)
@@ -92,7 +92,7 @@ def comparison(one: ScoredModel, other: ScoredModel) -> str:
 
 
 def _forecast(expected: Rates, between: Any, found: dict[str, Estimate], positive: str) -> str:
-    """Return the rates that training estimated, and which rate here is lower by more than chance explains."""
+    """Return the rates that training estimated, and which rate is lower here by more than chance explains."""
     parts, short = [], []
     for name, rate in (("TPR", expected.tpr), ("TNR", expected.tnr)):
         ends = getattr(between, name.lower(), None)
