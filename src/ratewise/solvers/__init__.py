@@ -1,4 +1,4 @@
-"""Algorithms that maximize a measure. They never see rows, and do not know scikit-learn."""
+"""Algorithms that maximize a measure. They never see rows, and do not depend on scikit-learn."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from .state import ClassTotals, RowTotals
 
 @dataclass(frozen=True)
 class Task:
-    """What a solver is asked to do, in addition to its own settings.
+    """The task of a solver, in addition to its own settings.
 
     Examples
     --------
@@ -47,26 +47,26 @@ class Task:
     """
 
     measure: Any
-    """A ``Measure``; of many classes a ``ConfusionMeasure``."""
+    """A ``Measure``; with many classes a ``ConfusionMeasure``."""
     n_features: int
     dtype: Any = np.float32
     l2: float = 0.0
     initial: Any = None
-    """A ``LinearModel``; of many classes ``LinearModels``."""
+    """A ``LinearModel``; with many classes ``LinearModels``."""
     history: History | None = None
     endless: bool = False
-    """Rows come without end, as in ``partial_fit``: the run is never finished."""
+    """Whether rows come without end, as in ``partial_fit``, so that the run never ends."""
     n_classes: int = 2
 
 
 class Algorithm(ABC):
-    """Settings, and the generator that they are for; :meth:`start` makes a run of it."""
+    """The settings of an algorithm, and its generator of requests; :meth:`start` makes a run of it."""
 
     standardize_folds: ClassVar[bool] = False
-    """Whether rows in memory are standardized anew for each run: columns that validation rows took part in
-    centering would shift their scores."""
+    """Whether rows in memory are standardized again for each run: if validation rows influenced the centering of
+    columns, their scores would shift."""
     side_by_side: bool = False
-    """Whether all runs on the same rows in memory climb together, and read the rows once per step."""
+    """Whether all runs on the same rows in memory learn side by side, and read the rows once per step."""
 
     @abstractmethod
     def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> driver.Steps:
@@ -76,11 +76,11 @@ class Algorithm(ABC):
         """
 
     def learner(self, task: Task) -> Any:
-        """Return what learns from the points of a run."""
+        """Return the learner, which learns from the points of a run."""
         return Learner(task.n_features, task.dtype, task.initial)
 
     def start(self, task: Task) -> Run:
-        """Return a run from the task's initial model."""
+        """Return a run that begins from the task's initial model."""
         return Run(self, task)
 
 
@@ -98,14 +98,14 @@ class Solver(Algorithm):
 
     name: ClassVar[str]
     streaming: ClassVar[bool]
-    """Learns point by point, so that ``partial_fit`` can use it."""
+    """Whether the solver learns point by point, so that ``partial_fit`` can use it."""
     sharpenable: ClassVar[bool] = True
-    """Whether sharpening may start from its model; else the model is a candidate as it is."""
+    """Whether sharpening may start from its model; if not, the model is a candidate without sharpening."""
     passes: int
 
     @property
     def label(self) -> str:
-        """How messages and stages name this solver."""
+        """The name of this solver in messages and stages."""
         return type(self).__name__
 
     @abstractmethod
@@ -123,7 +123,7 @@ _SOLVERS: dict[str, type[Solver]] = {}
 
 
 def register_solver(solver: type[Solver]) -> type[Solver]:
-    """Make a solver known by its ``name``: then ``MeasureClassifier(solver=name)`` takes it.
+    """Register a solver under its ``name``, so that ``MeasureClassifier(solver=name)`` accepts it.
 
     Examples
     --------
@@ -136,9 +136,10 @@ def register_solver(solver: type[Solver]) -> type[Solver]:
 
 
 def get_solver(solver: str | Solver, measure: Measure) -> Solver:
-    """Return a solver by its name; "auto" takes the streaming one that suits the measure.
+    """Return a solver by its name; "auto" returns the streaming solver that suits the measure.
 
-    For a measure of neither family it is logistic regression, which is only a start: sharpening must follow.
+    For a measure of neither family, "auto" returns logistic regression, which is only a start: sharpening must
+    follow.
 
     Examples
     --------
@@ -172,11 +173,11 @@ def primal_settings(
     dual_step: float = 0.0,
     conjugate_sign: float = 1.0,
 ) -> LearnSettings:
-    """Return step sizes in proportion to what a step does, so that their defaults need no tuning.
+    """Return step sizes relative to the size of the gradients, so that their defaults need no tuning.
 
     A point's gradient is its row times alpha / p or beta / (1 - p). The step is divided by the root mean square
-    length of that, over the points and over the two classes, which makes it indifferent to the scale and the
-    number of columns and to the share of positives. The dual step is also divided by the size of r+ and r-.
+    length of this gradient, over the points and over the two classes. So the step does not depend on the scale and
+    the number of columns, or on the share of positives. The dual step is also divided by the size of r+ and r-.
     """
     p = seen.prevalence
     spread = class_weights[0] ** 2 / p + class_weights[1] ** 2 / (1.0 - p)
@@ -197,10 +198,10 @@ def primal_settings(
 def leverage_settings(
     seen: RowTotals | ClassTotals, n_features: int, *, step: float, leverage: float, l2: float
 ) -> LearnSettings:
-    """Return steps in units of a point's own leverage, for class weights that are held.
+    """Return steps in units of a point's own leverage, for fixed class weights.
 
-    The loop divides by sqrt(t); its count of points is to begin at those of one pass, so that the steps fall as
-    1 / sqrt(1 + passes).
+    The loop divides by sqrt(t). Its count of points must begin at the points of one pass, so that the steps fall
+    as 1 / sqrt(1 + passes).
     """
     steps = StepSizes(
         step=step / leverage * math.sqrt(seen.points),
@@ -216,7 +217,7 @@ def leverage_settings(
 
 
 def points_between_models(points: int, n_features: int) -> int:
-    """Return how many points lie between two models of a mean of some 256 of them, at little cost."""
+    """Return the number of points between two models of a cheap mean of about 256 models."""
     return max(points // 256, n_features // 50, 1)
 
 

@@ -20,25 +20,25 @@ _STEPS = 8  # up the sigmoid reward, per round
 
 @dataclass(frozen=True)
 class Batch(Algorithm):
-    """Penalized logistic regressions one after another, then sharpening, all of it on all rows at once.
+    """Penalized logistic regressions one after another, then sharpening; each step uses all rows.
 
-    With few rows a step on all of them costs only a few calls. Each start begins from the model of the one before,
-    and sharpening from the last. A round of sharpening is a few steps up the sigmoid reward, with class weights
-    from the measure's slopes at the best cut of the model before; few steps keep the model near its start, as few
-    passes do. Its result is the list of candidates.
+    With few rows, a step on all of them costs only a few calls. Each start begins from the model of the previous
+    start, and sharpening from the last one. A round of sharpening takes a few ascent steps on the sigmoid reward,
+    with class weights from the measure's slopes at the best threshold of the previous model. Few steps keep the
+    model near its start, as few passes do. The result is the list of candidates.
 
     Parameters
     ----------
     starts : tuple of Solver
-        In the order in which they are solved.
+        The starts, in the order of solution.
     softness : float
-        Of :class:`~ratewise.solvers.Sharpen`.
+        As in :class:`~ratewise.solvers.Sharpen`.
     rounds : tuple of int
-        Of sharpening: after which of them the model is a candidate.
+        The rounds of sharpening after which the model is a candidate.
     wanted : tuple of str, optional
         The stages to make; all candidates unless given.
     side_by_side : bool
-        Several such runs climb together, on the same rows, which are then not standardized for each.
+        Several runs learn together on the same rows, which are then not standardized for each run.
     """
 
     starts: tuple[Solver, ...]
@@ -50,7 +50,7 @@ class Batch(Algorithm):
     standardize_folds: ClassVar[bool] = True
 
     def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
-        """Solve the starts, then take rounds of sharpening from the last of them."""
+        """Solve the starts, then take rounds of sharpening from the last start."""
         last = self.starts[-1]
         of_rounds = {k: f"{last.label}, sharpened {k}" for k in range(1, max(self.rounds, default=0) + 1)}
         wanted = self.wanted

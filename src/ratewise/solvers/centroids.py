@@ -1,4 +1,4 @@
-"""Nearest shrunken centroids: a start for rows of many more columns than there are rows."""
+"""Nearest shrunken centroids: a start for data with many more columns than rows."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class ShrunkenCentroids(Solver):
         return f"centroids shrunken by {self.shrinkage:g} standard errors"
 
     def check(self, measure: Measure, prevalence: float) -> None:
-        """Any measure will do."""
+        """Accept any measure."""
 
     def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
-        """Return the model that the difference between the mean rows of both classes makes."""
+        """Return the model from the difference between the mean rows of both classes."""
         difference = yield CompareCentroids()
         points, p = seen().points, seen().prevalence
-        # Columns have a variance of 1, of which this is between the classes.
+        # Columns have a variance of 1; this is the part between the classes.
         within = np.sqrt(np.maximum(1.0 - p * (1.0 - p) * difference**2, 1e-6))
         errors = within / math.sqrt(max(points * p * (1.0 - p), 1e-300))
         apart = np.abs(difference) / errors

@@ -1,4 +1,4 @@
-"""The models of all classes in training: the state that the compiled loop of many classes works on."""
+"""The models of all classes in training: the state of the compiled loop for many classes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ClassLearner:
-    """The current models, and the mean of the models since :meth:`restart_mean`, as a ``Learner`` has one."""
+    """The current models, and their mean since :meth:`restart_mean`, as in a ``Learner``."""
 
     def __init__(self, n_classes: int, n_features: int, initial: LinearModels | None = None):
         self._model = np.zeros((n_classes, n_features), np.float32)
@@ -25,7 +25,7 @@ class ClassLearner:
         self._by_column = False
         self._intercepts, self._intercept_sum = np.zeros(n_classes), np.zeros(n_classes)
         self._counts = np.zeros((n_classes, n_classes))
-        # Points that the step sizes have seen; points in the sums; points since.
+        # The points seen by the step sizes, the points in the sums, and the points since then.
         self._state = np.zeros(3)
         self.class_weights: NDArray[np.float64] = np.ones(n_classes)
         self._gains: NDArray[np.float64] | None = None
@@ -33,7 +33,7 @@ class ClassLearner:
             self._set_model(initial)
 
     def begin(self, request: Learn) -> None:
-        """Start as a request says."""
+        """Begin a request with its settings."""
         if isinstance(request.start, LinearModels):
             self._set_model(request.start)
         if request.restart_steps is not None:
@@ -41,7 +41,7 @@ class ClassLearner:
         self.class_weights, self._gains = request.class_weights, request.gains
 
     def learn(self, chunk: Chunk, settings: LearnSettings, reward: None = None, measure: None = None) -> None:
-        """Learn from a chunk, up the log likelihood or up the worth of predictions, as the request says."""
+        """Learn from a chunk: increase the log likelihood or the value of predictions, as requested."""
         self._arrange_for(chunk.rows)
         steps = settings.steps
         kernels.learn_classes(
@@ -61,7 +61,7 @@ class ClassLearner:
         )
 
     def _arrange_for(self, rows: DenseRows | CSRRows) -> None:
-        """Sparse rows take a model with a row per column, dense rows one with a row per class."""
+        """Arrange the model for the rows: a row per column for sparse rows, a row per class for dense rows."""
         if isinstance(rows, tuple) != self._by_column:
             self._by_column = not self._by_column
             self._model, self._sum = np.ascontiguousarray(self._model.T), np.ascontiguousarray(self._sum.T)
@@ -77,7 +77,7 @@ class ClassLearner:
         return LinearModels(self._by_class(self._model), self._intercepts.copy())
 
     def mean(self) -> LinearModels:
-        """Return the mean of the models since the last restart; the current ones if there are none."""
+        """Return the mean of the models since the last restart; the current models if there are none."""
         summed = float(self._state[1])
         if summed == 0:
             return self.current()

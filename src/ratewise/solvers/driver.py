@@ -22,14 +22,14 @@ Steps = Generator[Request | Savepoint | Record, Any, Any]
 """An algorithm at work: it yields requests, is sent their answers, and returns what it has found."""
 
 Totals = RowTotals | ClassTotals
-"""What a run is told of the rows that it learns from."""
+"""The totals of the rows that a run learns from."""
 
 Change = Callable[[Any, float], Any]
-"""Takes weights and intercept to columns that are transformed differently; linear in both."""
+"""A function that converts weights and intercept to differently transformed columns; linear in both."""
 
 
 class Run:
-    """A training run: it asks for what it needs next, takes the answer, and can be stored in between.
+    """A training run: it yields its next request, receives the answer, and can be stored in between.
 
     Examples
     --------
@@ -46,35 +46,35 @@ class Run:
         self._saved: tuple[Any, ...] = ()  # the state of the last savepoint, if there was one
         self._answers: list[Any] = []  # since then
         self._learning: Learn | None = None  # the last request to learn
-        self._stands = False  # whether the learner is where the waiting request begins
-        self._begun = False  # and has been given the first points of it
+        self._stands = False  # whether the learner has begun the waiting request
+        self._begun = False  # and has learned from its first points
         self.finished = False
         self.result: Any = None
-        """What the algorithm has returned."""
+        """The result that the algorithm returned."""
         self._halt()
 
     def _halt(self) -> None:
         """Forget the generator; the next request starts it again."""
         self._steps: Steps | None = None
         self._request: Request | None = None
-        self._sent = 0  # of the answers
+        self._sent = 0  # how many answers were sent
 
     def request(self, seen: Totals) -> Request | None:
-        """Return what is to be done next, None at the end; ``seen`` sums up the rows of one pass.
+        """Return the next request, None at the end; ``seen`` sums up the rows of one pass.
 
-        Asking twice changes nothing.
+        A second call changes nothing.
         """
         if self.finished:
             return None
         if seen is not self._seen:
             if self._request is not None and seen != self._seen:
-                self._halt()  # what waits for an answer may depend on the rows
+                self._halt()  # the waiting request may depend on the rows
             self._seen = seen
         self._advance()
         return self._request
 
     def receive(self, answer: Any) -> None:
-        """Take the answer to the last request; None if it was to learn."""
+        """Receive the answer to the last request; None for a request to learn."""
         if isinstance(request := self._request, Learn):
             learner = self.learner
             last = learner.current() if request.keep_last else None
@@ -95,7 +95,7 @@ class Run:
 
     @property
     def history(self) -> History:
-        """What the run has recorded."""
+        """The records of the run."""
         return self.task.history or History()
 
     def progressive_rates(self) -> Rates:
@@ -104,7 +104,7 @@ class Run:
         return rates
 
     def change_transform(self, change: Change) -> None:
-        """Carry all that has been learned over to columns that are transformed differently."""
+        """Convert everything that was learned to columns that are transformed differently."""
         self.learner.change_transform(change)
         self.task = dataclasses.replace(self.task, initial=_changed(self.task.initial, change))
         self._saved, self._answers, self.result = (
@@ -116,7 +116,7 @@ class Run:
         self._halt()
 
     def _advance(self) -> None:
-        """Bring the generator to the request that is to be answered next, or to its end."""
+        """Advance the generator to the next request, or to its end."""
         if self._request is not None:
             return
         answer, saved = None, ()
@@ -157,7 +157,7 @@ class Run:
         self._stands = True
 
     def to_learn(self) -> Any:
-        """Return the learner to learn the next points of the request with."""
+        """Return the learner for the next points of the request."""
         if not self._begun and isinstance(self._request, Learn) and self._request.restart_mean:
             self.learner.restart_mean()
             self.learner.restart_rates()
@@ -165,7 +165,7 @@ class Run:
         return self.learner
 
     def _write(self, record: Record) -> None:
-        """Write into the history, if one is kept."""
+        """Write a record into the history, if there is one."""
         task = self.task
         if task.history is None:
             return
@@ -179,7 +179,7 @@ class Run:
 
 
 def _changed(kept: Any, change: Change) -> Any:
-    """Return what is kept with every model in it changed."""
+    """Return stored values with every model in them converted."""
     if isinstance(kept, LinearModel):
         return LinearModel(*change(*kept))
     if isinstance(kept, tuple) and hasattr(kept, "_fields"):
@@ -190,7 +190,7 @@ def _changed(kept: Any, change: Change) -> Any:
 
 
 def answered(steps: Generator[Any, Any, Any], answer: Callable[[Any], Any]) -> Any:
-    """Answer all that a generator asks, and return what it returns."""
+    """Answer all requests of a generator, and return its result."""
     found = None
     try:
         while True:
@@ -206,11 +206,11 @@ class Inner:
         self._steps = steps
         self.result: Any = None
         self.request: Request | None = None
-        """What it asks; None at its end, when there is a result."""
+        """The current request; None at the end, when there is a result."""
         self.answer(None)
 
     def answer(self, answer: Any) -> None:
-        """Answer its request."""
+        """Answer the current request."""
         try:
             request = self._steps.send(answer)
             while isinstance(request, Savepoint | Record):

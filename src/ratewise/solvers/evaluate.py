@@ -15,17 +15,17 @@ from .base import Scores
 from .requests import Cut, Evaluate
 
 _SAMPLE_OF_A_CLASS = 20_000
-# The penalty on a constraint missed would make the sigmoid far too narrow: soft rates may miss it by far.
+# The penalty on a missed constraint would make the sigmoid far too narrow: soft rates may miss it by far.
 _SOFTER = 40.0
-# Of the sigmoid, from twice the deviation of the scores to a 28th: a narrower one learns from too few points.
-# (covtype-5 at 100,000 rows: F1 +0.004.)
+# Widths of the sigmoid, from twice the deviation of the scores to a 28th: a narrower one learns from too few
+# points. (covtype-5 at 100,000 rows: F1 +0.004.)
 _NARROWINGS, _NARROWER = 12, 1.4
-_LEAST_TPR = 0.02  # where no cut keeps a precision
+_LEAST_TPR = 0.02  # if no threshold keeps a precision
 SIGMOID = Sigmoid(1.0)
 
 
 def evaluate(request: Evaluate, scores: Scores) -> Cut:
-    """Answer a request by the scores of its model; nothing but NaN if they are not finite."""
+    """Answer a request from the scores of its model; the answer is NaN if they are not finite."""
     evaluation = Evaluation(request.measure, request.prevalence, request.softness)
     evaluated = evaluation.of(scores)
     cut = Cut(evaluated.best)
@@ -64,8 +64,8 @@ class Evaluation:
         self.useless, perfect = measure.scale(prevalence)
         self._scale = perfect - self.useless
         self._constrained = bool(measure.bounds)
-        # The highest scores of a start may all be of negatives. Then no cut keeps a precision, and the best one
-        # predicts no row positive. The next passes learn at a cut that finds some positives.
+        # The rows with the highest scores of a start may all be negative. Then no threshold keeps a precision, and
+        # the best one predicts no row positive. The next passes learn at a threshold that finds some positives.
         self._may_be_out_of_reach = any(bound.kind == "precision" for bound in measure.bounds)
 
     def of(self, scores: Scores) -> Evaluated:
@@ -79,7 +79,7 @@ class Evaluation:
         return Evaluated(scores, best)
 
     def class_weights(self, evaluated: Evaluated, width: float) -> tuple[float, float]:
-        """Return what a positive and a negative weigh in the next pass: the measure's gains."""
+        """Return the weights of a positive and of a negative in the next pass: the measure's gains."""
         rates = evaluated.best.rates
         least = 1e-3 * self._scale
         if self._measure.smooth:
@@ -98,15 +98,16 @@ class Evaluation:
         scores, weights = thinned_out(evaluated.scores)
         window = SIGMOID.slope((scores - evaluated.best.threshold) / width)
         on_positives, on_negatives = (_class_shares(weights) @ window).tolist()
-        # A constraint may require a cut with hardly any false positives, where TNR is worth much; a corner of Min
-        # does not.
+        # A constraint may require a threshold with almost no false positives, where TNR has a large weight; a
+        # corner of Min does not.
         least = 0.1 * min(self._prevalence, 1.0 - self._prevalence) if self._constrained else 0.05
         share = min(max(on_negatives / max(on_positives + on_negatives, 1e-300), least), 1.0 - least)
         return share, 1.0 - share
 
     def sigmoid_width(self, evaluated: Evaluated) -> float:
-        """Return a width as large as the softness allows: wide sigmoids learn from more points, narrow ones are
-        closer to the measure.
+        """Return the largest width that the softness allows.
+
+        Wide sigmoids learn from more points; narrow ones are closer to the measure.
         """
         scores, weights = thinned_out(evaluated.scores)
         margins = np.sign(weights) * (scores - evaluated.best.threshold)
@@ -127,7 +128,7 @@ def _deviation(thinned_out: NDArray[Any], scores: Scores) -> float:
 
 
 def thinned_out(scores: Scores) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return a part of the scores, each class thinned on its own: enough to take a mean from."""
+    """Return a part of the scores, thinned within each class: enough for a mean."""
     values, weights = scores.values, scores.signed_weights
     if scores.points is not None:
         return values, weights
@@ -136,13 +137,13 @@ def thinned_out(scores: Scores) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def every_so_many(mine: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return where the rows of a class are; of many, those among every so many rows."""
+    """Return the indices of the rows of a class; if it has many, of those found at regular intervals."""
     apart = max(int(np.count_nonzero(mine)) // _SAMPLE_OF_A_CLASS, 1)
     return np.flatnonzero(mine[::apart]) * apart
 
 
 def _class_shares(weights: NDArray[Any]) -> NDArray[np.float64]:
-    """Return what, times values of the rows, is their mean over the positives, and over the negatives."""
+    """Return row weights whose product with values of the rows is the mean over positives, and over negatives."""
     shares: NDArray[np.float64] = np.maximum(np.stack([weights, -weights]), 0.0).astype(np.float64)
     shares /= shares.sum(axis=1, keepdims=True)
     return shares

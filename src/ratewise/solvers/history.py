@@ -17,7 +17,7 @@ _MOST_ROWS = 2000
 class History:
     """Rows of (pass, points, seconds, tpr, tnr, value, ...) written at checkpoints of a fit.
 
-    The rates are those of points scored before they were learned from, so they are unbiased and cost nothing.
+    Points are scored before they are learned from, so the rates are unbiased and cost nothing.
     """
 
     def __init__(self, *, verbose: bool = False):
@@ -37,23 +37,23 @@ class History:
         } | more
         self._rows.append(row)
         if len(self._rows) > _MOST_ROWS:
-            del self._rows[::2]  # a long history grows coarser, not longer
+            del self._rows[::2]  # a long history becomes coarser, not longer
         if self._verbose:
             line = "  ".join(f"{name} {number:.4g}" for name, number in row.items())
             print(f"[ratewise] {line}", file=sys.stderr)
 
     def silence(self) -> None:
-        """Print no more."""
+        """Stop printing."""
         self._verbose = False
 
     def branch(self) -> History:
-        """Return a history by the same clock, for one of several runs side by side; :meth:`join` it later."""
+        """Return a history with the same clock, for one of several simultaneous runs; :meth:`join` it later."""
         other = History(verbose=self._verbose)
         other._started = self._started
         return other
 
     def join(self, other: History, **more: float) -> None:
-        """Take in the rows of a branch, each with ``more`` columns."""
+        """Add the rows of a branch, each with ``more`` columns."""
         self._rows += [row | more for row in other._rows] if more else other._rows
         while len(self._rows) > _MOST_ROWS:
             del self._rows[::2]
@@ -64,8 +64,8 @@ class History:
         return {name: np.array([row.get(name, np.nan) for row in self._rows]) for name in names}
 
     def __getstate__(self) -> dict[str, Any]:
-        # A clock reading means nothing in another process: keep what had passed at the last row, so that two
-        # pickles of one state are equal.
+        # A clock reading has no meaning in another process: keep the time that had passed at the last row, so that
+        # two pickles of one state are equal.
         return self.__dict__ | {"_started": self._rows[-1]["seconds"] if self._rows else 0.0}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

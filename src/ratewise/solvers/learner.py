@@ -1,4 +1,4 @@
-"""A linear model in training: the state that the compiled loop works on."""
+"""A linear model in training: the state of the compiled loop."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class LearnSettings(NamedTuple):
-    """What stays fixed while a learner learns from a chunk."""
+    """The settings that stay fixed while a learner learns from a chunk."""
 
     steps: StepSizes
     radius: float | None = None
-    """The longest the weights may be; None for no bound."""
+    """The largest length of the weights; None for no bound."""
 
 
 class LearnerState(NamedTuple):
@@ -33,7 +33,7 @@ class LearnerState(NamedTuple):
     last: NDArray[np.float64]
     """Points times (weights, intercept, dual pair, points seen by the step sizes)."""
     mean: NDArray[np.float64]
-    """The sum over all points of the model (weights, intercept) that met them."""
+    """The sum over all points of the current model (weights, intercept) at each point."""
     met: NDArray[np.float64]
 
     @staticmethod
@@ -52,11 +52,11 @@ _MET = ("positives", "true_positives", "negatives", "true_negatives")
 class Learner:
     """The current model, the mean of the models since :meth:`restart_mean`, and the class weights.
 
-    The arithmetic is as wide as ``dtype``, that of the rows.
+    The arithmetic has the precision of ``dtype``, the type of the rows.
     """
 
     def __init__(self, n_features: int, dtype: Any, initial: LinearModel | None = None):
-        self._places = np.arange(n_features)  # where each column's weight is in these arrays
+        self._places = np.arange(n_features)  # the index of each column's weight in these arrays
         self._layout: type | None = None
         self._direction = np.zeros(n_features, dtype=dtype)
         self._recent_sum = np.zeros(n_features, dtype=dtype)
@@ -71,7 +71,7 @@ class Learner:
     def learn(
         self, chunk: Chunk, settings: LearnSettings, reward: Reward, measure: ConcaveMeasure | None = None
     ) -> None:
-        """One kernel call; then the kernel's own sums are added to the totals, so that rounding errors do not
+        """Make one kernel call, then add the kernel's sums to the totals, so that rounding errors do not
         accumulate.
         """
         self._arrange_for(chunk.rows)
@@ -111,7 +111,7 @@ class Learner:
         state["scale"] = 1.0
 
     def _arrange_for(self, rows: DenseRows | CSRRows) -> None:
-        """Arrange the arrays as the kernel needs them for dense rows, or for sparse ones."""
+        """Arrange the arrays as the kernel needs them for dense or for sparse rows."""
         if type(rows) is self._layout:
             return
         self._layout = type(rows)
@@ -129,7 +129,7 @@ class Learner:
         return LinearModel(self._direction[self._places].astype(np.float64), float(self._state["intercept"][0]))
 
     def mean(self) -> LinearModel:
-        """The mean of the models since the last restart; the current one if there are none."""
+        """Return the mean of the models since the last restart; the current model if there are none."""
         if self._sum_points == 0:
             return self.current()
         return LinearModel(self._sum[self._places] / self._sum_points, self._sum_intercept / self._sum_points)
@@ -144,7 +144,7 @@ class Learner:
         self._state["intercept"] = model.intercept
 
     def change_transform(self, change: Any) -> None:
-        """Carry the model and the sum of models over to columns that are transformed differently.
+        """Convert the model and the sum of models to columns that are transformed differently.
 
         ``change(weights, intercept)`` must be linear in its arguments, as standardizing is.
         """
@@ -154,7 +154,7 @@ class Learner:
 
     @property
     def class_weights(self) -> tuple[float, float]:
-        """The weights on the two rates: SPADE's dual pair, or STAMP's valuation at the current level."""
+        """The weights of the two rates: SPADE's dual pair, or STAMP's valuation at the current level."""
         state = self._state[0]
         return float(state["alpha"]), float(state["beta"])
 
@@ -190,7 +190,7 @@ class Learner:
         self._layout = None  # to be arranged again for the next rows
 
     def begin(self, request: Learn) -> None:
-        """Start as a request says; until the first of its points the model is the mean so far."""
+        """Begin a request with its settings; before its first point, the model is the mean so far."""
         if isinstance(request.start, LinearModel):
             self.set_model(request.start)
         if request.restart_steps is not None:
@@ -206,7 +206,7 @@ class Learner:
         return other
 
     def export(self) -> LearnerState:
-        """Return what was learned since :meth:`copy`, to be merged with what other copies learned."""
+        """Return the sums learned since :meth:`copy`, to be merged with the sums of other copies."""
         points = int(self._sum_points + self._state["unsummed"][0])
         current, mean = self.current(), self.mean()
         last = np.array([*current.weights, current.intercept, *self.class_weights, self._state["points"][0]])
@@ -214,7 +214,7 @@ class Learner:
         return LearnerState(points, points * last, points * np.append(*mean), met)
 
     def move_to(self, model: LinearModel, points: int, met: NDArray[np.float64]) -> None:
-        """Take a model that was learned from so many points at once, and what it predicted for them."""
+        """Take a model that was learned from this many points at once, and the counts of its predictions."""
         self.set_model(model)
         self._state["points"] += points
         self._sum[self._places] += points * model.weights
@@ -224,7 +224,7 @@ class Learner:
             self._state[name] += weight
 
     def absorb(self, state: LearnerState) -> None:
-        """Continue from the mean of what copies of this learner have learned, each weighted by its points."""
+        """Continue from the mean of the copies of this learner, each weighted by its points."""
         if state.points == 0:
             return
         last = state.last / state.points

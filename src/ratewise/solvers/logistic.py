@@ -16,15 +16,15 @@ from .state import LinearModel, RowTotals
 
 
 def class_ratio(prevalence: float, exponent: float) -> float:
-    """Return what a positive weighs per unit of a negative: ((1-p)/p)^exponent."""
+    """Return the weight of a positive relative to a negative: ((1-p)/p)^exponent."""
     return float(((1.0 - prevalence) / prevalence) ** exponent)
 
 
 class _Logistic(Solver):
-    """What both kinds share."""
+    """The common part of both kinds of logistic regression."""
 
     def check(self, measure: Measure, prevalence: float) -> None:
-        """Refuse a measure that no classifier can maximize; any other is possible."""
+        """Refuse a measure that no classifier can maximize; accept any other."""
         if isinstance(measure, PseudoLinearMeasure):
             measure.check_against(prevalence)
 
@@ -48,7 +48,7 @@ class WeightedLogistic(_Logistic):
     step : float
         In units of a point's own leverage 1 / (|x|^2 + 1); falls as 1 / sqrt(1 + passes).
     alpha : float
-        L2 strength of these passes, where that of the classifier is not larger.
+        The L2 strength of these passes, unless the classifier's is larger.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class WeightedLogistic(_Logistic):
         return f"logistic, class-weight exponent {self.exponent:.2g}{penalty}"
 
     def algorithm(self, task: Task, seen: Callable[[], RowTotals]) -> Steps:
-        """Take logistic steps pass by pass; the model is the mean of those of the last pass."""
+        """Take logistic steps pass by pass; the model is the mean of the last pass's models."""
         passes, pass_points = 0, seen().points  # a stream: its first batch counts as a pass
         while task.endless or passes < self.passes:
             passes, pass_points = yield Savepoint((passes, pass_points))
@@ -106,9 +106,9 @@ class WeightedLogistic(_Logistic):
 
 @dataclass(frozen=True)
 class PenalizedLogistic(_Logistic):
-    """Logistic regression with class weights and an L2 penalty, solved to the end.
+    """Logistic regression with class weights and an L2 penalty, solved to convergence.
 
-    With few rows, a penalty finds models that no number of passes reaches; validation rows choose the penalty.
+    With few rows, a penalty gives models that no number of passes gives; validation rows choose the penalty.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class PenalizedLogistic(_Logistic):
 
     name: ClassVar[str] = "penalized-logistic"
     streaming: ClassVar[bool] = False
-    sharpenable: ClassVar[bool] = False  # steps without a penalty would lead where the other starts do
+    sharpenable: ClassVar[bool] = False  # steps without a penalty would lead to the same models as other starts
 
     def __post_init__(self) -> None:
         require_number("C", self.C, "PenalizedLogistic", low=0)

@@ -1,7 +1,7 @@
 """The maximizer that answers a :class:`~ratewise.solvers.requests.Maximize` request.
 
-The maximum is found by scipy's L-BFGS; if the curvature over the rows costs little, by Newton steps for a concave
-reward, and by gradient steps in the metric of that curvature for another.
+scipy's L-BFGS finds the maximum. If the curvature over the rows costs little, Newton steps find it for a concave
+reward, and gradient steps in the metric of the curvature for other rewards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Objective = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 """Minus the weighted mean reward of a model (weights, then the intercept), and its gradient."""
 
 Curvature = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""The matrix of second derivatives of a concave reward; for another, a positive definite one in its place."""
+"""The matrix of second derivatives of a concave reward; for other rewards, a positive definite substitute."""
 
 
 def maximize(objective: Objective, request: Maximize, curvature: Curvature | None = None) -> LinearModel:
@@ -43,7 +43,7 @@ def _by_newton_steps(objective: Objective, curvature: Curvature, request: Maximi
         _add_to_diagonal(matrix, penalties + 1e-7)
         try:
             step = np.linalg.solve(matrix, gradient)
-        except np.linalg.LinAlgError:  # columns that are equal as float32
+        except np.linalg.LinAlgError:  # some columns are equal as float32
             step = np.full_like(model, math.nan)
         gain = float(gradient @ step)
         if not math.isfinite(gain):
@@ -63,7 +63,8 @@ def _by_newton_steps(objective: Objective, curvature: Curvature, request: Maximi
 
 
 def _in_the_metric(objective: Objective, curvature: Curvature, request: Maximize) -> LinearModel:
-    """Return what a few steps up the gradient find, all directions being equally curved at the start."""
+    """Return the model after a few gradient steps, scaled so that all directions are equally curved at the
+    start."""
     model, penalties = _flat(request.start), _penalties(request.l2, request.start)
     loss, gradient = _penalized(objective, model, penalties)
     matrix = curvature(model)
@@ -129,7 +130,7 @@ def _linear(model: NDArray[np.float64]) -> LinearModel:
 
 
 def _on_the_ball(objective: Objective, start: LinearModel, request: Maximize) -> LinearModel:
-    """Return the maximizer over the ball: that of the penalized problem whose penalty brings it to the surface."""
+    """Return the maximizer over the ball: the penalized problem's, with a penalty that leads to the surface."""
     radius, found = request.radius, start
 
     def excess(log_penalty: float) -> float:
@@ -142,7 +143,7 @@ def _on_the_ball(objective: Objective, start: LinearModel, request: Maximize) ->
         high += 6.0
     if excess(low) > 0:
         optimize.brentq(excess, low, high, xtol=1e-6)
-    return found.divided(_length(found) / radius)  # each maximization stops a little off the surface
+    return found.divided(_length(found) / radius)  # each maximization stops near the surface, not on it
 
 
 def _length(model: LinearModel) -> float:

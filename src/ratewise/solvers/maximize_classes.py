@@ -1,4 +1,4 @@
-"""The maximizer of many classes on all rows at once, and the functions of the rows that it needs."""
+"""The maximizer for many classes whose steps use all rows, and the functions of the rows that it needs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .state import LinearModels
 class RowsAtOnce(Protocol):
     """Functions of a model of many classes over all rows, wherever they lie.
 
-    ``model`` has a row per column, the last one of the intercepts. Each returns a value and its gradient, of rows
-    that weigh 1 together.
+    ``model`` has a row per column; its last row has the intercepts. Each function returns a value and its
+    gradient, with row weights that sum to 1.
     """
 
     def likelihood(self, model: NDArray[Any], class_weights: NDArray[np.float64]) -> tuple[float, NDArray[Any]]:
         """Return the weighted log likelihood."""
 
     def soft_value(self, model: NDArray[Any], measure: ConfusionMeasure) -> tuple[float, NDArray[Any]]:
-        """Return the measure if each row is predicted by its softmax shares."""
+        """Return the measure with softmax shares in place of predictions."""
 
 
 def maximize_classes(request: MaximizeLikelihood | ClimbMeasure, rows: RowsAtOnce) -> LinearModels:
-    """Return the models that steps of L-BFGS find, each on all rows."""
+    """Return the models after steps of L-BFGS, each on all rows."""
     first = np.vstack([request.start.weights.T, request.start.intercepts])
     penalties = np.full(first.shape, request.l2)
     penalties[-1] = 0.0
@@ -53,7 +53,7 @@ def maximize_classes(request: MaximizeLikelihood | ClimbMeasure, rows: RowsAtOnc
 
 
 class ClassObjective:
-    """Rows at once, held in one matrix.
+    """Objective functions of rows in one matrix.
 
     Parameters
     ----------
@@ -80,8 +80,9 @@ class ClassObjective:
         return float(measure.value(table)), self.rise(shares, measure.gains(table)) / self.total
 
     def shares(self, model: NDArray[Any]) -> NDArray[Any]:
-        """Return the softmax shares of all rows, a row per class: numpy adds up long rows several times as fast as
-        many short ones.
+        """Return the softmax shares of all rows, a row per class.
+
+        numpy sums long rows several times as fast as many short ones.
         """
         return softmax(np.ascontiguousarray(model.T @ self._transposed))
 
@@ -97,11 +98,11 @@ class ClassObjective:
         return value, np.asarray(self._transposed @ shares.T, dtype=np.float64)
 
     def table(self, shares: NDArray[Any]) -> NDArray[np.float64]:
-        """Return C[true, predicted] of shares."""
+        """Return C[true, predicted] of softmax shares."""
         return np.asarray(self._by_class @ shares.T, dtype=np.float64)
 
     def rise(self, shares: NDArray[Any], gains: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the gradient of the gains of shares, added up over the rows; the shares are overwritten."""
+        """Return the gradient of the shares' gains, added up over the rows; the shares are overwritten."""
         of_rows = np.take(gains.T.astype(np.float32), self._codes, axis=1)
         of_rows -= (shares * of_rows).sum(axis=0)
         shares *= of_rows

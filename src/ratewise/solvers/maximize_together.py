@@ -1,8 +1,8 @@
 """The maximizer of several linear models of the same rows: each step reads the rows twice, for all models at once.
 
 A product of rows with two dozen models takes little longer than with a few, because reading the rows takes most of
-the time. So the folds and the penalties of a fit climb side by side. Along a line the scores of a model change in
-proportion, so a search for the best step needs no product.
+the time. So the folds and the penalties of a fit learn side by side. Along a line, the scores of a model change in
+proportion to the step, so a line search needs no product.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 
 from ..rewards import Reward
 
-_REMEMBERED = 8  # steps that tell the curvature, as in L-BFGS
+_REMEMBERED = 8  # steps that determine the curvature, as in L-BFGS
 _TRIES = 8  # steps along a line
-_RISES, _FLATTENS = 1e-4, 0.3  # what a step must do: as much of the rise expected, and no more of the slope left
+_RISES, _FLATTENS = 1e-4, 0.3  # shares: the least of the expected rise, the most of the slope left
 
 
 @dataclass(frozen=True)
 class SharedRows:
-    """Rows, and for each model how much they weigh, 0 for those it must not learn from, and its standardization.
+    """Rows, and for each model its row weights, 0 for rows it must not learn from, and its standardization.
 
-    Models are rows of weights, the intercept last, of columns less their ``centres`` and divided by ``scales``.
+    Models are rows of weights, with the intercept last. Columns have their ``centres`` subtracted, and are divided
+    by ``scales``.
     """
 
     matrix: NDArray[np.float32]
@@ -38,7 +39,7 @@ class SharedRows:
         return SharedRows(self.matrix, self.signs, self.weights[which], self.centres[which], self.scales[which])
 
     def margins(self, models: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return the scores, positive where they are right."""
+        """Return the scores, positive where the prediction is right."""
         coef = models[:, :-1] / self.scales
         offsets = models[:, -1] - np.sum(coef * self.centres, axis=1)
         scores: NDArray[np.float32] = coef.astype(np.float32) @ self.matrix.T
@@ -47,7 +48,7 @@ class SharedRows:
         return scores
 
     def gradient(self, slopes: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the sum of the rows, each times its weight and the slope of its reward."""
+        """Return the sum of the rows, each multiplied by its weight and the slope of its reward."""
         pull = np.multiply(self.weights * self.signs, slopes, dtype=np.float32)
         total = pull.sum(axis=1, dtype=np.float64)[:, np.newaxis]
         return np.hstack([(pull @ self.matrix - self.centres * total) / self.scales, total])
@@ -62,7 +63,8 @@ def maximize_together(
     tolerance: float,
     iterations: int,
 ) -> NDArray[np.float64]:
-    """Return the models with the largest mean rewards less their penalties; each stops once it no longer rises."""
+    """Return the models with the largest mean rewards less their penalties; each stops when it no longer
+    improves."""
     found = starts.copy()
     climbing = np.arange(len(starts))
     models, penalties = starts.copy(), np.repeat(l2[:, np.newaxis], starts.shape[1], axis=1)
@@ -111,7 +113,7 @@ def _sums(values: NDArray[Any]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class _Line:
-    """The losses of models along a line, a direction for each."""
+    """The losses of models along one line for each model."""
 
     weights: NDArray[np.float32]
     reward: Reward
@@ -122,7 +124,7 @@ class _Line:
     penalties: NDArray[np.float64]
 
     def search(self, loss: NDArray[np.float64], slope: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how far each model goes; 0 for one that gains nothing."""
+        """Return the step length of each model; 0 for a model that does not improve."""
         penalty = 0.5 * np.sum(self.penalties * self.models**2, axis=1)
         tilt = np.sum(self.penalties * self.models * self.direction, axis=1)
         bend = np.sum(self.penalties * self.direction**2, axis=1)
@@ -153,7 +155,7 @@ def _between(
     slope_high: NDArray[np.float64],
     slope: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return where the slope may be 0: by the secant, kept away from both ends; half way where it cannot tell."""
+    """Return where the slope may be 0: by the secant, but not near either end; the middle if the secant fails."""
     with np.errstate(all="ignore"):
         inside = slope_low / (slope_low - slope_high)
         inside = np.where(np.isfinite(inside), np.clip(inside, 0.1, 0.9), 0.4)
@@ -163,7 +165,7 @@ def _between(
 
 
 class _Curvature:
-    """What the last steps of each model tell about the inverse of its second derivatives, as in L-BFGS."""
+    """An estimate of each model's inverse second derivatives from its last steps, as in L-BFGS."""
 
     def __init__(self) -> None:
         self._steps: list[NDArray[np.float64]] = []
@@ -175,7 +177,7 @@ class _Curvature:
         bent = products > 1e-10 * np.sum(turns * turns, axis=1)
         self._steps.append(steps)
         self._turns.append(turns)
-        self._products.append(np.where(bent, products, np.inf))  # a step without curvature tells nothing
+        self._products.append(np.where(bent, products, np.inf))  # a step without curvature has no information
         for kept in (self._steps, self._turns, self._products):
             del kept[:-_REMEMBERED]
 
@@ -185,7 +187,7 @@ class _Curvature:
             kept[:] = [one[which] for one in kept]
 
     def times(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the inverse times the gradient of each model; without any step yet, a direction of length 1."""
+        """Return the inverse times the gradient of each model; before the first step, a direction of length 1."""
         found, parts = gradient.copy(), []
         past = list(zip(self._steps, self._turns, self._products, strict=True))
         for steps, turns, products in reversed(past):

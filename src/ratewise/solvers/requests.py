@@ -33,52 +33,52 @@ class Learn:
 
     settings: LearnSettings
     reward: Reward | None
-    """None for many classes, which climb the log likelihood, or what predictions are worth."""
+    """None with many classes, which maximize the log likelihood or the value of predictions."""
     class_weights: Any = None
-    """What each of the classes weighs; None leaves them as they are."""
+    """The class weights; None leaves them unchanged."""
     measure: Any = None
-    """A concave measure whose dual pair is learned along; None holds the class weights."""
+    """A concave measure whose dual pair is learned too; None keeps the class weights fixed."""
     passes: int | None = None
     points: int | None = None
     start: LinearModel | LinearModels | None = None
-    """The model to begin from; None goes on from the last one."""
+    """The model to begin from; None continues from the last model."""
     restart_mean: bool = False
-    """The mean of the models, and the progressive rates, start anew with this request."""
+    """Whether the mean of the models and the progressive rates start again with this request."""
     restart_steps: int | None = None
-    """The step sizes start anew, as if this many points had been seen."""
+    """The step sizes start again, as if this many points had been seen."""
     keep_last: bool = False
-    """The last model is wanted too, not only the mean."""
+    """Whether the answer has the last model too, not only the mean."""
     meanwhile: LinearModel | None = None
-    """The model of the run until half of the points have been learned from; None for the mean so far."""
+    """The model of the run during the first half of the points; None for the mean so far."""
     gains: NDArray[np.float64] | None = None
-    """Of many classes, what a share of a prediction is worth, [true, predicted]; None for the log likelihood."""
+    """With many classes, the value of a share of a prediction, [true, predicted]; None for the log likelihood."""
 
 
 class Learned(NamedTuple):
-    """What learning came to."""
+    """The result of learning."""
 
     mean: Any
     """The mean of the models since the last restart."""
     last: Any
-    """Where it was wanted."""
+    """The last model, if it was requested."""
     class_weights: Any
-    """The dual pair, where it was learned along."""
+    """The dual pair, if it was learned."""
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Score the training rows, or a fair sample, and cut where the measure is best; answered by ``Cut``."""
+    """Score the training rows, or a fair sample, and find the best threshold; answered by ``Cut``."""
 
     model: LinearModel
     measure: Measure
     prevalence: float
     softness: float = 0.05
     width: float | None = None
-    """Of the sigmoid that class weights are wanted for; 0 finds the widest, None wants none."""
+    """The width of the sigmoid for the class weights; 0 finds the largest, None requests no class weights."""
     candidate: bool = False
-    """The model may be chosen in the end: what the choice needs is wanted too."""
+    """Whether the model is a candidate: the answer then has the numbers that the choice needs."""
     in_sample: bool = False
-    """The training rows themselves choose, so that bounds count in their values."""
+    """Whether the training rows themselves choose, so that bounds count in their values."""
 
 
 class Cut(NamedTuple):
@@ -86,13 +86,13 @@ class Cut(NamedTuple):
 
     best: BestThreshold
     width: float = math.nan
-    """Of the sigmoid."""
+    """The width of the sigmoid."""
     class_weights: tuple[float, float] = (math.nan, math.nan)
-    """The measure linearized: what a positive and a negative are worth at the rates of the cut."""
+    """The linearized measure: the gains of a positive and of a negative at the rates of the cut."""
     value: float = math.nan
-    """By which the training rows would choose it."""
+    """The value for a choice by the training rows."""
     mean: float = 0.0
-    """Of its scores, or where else they are to be seen from."""
+    """The mean of the model's scores, or another centre for them."""
     deviation: float = 1.0
 
 
@@ -102,7 +102,7 @@ class CountRates:
 
     model: LinearModel
     rows: int | None = None
-    """So many rows are enough; None for all that are at hand."""
+    """How many rows are enough; None for all available rows."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class MeanRewards:
     model: LinearModel
     reward: Reward
     points: int | None = None
-    """Of the next points, which are not learned from; None for all rows."""
+    """How many of the next points to use, without learning from them; None for all rows."""
 
 
 @dataclass(frozen=True)
@@ -121,22 +121,22 @@ class Maximize:
 
     reward: Reward
     class_weights: tuple[float, float]
-    """What the mean rewards of the positives and of the negatives weigh; only their proportion matters."""
+    """The weights of the positives' and of the negatives' mean reward; only their ratio matters."""
     start: LinearModel
     l2: float
     radius: float = math.inf
-    """The longest that weights and intercept together may be."""
+    """The largest length of weights and intercept together."""
     tolerance: float = 1e-7
     iterations: int = 500
     few_rows: bool = False
-    """The rows are few: their curvature may be used, if they are dense and in memory."""
+    """Whether there are few rows: their curvature may be used, if they are dense and in memory."""
 
 
 @dataclass(frozen=True)
 class CompareCentroids:
     """Subtract the mean row of the negatives from that of the positives; answered by an array.
 
-    Of rows in memory only.
+    Only rows in memory answer it.
     """
 
 
@@ -153,7 +153,7 @@ class MaximizeLikelihood:
 
 @dataclass(frozen=True)
 class ClimbMeasure:
-    """Take a few steps, on all rows, up the measure of the softmax shares; answered by models of all classes."""
+    """Take a few ascent steps on all rows on the measure of softmax shares; answered by models of all classes."""
 
     measure: ConfusionMeasure
     start: LinearModels
@@ -183,10 +183,10 @@ Request = OfTwoClasses | OfManyClasses
 
 
 class Savepoint(NamedTuple):
-    """Tell the driver all that the algorithm needs to start again from here; answered by that state.
+    """Give the driver the state that the algorithm needs to start again from here; answered by that state.
 
-    The driver forgets the answers before it. An algorithm that is started again is answered with the stored state
-    at its first savepoint, so nothing of what it has in hand but the state may be used afterwards.
+    The driver forgets all earlier answers. When an algorithm is started again, its first savepoint is answered
+    with the stored state, so after a savepoint the algorithm may use this state only.
     """
 
     state: Any
@@ -200,6 +200,6 @@ class Record(NamedTuple):
     more: Mapping[str, float] = MappingProxyType({})
     """Further columns: the dual pair, or the challenge level."""
     rates: Rates | None = None
-    """None for the progressive ones: of the points since the last record, each before it was learned from."""
+    """The rates; None for those of the points since the last record, each scored before it was learned from."""
     value: float | None = None
-    """Of the measure; None for that of the rates."""
+    """The value of the measure; None computes it from the rates."""

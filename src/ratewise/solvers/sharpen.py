@@ -20,11 +20,11 @@ _MANY_POINTS = 420_000
 
 @dataclass(frozen=True)
 class Sharpen:
-    """Learn with a bounded reward, point by point, for the measure's own slopes at the rates reached so far.
+    """Learn with a bounded reward, point by point, with the measure's own slopes at the rates reached so far.
 
-    Concave rewards stop early: points far on the wrong side dominate them. A sigmoid reward is bounded, as the
-    measure itself is. Such points then hardly count, and the model improves on the points that it can get right.
-    The sigmoid has many optima; a concave start and stochastic steps lead to a good one.
+    Concave rewards stop early: points far on the wrong side dominate them. A sigmoid reward is bounded, like the
+    measure itself. Such points then have little effect, and the model improves on points that it can classify
+    correctly. The sigmoid has many optima; a concave start and stochastic steps lead to a good one.
 
     The scores of the start are divided by the width of the sigmoid. Then every pass takes its class weights from
     the slopes of the measure at the rates of the last pass's mean model, cut at its best threshold.
@@ -77,13 +77,14 @@ class Candidate(NamedTuple):
     model: LinearModel
     value: float
     mean: float
-    """Of its scores on those rows, or where else they are to be seen from."""
+    """The mean of the model's scores on those rows, or another centre for them."""
     deviation: float
     maker: Solver
-    """What made it, or made the model that it was sharpened from."""
+    """The solver of the model, or of the model from which it was sharpened."""
 
     def normalized(self) -> LinearModel:
-        """Return the model on the scale of its scores: those of different folds are to be comparable."""
+        """Return the model divided by the scale of its scores, so that models of different folds are
+        comparable."""
         return self.model.divided(self.deviation, self.mean)
 
 
@@ -96,7 +97,7 @@ class Sharpened(Algorithm):
     Parameters
     ----------
     solver : Solver
-        Makes the model to start from.
+        The solver of the model to start from.
     settings : Sharpen
     passes : int
         Sharpening passes; 0 leaves the start as it is.
@@ -105,12 +106,12 @@ class Sharpened(Algorithm):
     number : int
         The number of this run in the history.
     whole_start : bool
-        Evaluate the start after 1, 2, 4, ... passes, not at its end only.
+        Evaluate the start after 1, 2, 4, ... passes, not only at its end.
     in_sample : bool
-        The training rows choose between the candidates, so that bounds count in their values.
+        The training rows choose among the candidates, so that bounds count in their values.
     damped : bool
-        Move the class weights of a measure with a corner by half of what its slopes ask: for steps on all rows at
-        once, which would oscillate about the corner.
+        Move the class weights of a measure with a corner only half of the way to its slopes. Steps on all rows
+        would otherwise oscillate about the corner.
     """
 
     solver: Solver
@@ -169,7 +170,7 @@ class Sharpened(Algorithm):
     # [end]
 
     def _learn_start(self, task: Task, seen: Callable[[], RowTotals], *, linearize: bool) -> Steps:
-        """Return the candidates of the start, its last model, and where it is cut; None if it diverged."""
+        """Return the candidates of the start, its last model, and the cut of this model; None if it diverged."""
         start = Inner(self.solver.algorithm(dataclasses.replace(task, history=None), seen))
         candidates: list[Candidate] = []
         done, model, cut = 0, None, None
@@ -210,7 +211,7 @@ class Sharpened(Algorithm):
 
 
 class _Pass(NamedTuple):
-    """Where a sharpening pass begins."""
+    """The state at the beginning of a sharpening pass."""
 
     number: int
     model: LinearModel
@@ -223,9 +224,7 @@ class _Pass(NamedTuple):
 
 
 def halfway(asked: tuple[float, float], before: tuple[float, float]) -> tuple[float, float]:
-    """Return class weights moved by half of what is asked, on a log scale, so that they do not oscillate about a
-    corner.
-    """
+    """Return class weights moved half of the way on a log scale, so that they do not oscillate about a corner."""
     return math.sqrt(asked[0] * before[0]), math.sqrt(asked[1] * before[1])
 
 

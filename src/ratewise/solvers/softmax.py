@@ -1,8 +1,8 @@
 """Many classes learned together: a column of scores per class, whose softmax shares replace predictions.
 
-As with two classes a fit counts, linearizes, learns and cuts. It starts from multinomial logistic regression with
-class weights and climbs from there to the measure: the gains of the measure at the current counts weigh the
-shares. Few rows are learned from all at once, others pass by pass.
+As with two classes, a fit counts, linearizes, learns and cuts. It starts from multinomial logistic regression with
+class weights and continues with ascent on the measure: the gains of the measure at the current counts weigh the
+shares. With few rows, each step uses all of them; otherwise the fit learns pass by pass.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _START_STEP, _CLIMB_STEP = 2.0, 4.0  # in units of a row's own leverage, as for 
 class MultinomialLogistic:
     """Logistic regression of all classes at once: the start of a sharpened fit of more than two classes.
 
-    ``l2`` is the strength of the penalty that validation rows chose.
+    ``l2`` is the penalty that validation rows chose.
     """
 
     l2: float
@@ -43,7 +43,7 @@ class ClassCandidate(NamedTuple):
 
 
 class ClassAlgorithm(Algorithm):
-    """What both kinds share: the learner, and the start."""
+    """The common part of both algorithms: the learner, and the start."""
 
     exponents: tuple[float, ...]
 
@@ -51,7 +51,7 @@ class ClassAlgorithm(Algorithm):
         return ClassLearner(task.n_classes, task.n_features, task.initial)
 
     def begin(self, task: Task, seen: ClassTotals) -> tuple[list[ClassCandidate], LinearModels]:
-        """Return the first models; where no start is learned, they are a candidate."""
+        """Return the first models; if no start is learned, they are a candidate."""
         model = task.initial
         if model is None:
             shares = np.array(seen.class_weights) / sum(seen.class_weights)
@@ -62,17 +62,17 @@ class ClassAlgorithm(Algorithm):
 
 @dataclass(frozen=True)
 class ClassesAtOnce(ClassAlgorithm):
-    """Multinomial logistic regressions one after another, then a climb of the measure, on all rows at once.
+    """Multinomial logistic regressions one after another, then ascent on the measure; each step uses all rows.
 
-    Each start begins from the models of the one before, and the climb from the last. Its result is the list of
-    candidates.
+    Each start begins from the models of the previous start, and the ascent from the last one. The result is the
+    list of candidates.
 
     Parameters
     ----------
     exponents, strengths : tuple of float
-        Of the class weights, and C, of the starts.
+        The class-weight exponents and C of the starts.
     climbs : tuple of int
-        Steps up the measure, after which the models are a candidate.
+        The numbers of ascent steps on the measure after which the models are a candidate.
     wanted : tuple of str, optional
         The stages to make; all candidates unless given.
     """
@@ -101,12 +101,12 @@ class ClassesAtOnce(ClassAlgorithm):
 
 @dataclass(frozen=True)
 class ClassesInPasses(ClassAlgorithm):
-    """The same row by row: passes up the likelihood under each weighting, then passes up the measure."""
+    """Row-by-row learning: passes on the likelihood with each class weighting, then passes on the measure."""
 
     exponents: tuple[float, ...]
     passes: int
     climbs: tuple[int, ...]
-    """Passes up the measure, after which the models are a candidate."""
+    """The numbers of passes on the measure after which the models are a candidate."""
 
     def algorithm(self, task: Task, seen: Callable[[], Any]) -> Steps:
         candidates, first = self.begin(task, seen())
@@ -137,7 +137,7 @@ class ClassesInPasses(ClassAlgorithm):
         step: float,
         gains: NDArray[np.float64] | None = None,
     ) -> Learn:
-        """Return the request for one pass, whose steps fall as if it were the second."""
+        """Return the request for one pass, with step sizes as in a second pass."""
         settings = leverage_settings(seen, task.n_features, step=step, leverage=seen.leverage, l2=task.l2)
         return Learn(
             settings,
@@ -153,7 +153,8 @@ class ClassesInPasses(ClassAlgorithm):
 
 
 def class_weights(seen: ClassTotals, exponent: float) -> NDArray[np.float64]:
-    """Return weights in proportion to (1 / share)^exponent, whose mean over all rows is 1; 0 of no rows."""
+    """Return weights proportional to (1 / share)^exponent, with mean 1 over all rows; 0 for a class without
+    rows."""
     totals = np.array(seen.class_weights)
     weights = np.where(totals > 0, np.maximum(totals, 1e-300) ** -exponent, 0.0)
     found: NDArray[np.float64] = weights * (totals.sum() / (weights @ totals))

@@ -28,7 +28,7 @@ class Spade(Solver):
     passes : int
         Passes over the data.
     reward : "hinge", "logistic" or a Reward
-        What a signed score is worth; must be concave.
+        The reward of a signed score; must be concave.
     step, dual_step : float
         eta and eta' at t = 1, in units that need no tuning (see :func:`primal_settings`); both fall as
         1 / sqrt(t).
@@ -55,7 +55,8 @@ class Spade(Solver):
     name: ClassVar[str] = "spade"
     streaming: ClassVar[bool] = True
     conjugate_sign: ClassVar[float] = 1.0
-    """-1 takes the dual step as Algorithm 1 prints it, which is a slip: tests show what it does to Q-mean."""
+    """-1 takes the dual step as printed in Algorithm 1. The printed sign is an error: tests show its effect on
+    Q-mean."""
 
     def __post_init__(self) -> None:
         check_settings(self, "step", "dual_step", "radius")

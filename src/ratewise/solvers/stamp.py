@@ -24,7 +24,7 @@ from .driver import Steps
 from .requests import CountRates, Learn, MeanRewards, Record, Savepoint
 from .state import LinearModel, RowTotals
 
-# A level is taken on so many rows of the rarer class, if 10,000 rows have them.
+# A level uses this many rows of the rarer class, if 10,000 rows contain them.
 _LEVEL_POSITIVES = 200
 _LEVEL_ROWS = 10_000
 
@@ -137,13 +137,13 @@ class Stamp(Solver):
 
 
 class _Epoch(NamedTuple):
-    """Where an epoch begins."""
+    """The state at the beginning of an epoch."""
 
     length: float
     left: float
-    """Points of this epoch and of all to come."""
+    """The points of this epoch and of all later epochs."""
     points: int
-    """Of all epochs so far."""
+    """The points of all epochs so far."""
     level: float | None
     """The challenge level: the value of the measure that the model is to beat."""
     recent: tuple[tuple[float, LinearModel], ...]
@@ -151,17 +151,17 @@ class _Epoch(NamedTuple):
 
 
 def _rows_of_level(prevalence: float, length: float) -> int:
-    """Return how many rows the level of an epoch is computed on: fewer for a short epoch."""
+    """Return the number of rows for the level of an epoch: fewer for a short epoch."""
     return int(max(fewest_level_rows(prevalence), length / 8.0))
 
 
 def _best_beyond_chance(
     recent: tuple[tuple[float, LinearModel], ...], measure: PseudoLinearMeasure, seen: RowTotals
 ) -> LinearModel:
-    """Return the last model, unless one shortly before it was better by more than the error of its level.
+    """Return the last model, unless a recent model was better by more than the error of its level.
 
-    A concave reward is not the measure: where positives are rare, the weights of a high level may leave no
-    positive predicted, and the level that follows is low. Then good epochs and bad ones alternate.
+    A concave reward is not the measure: where positives are rare, the weights of a high level may lead to no
+    predicted positives, and the next level is low. Then good and bad epochs alternate.
     """
     level, model = max(recent, key=lambda one: one[0])
     prevalence = seen.prevalence
@@ -172,5 +172,5 @@ def _best_beyond_chance(
 
 
 def fewest_level_rows(prevalence: float) -> float:
-    """The fewest rows that a level is taken on."""
+    """Return the fewest rows for a level."""
     return min(_LEVEL_ROWS, _LEVEL_POSITIVES / min(prevalence, 1.0 - prevalence))

@@ -16,7 +16,7 @@ CSRRows = tuple[NDArray[np.floating[Any]], NDArray[np.integer[Any]], NDArray[np.
 
 
 class LinearModel(NamedTuple):
-    """Scores are ``rows @ weights + intercept``, in the units of the rows that the model was learned from.
+    """A model with scores ``rows @ weights + intercept``, in the units of the rows that it was learned from.
 
     Examples
     --------
@@ -57,11 +57,11 @@ class LinearModels(NamedTuple):
         return [LinearModel(weights, float(intercept)) for weights, intercept in zip(*self, strict=True)]
 
     def mapped(self, change: Callable[[NDArray[Any], float], tuple[NDArray[np.float64], float]]) -> LinearModels:
-        """Return the models of columns that are transformed differently; ``change`` takes one of them there."""
+        """Return the models for columns that are transformed differently; ``change`` converts one model."""
         return self.of(change(*one) for one in self.each())
 
     def plus(self, offsets: NDArray[np.float64]) -> LinearModels:
-        """Return the models whose scores are these and an offset per model."""
+        """Return the models whose scores have an offset per model added."""
         return self._replace(intercepts=self.intercepts + offsets)
 
     def divided(self, spread: float) -> LinearModels:
@@ -87,19 +87,19 @@ class Chunk(NamedTuple):
 
     rows: DenseRows | CSRRows
     targets: NDArray[np.float32]
-    """The sample weight of each row, negative for a row of the negative class; of more than two classes, the
+    """The sample weight of each row, negative for a row of the negative class; with more than two classes, the
     number of the row's class and its weight."""
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
 
 
 def kernel_rows(X: Any) -> DenseRows | CSRRows:
-    """Return the rows of a matrix in the form kernels take."""
+    """Return the rows of a matrix in the form that kernels accept."""
     return (X.data, X.indices, X.indptr) if sparse.issparse(X) else X
 
 
 class RowTotals(NamedTuple):
-    """The few numbers that set step sizes and class weights; two of them add up.
+    """The totals that set step sizes and class weights; two of these can be merged.
 
     Examples
     --------
@@ -114,11 +114,11 @@ class RowTotals(NamedTuple):
     squared_rows: float
     """The sum of the squared lengths of all rows."""
     entry_square: float = 1.0
-    """The usual square of an entry that is not 0: the intercept's own entry is set to its root."""
+    """The typical square of an entry that is not 0; the entry of the intercept is its root."""
 
     @property
     def prevalence(self) -> float:
-        """The share of positives, kept off 0 and 1 until both classes have been seen."""
+        """The share of positives, kept away from 0 and 1 until both classes have been seen."""
         if self.positive_weight > 0 and self.negative_weight > 0:
             return self.positive_weight / (self.positive_weight + self.negative_weight)
         floor = 0.5 / (self.points + 1)
@@ -141,7 +141,7 @@ class RowTotals(NamedTuple):
 
 
 class ClassTotals(NamedTuple):
-    """The same of rows of more than two classes."""
+    """The totals of rows of more than two classes."""
 
     points: int
     class_weights: tuple[float, ...]
@@ -170,7 +170,7 @@ def class_totals(signed_weights: NDArray[Any]) -> tuple[float, float]:
 
 
 def sum_of_squares(X: Any) -> float:
-    """Return the squared lengths of all rows together."""
+    """Return the sum of the squared lengths of all rows."""
     values = X.data if sparse.issparse(X) else X.reshape(-1)
     return float(np.dot(values, values))
 
