@@ -79,12 +79,13 @@ speed: .venv/made
 quality: .venv/made
 	$(ONE_THREAD) $(BIN)/python benchmarks/quality.py $(ARGS)
 
-# The pictures of docs/choosing-a-measure.md, of docs/streams-that-drift.md, of the README,
+# The pictures of the docs on measures, drift and watching a model, of the README,
 # and (with chromium) of docs/reports.md.
 figures: .venv/made
 	$(BIN)/python docs/figures/measures.py
 	$(BIN)/python docs/figures/gains.py
 	$(BIN)/python docs/figures/streams.py
+	$(BIN)/python docs/figures/monitor.py
 	$(BIN)/python examples/why_not_a_threshold.py docs/figures/plane.svg
 	$(BIN)/python examples/shapes.py docs/figures/shapes.png
 	$(BIN)/python docs/figures/report.py
