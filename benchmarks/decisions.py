@@ -172,7 +172,7 @@ def report(rows: list[dict[str, Any]]) -> None:
         print(f"{measure:16}{data:11}{model:9} {shown}   CPU {share:.0%} of the folds'")
     for measure in dict.fromkeys(one["measure"] for one in rows):
         mine = [one for one in rows if one["measure"] == measure and one["data"] not in SMALL]
-        names = mine[0]["values"] if mine else {}
+        names = [name for name in mine[0]["values"] if name != "ratewise"] if mine else []
         for name in names:
             gain = np.mean([one["values"]["ratewise"] - one["values"][name] for one in mine])
             print(f"mean over larger data, {measure}: ratewise less {name} {gain:+.3f}")
