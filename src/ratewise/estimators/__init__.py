@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import the meta-estimator when first asked for: it needs scikit-learn's ensembles, a tenth of a second."""
+    """Import the meta-estimator on first use: scikit-learn's ensembles take a tenth of a second to import."""
     if name != "MeasureMaximizer":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .maximizer import MeasureMaximizer

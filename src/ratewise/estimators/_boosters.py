@@ -1,4 +1,4 @@
-"""Gradient boosting of four libraries: scores after some of the trees, and limits on the values of leaves."""
+"""Gradient boosting from four libraries: scores after some of the trees, and limits on the values of leaves."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..features.kinds import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT, kind_of
 from ..features.tables import refuse_dicts, table_schema
 from ._paths import path_contributions
 
-# From so many rows on the usual 100 trees underfit: half as many again are grown, and stages say how many help.
+# From this number of rows on the usual 100 trees underfit: 1.5 times as many are grown; stages show how many help.
 MANY_ROWS = 20_000
 _MORE_TREES = 1.5
-# Up to so many rows a few small trees do as well as many large ones, or twice as many if they are still learning.
+# Up to this number of rows a few small trees are as good as many large ones, or twice as many if still learning.
 FEW_ROWS = 8_000
 # With more rows HistGradientBoosting finds its bins on an unweighted sample, which is quick.
 _MOST_BINNED_ROWS = 300_000
-_OF_PREDICT = ("pred", "thread", "iteration")  # in the names of LightGBM's settings
+_OF_PREDICT = ("pred", "thread", "iteration")  # parts of the names of LightGBM's settings
 _POLARS_KINDS = {"String": TEXT, "Categorical": CATEGORY, "Enum": CATEGORY, "Boolean": BOOLEAN}
 _POLARS_KINDS |= dict.fromkeys(("Date", "Datetime", "Time", "Duration"), DATE)
 _POLARS_KINDS |= {f"{kind}{bits}": NUMBER for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)}
@@ -35,20 +35,20 @@ _POLARS_KINDS |= {"Float32": NUMBER, "Float64": NUMBER}
 
 
 class Booster:
-    """What the meta-estimator asks of a boosting library; scores are log odds of ``classes_[1]``."""
+    """What the meta-estimator needs from a boosting library; scores are log odds of ``classes_[1]``."""
 
     library: ClassVar[str]
     classifier: ClassVar[str]
     trees_parameter: ClassVar[str] = "n_estimators"
     from_polars: ClassVar[tuple[str, ...]] = ()
-    """What it takes from polars besides integers, floats and booleans. From Arrow no library takes more."""
+    """The polars types that it reads besides integers, floats and booleans. From Arrow no library reads more."""
     numbers_only: ClassVar[bool] = False
-    """Whether it takes dense numbers only, and pandas' categories."""
+    """Whether it takes only dense numbers and pandas' categories."""
     stops_by: ClassVar[tuple[str, ...]] = ()
-    """The settings of early stopping that need validation rows of the user's."""
+    """The settings of early stopping that need validation rows from the user."""
 
     def limits(self, given: dict[str, Any], n_classes: int = 2) -> dict[str, float]:
-        """Return settings that limit the values of leaves, for where the user has set no limit.
+        """Return settings that limit the values of leaves, used if the user has set no limit.
 
         A leaf is a Newton step: gradients over curvatures, which are p(1-p) at the log odds that boosting starts
         from. A leaf with one positive in twenty rows moves them by 0.05/p, which is 30 where one row in 600 is
@@ -58,26 +58,26 @@ class Booster:
         return {}
 
     def trees(self, model: Any) -> int:
-        """Return how many trees the model predicts with."""
+        """Return the number of trees that the model uses to predict."""
         raise NotImplementedError
 
     def scores_of_trees(self, model: Any, X: Any, begin: int, end: int) -> NDArray[np.float64]:
-        """Return the scores by some of the trees."""
+        """Return the scores of some of the trees."""
         raise NotImplementedError
 
     def constant(self, model: Any, X: Any) -> float:
-        """Return what the scores of some trees hold besides those trees, from the second tree on."""
+        """Return the constant in the scores of some trees, if they start from the second tree or a later one."""
         return 0.0
 
     def contributions(self, model: Any, X: Any, trees: int) -> Any:
-        """Return what each column adds to the scores by so many trees, and at last what none of them adds.
+        """Return what each column adds to the scores of the first trees; the last entry is the remainder.
 
-        None where the library does not provide them.
+        Return None if the library does not provide contributions.
         """
         return None
 
     def scorer(self, model: Any, X: Any) -> Callable[[int, int], Any]:
-        """Return what gives the scores of these rows by some of the trees.
+        """Return a function that gives the scores of these rows by some of the trees.
 
         Plain rows are converted once for all stages, and not checked. The classifiers' own ``predict`` does both
         every time, which takes longer than scoring a row.
@@ -85,7 +85,7 @@ class Booster:
         return lambda begin, end: self.scores_of_trees(model, X, begin, end)
 
     def staged_scores(self, model: Any, X: Any, stages: Sequence[int]) -> Iterator[NDArray[np.float64]]:
-        """Yield the scores after each of these numbers of trees, which do not fall."""
+        """Yield the scores after each of these numbers of trees, given in ascending order."""
         scores, begin = np.zeros(0), 0
         constant = self.constant(model, X) if len(stages) > 1 else 0.0
         scorer = self.scorer(model, X)
@@ -112,7 +112,7 @@ class _LightGBM(Booster):
         return model.predict(X, raw_score=True, start_iteration=begin, num_iteration=end - begin)
 
     def scorer(self, model: Any, X: Any) -> Callable[[int, int], Any]:
-        more = getattr(model, "_other_params", {"predict"})  # what the user has set besides scikit-learn's names
+        more = getattr(model, "_other_params", {"predict"})  # settings of the user besides scikit-learn's names
         usual = hasattr(model, "_process_n_jobs") and not any(
             word in name for name in more for word in _OF_PREDICT
         )
@@ -161,7 +161,7 @@ class _XGBoost(Booster):
         if self.trees(model) < 2:
             return 0.0
         scorer = self.scorer(model, X[:1] if type(X) is np.ndarray else _safe_indexing(X, [0]))
-        # Every margin holds the constant, so two of them hold it twice.
+        # Every margin includes the constant, so two margins include it twice.
         first, second, both = (scorer(*trees) for trees in ((0, 1), (1, 2), (0, 2)))
         return float((first.astype(np.float64) + second - both)[0])
 
@@ -226,14 +226,14 @@ def booster_of(estimator: Any) -> Booster | None:
     """Return the library of a boosting classifier, or of a pipeline that ends with one; None for others."""
     last = _last_step(estimator)
     for booster in _BOOSTERS:
-        library = sys.modules.get(booster.library)  # if it is not imported, the estimator is not of it
+        library = sys.modules.get(booster.library)  # if the library is not imported, the estimator is not from it
         if library is not None and isinstance(last, getattr(library, booster.classifier, ())):
             return booster
     return None
 
 
 def require_usable(estimator: Any, fit_params: Iterable[str]) -> None:
-    """Refuse, in a sentence, settings for which a boosting library would raise an error."""
+    """Raise one sentence for settings for which a boosting library would raise an error."""
     booster = booster_of(estimator)
     if booster is None:
         return
@@ -253,10 +253,10 @@ def require_usable(estimator: Any, fit_params: Iterable[str]) -> None:
 
 
 def require_columns(estimator: Any, X: Any) -> None:
-    """Refuse, in a sentence, columns that a boosting library cannot read.
+    """Raise one sentence for columns that a boosting library cannot read.
 
-    From polars and Arrow LightGBM aborts Python on what is no number, CatBoost on dates and categories; others end
-    with an error that does not name the column.
+    With polars and Arrow, LightGBM aborts Python on values that are not numbers, and CatBoost on dates and
+    categories; other libraries raise an error that does not name the column.
     """
     refuse_dicts(X)
     booster = booster_of(estimator)
@@ -274,7 +274,7 @@ def require_columns(estimator: Any, X: Any) -> None:
 
 
 def _require_readable(booster: Booster, X: Any, library: str) -> None:
-    """Refuse what a library does not take from polars or Arrow."""
+    """Raise an error for columns of polars or Arrow that a library does not read."""
     taken = {NUMBER, BOOLEAN, *(booster.from_polars if library == "polars" else ())}
     if library == "polars":  # asked for its own types, so that pyarrow is not needed
         bases = {name: str(dtype.base_type()) for name, dtype in X.schema.items()}
@@ -307,7 +307,7 @@ def _dates_are_not_taken(booster: Booster, name: Any) -> TypeError:
 
 
 def _require_numbers(booster: Booster, X: Any) -> None:
-    """Refuse sparse rows, texts and times, for a library that takes dense numbers and pandas' categories."""
+    """Raise an error for sparse rows, texts and times: the library takes dense numbers and pandas' categories."""
     if sparse.issparse(X):
         raise TypeError(
             f"X is sparse, and {booster.classifier} takes dense rows only. Give LightGBM or XGBoost as the "
@@ -350,7 +350,7 @@ def _is_number(text: str) -> bool:
 
 
 def default_boosting(rows: int) -> HistGradientBoostingClassifier:
-    """Return boosting as it suits so many rows where the user has named none; ``prepared`` adds its limits."""
+    """Return boosting with settings for this number of rows, as the default; ``prepared`` adds limits."""
     trees, leaves = (40, 15) if rows <= FEW_ROWS else (100, 31)
     return HistGradientBoostingClassifier(
         max_iter=trees, max_leaf_nodes=leaves, early_stopping=False, random_state=0
@@ -370,12 +370,12 @@ def prepared(estimator: Any, booster: Booster, rows: int, n_classes: int = 2) ->
 
 
 def tree_count(model: Any, booster: Booster) -> int:
-    """Return how many trees a fitted estimator predicts with."""
+    """Return the number of trees that a fitted estimator uses to predict."""
     return booster.trees(_last_step(model))
 
 
 def staged_scores(model: Any, booster: Booster, X: Any, stages: Sequence[int]) -> list[NDArray[np.float64]]:
-    """Return the scores of ``classes_[1]`` after each of these numbers of trees, or at most all."""
+    """Return the scores of ``classes_[1]`` after each of these numbers of trees, limited to all trees."""
     last = _last_step(model)
     if last is not model:
         X = model[:-1].transform(X)
@@ -390,10 +390,10 @@ def _last_step(estimator: Any) -> Any:
 def bin_columns(X: Any, estimator: Any) -> Any:
     """Return X with at most 255 values per column, in their own units, for histogram boosting; else X itself.
 
-    HistGradientBoosting bins every column again in each fit, and with weights that takes scikit-learn 1.9 ten
-    times as long as growing the trees (254 weighted percentiles per column). It uses columns with no more values
-    than bins as they are. So the binning is done here, once for all folds and iterations. The models stay in the
-    user's units, and score unbinned rows.
+    HistGradientBoosting bins every column again in each fit. With weights, this takes scikit-learn 1.9 ten times
+    as long as growing the trees (254 weighted percentiles per column). Columns with no more values than bins stay
+    unchanged. So the binning is done here, once for all folds and iterations. The models stay in the user's
+    units, and score unbinned rows.
     """
     floats = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.shape[0] <= _MOST_BINNED_ROWS
     if not floats or not isinstance(estimator, HistGradientBoostingClassifier):
@@ -409,8 +409,8 @@ def bin_columns(X: Any, estimator: Any) -> Any:
 def _bin_values(values: NDArray[Any], bins: int) -> NDArray[Any]:
     """Return each value as the nearest of the means of equally full bins; NaN and infinity are unchanged.
 
-    The nearest mean, not that of its own bin: boosting splits midway between two values, and an unbinned row must
-    fall on the same side of a split as its binned copy.
+    It is the nearest mean, not the mean of the value's own bin: boosting splits midway between two values, and an
+    unbinned row must fall on the same side of a split as its binned copy.
     """
     finite = np.isfinite(values)
     known = values[finite]

@@ -1,7 +1,7 @@
 """Contributions of each column to the score of an ensemble of boosting, or of stacks with an additive model.
 
-A score is a mean vote, and a vote is a curve of log odds, which are a sum over columns. Where a curve bends, the
-contributions of a row are stretched or shrunk by one factor, so that they sum to the vote.
+A score is a mean vote. A vote is a curve of log odds, and log odds are a sum over columns. Where a curve bends,
+one factor scales the contributions of a row, so that they sum to the vote.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ._ensemble import EnsembleMember, Stage
 from ._explain import Explanation
 from ._stack import AdditiveModel, limited
 
-_STEP = 1e-4  # in log odds: a curve is straight over so little
+_STEP = 1e-4  # in log odds: a curve is straight over such a small step
 _RELATIVE_ERROR, _ABSOLUTE_ERROR = 1e-3, 1e-4  # of a library's contributions, which are sums of float32
 
 Floats = NDArray[np.float64]
@@ -31,14 +31,14 @@ class Contributions(NamedTuple):
 
     base: float
     values: Any
-    """A row per row, a column per term; CSR for sparse rows."""
+    """One row per row of X and one column per term; CSR for sparse rows."""
 
     @property
     def scores(self) -> Floats:
         return self.base + np.ravel(self.values.sum(axis=1))
 
     def through(self, curve: Callable[[Floats], Floats]) -> Self:
-        """Return the contributions to a curve of the score."""
+        """Return the contributions to the value of a curve at the score."""
         scores, base = self.scores, np.array([self.base])
         moved = scores - self.base
         at_base = float(curve(base)[0])
@@ -60,7 +60,7 @@ def _scaled(values: Any, factors: Floats) -> Any:
 
 
 class TermColumns(NamedTuple):
-    """The terms of an explanation: the user's columns, and terms that belong to all of them together."""
+    """The terms of an explanation: the user's columns, and terms that belong to all columns together."""
 
     names: list[str]
     remainder: str
@@ -79,7 +79,7 @@ class TermColumns(NamedTuple):
 
 
 def explain_votes(members: list[EnsembleMember], X: Any, positive: Any, threshold: float) -> Explanation:
-    """Return what the columns add to the mean vote of members for the positive class, less the threshold."""
+    """Return what the columns add to the mean vote of members for the positive class, minus the threshold."""
     if any(member.stages[0].trees is None for member in members):
         raise ValueError(
             "explain is for boosting and the stack, and the models are of "
@@ -118,7 +118,7 @@ def _of_stage(
 
 
 def _of_boosting(model: Any, X: Any, trees: int, columns: TermColumns) -> Contributions:
-    """Return the library's own contributions, if they sum to its scores; else the score as the remainder."""
+    """Return the library's contributions if they sum to its scores; otherwise the score as the remainder."""
     booster, last = booster_of(model), model.steps[-1][1] if isinstance(model, Pipeline) else model
     assert booster is not None
     (scores,) = staged_scores(model, booster, X, [trees])
@@ -146,7 +146,7 @@ def _without_last(found: Any) -> Any:
 
 
 def _keeps_columns(pipeline: Pipeline, columns: TermColumns) -> bool:
-    """Return whether the steps before boosting give each of the user's columns as one column of that name."""
+    """Return whether the steps before boosting turn each of the user's columns into one column of that name."""
     try:
         return list(map(str, pipeline[:-1].get_feature_names_out(columns.names))) == columns.names
     except (AttributeError, ValueError):
@@ -154,7 +154,7 @@ def _keeps_columns(pipeline: Pipeline, columns: TermColumns) -> bool:
 
 
 def _of_additive(model: AdditiveModel, X: Any, columns: TermColumns) -> list[Contributions]:
-    """Return the contributions to the log odds by each regression."""
+    """Return the contributions to the log odds of each regression."""
     of_column = np.arange(len(columns.names))
     if model.encoder is not None:
         codecs = [codec for codec in model.encoder.codecs if not isinstance(codec, Ignored)]

@@ -1,4 +1,4 @@
-"""Costs per row of a linear model: the weights of rows, and the decisions that are expected to cost least."""
+"""Costs per row for a linear model: the weights of rows, and the decisions with the lowest expected costs."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from ._targets import (
 
 
 class CostedRows(NamedTuple):
-    """The weights that rows of two classes are learned with, and the measure that the model is trained for."""
+    """The training weights of rows of two classes, and the measure that the model is trained for."""
 
     weights: NDArray[np.float64]
     measure: CostMatrix
 
     @classmethod
     def of(cls, measure: Any, costs: Any, y: Any, sample_weight: Any, pos_label: Any) -> CostedRows:
-        """Return both, with costs checked.
+        """Check the costs; return the weights and the measure.
 
-        The measure is what one threshold for all rows costs beyond right decisions: of weighted rows, in which a
-        mistake costs the same in all rows of a class. If right decisions cost more than mistakes in most rows of a
-        class (few amounts are worth an alert), the other rows alone say what a mistake costs.
+        The measure is the cost of one threshold for all rows beyond that of correct decisions. It is computed on
+        weighted rows, in which a mistake costs the same in all rows of a class. If correct decisions cost more
+        than mistakes in most rows of a class (few amounts are worth an alert), only the other rows set this cost.
         """
         require_cost_measure(measure)
         if is_indicator(y):
@@ -57,7 +57,7 @@ class CostedRows(NamedTuple):
     def of_codes(
         cls, table: NDArray[np.float64], codes: NDArray[np.intp], own: NDArray[np.float64], positive: int
     ) -> CostedRows:
-        """Return both for costs[row, true, predicted] and the numbers of the classes."""
+        """Return the weights and the measure for costs[row, true, predicted] and the numbers of the classes."""
         rows = np.arange(codes.size)
         of_mistakes = table[rows, codes, 1 - codes] - table[rows, codes, codes]
         weights, found = own * cost_weights(table), {}
@@ -74,7 +74,7 @@ class CostedRows(NamedTuple):
 
 
 def cheapest(model: Any, proba: NDArray[np.float64], costs: Any) -> NDArray[np.intp]:
-    """Return the number of the class that is expected to cost least in each row."""
+    """Return the number of the class with the lowest expected cost in each row."""
     found: NDArray[np.intp] = expected_costs(proba, costs_of(model, proba.shape[0], costs)).argmin(axis=1)
     return found
 
@@ -91,7 +91,7 @@ def named_columns(costs: Mapping[str, float | str] | None) -> list[str]:
 
 
 def require_columns_of_costs(measure: Any, costs: Any) -> None:
-    """Refuse costs of files that name no column, before the files are read."""
+    """Raise an error for costs of files that name no column, before the files are read."""
     require_cost_measure(measure)
     if not isinstance(costs, Mapping) or not named_columns(costs):
         raise ValueError(
@@ -102,7 +102,7 @@ def require_columns_of_costs(measure: Any, costs: Any) -> None:
 
 
 def costs_in_columns(costs: Mapping[str, float | str], kept: Mapping[str, Any], encoder: Any) -> dict[str, Any]:
-    """Return costs with the values of the columns that they name; the encoder knows how texts write numbers."""
+    """Return costs with the values of the named columns; the encoder knows how numbers are written in texts."""
     found: dict[str, Any] = dict(costs)
     for kind, column in costs.items():
         if isinstance(column, str):
@@ -152,7 +152,7 @@ def takes_costs(model: Any) -> bool:
 
 
 def require_costs(model: Any, costs: Any) -> None:
-    """Refuse rows without costs for a model that was fitted to costs, and costs for others."""
+    """Raise an error for rows without costs if the model was fitted to costs, and for costs if it was not."""
     if costs is None and takes_costs(model):
         raise ValueError("The model was fitted to costs of rows: give costs= of these rows too.")
     if costs is not None and not takes_costs(model):

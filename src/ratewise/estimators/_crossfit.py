@@ -55,15 +55,15 @@ _STAGES = 10
 _SAME_WEIGHTS = 1.25
 _SMALLEST_SLOPE = 1e-6
 _VOTE_DIGITS = 12
-# Of the log loss, by the last fifth of the trees: twice as many pay. (34 KEEL tables, mean of F1, G-mean, Min and
-# MCC: +.001; the worst against an ensemble of LightGBM -.035 in place of -.075.)
+# The decrease of the log loss by the last fifth of the trees from which twice as many trees help. (34 KEEL tables,
+# mean of F1, G-mean, Min and MCC: +.001; the worst against an ensemble of LightGBM -.035 in place of -.075.)
 _STILL_LEARNING = 0.05
-# The arguments by which the fit of other libraries' boosting takes the model to continue from.
+# The arguments through which other libraries' boosting takes the model to continue from.
 _MODEL_KEYWORDS = ("init_model", "xgb_model")
 
 
 class CostWeights(NamedTuple):
-    """The derivatives of the measure in the two rates, and the level they are taken at."""
+    """The derivatives of the measure in the two rates, and the level at which they are taken."""
 
     on_tpr: float = math.nan
     on_tnr: float = math.nan
@@ -79,25 +79,25 @@ class CostWeights(NamedTuple):
         """Return the geometric mean of the row ratio and the square root of (1-p)/p.
 
         The row ratio itself only moves the decision to 1/2, and the threshold search does that anyway. The weights
-        also set which rows the learner fits best, and there both extremes are unstable: with unweighted rows
-        boosting fails where one row in a thousand is positive (F1 asks for hardly more), and with balanced classes
-        a few positives dominate the fit (G-mean asks for that).
+        also determine which rows the learner fits best, and both extremes are unstable there. With unweighted rows
+        boosting fails if one row in a thousand is positive (the weights for F1 are almost equal). With balanced
+        classes a few positives dominate the fit (the weights for G-mean are balanced).
         """
         return math.sqrt(self.row_ratio(prevalence) * math.sqrt((1.0 - prevalence) / prevalence))
 
 
 def cost_weights_at(measure: Measure, rates: Rates) -> CostWeights:
-    """Return the slopes of the measure at these rates or, where they jump, the dual pair of a primal-dual step."""
+    """Return the slopes of the measure at these rates or, if they jump, the dual pair of a primal-dual step."""
     level = float(measure.value(*rates)) if isinstance(measure, PseudoLinearMeasure) else math.nan
     if isinstance(measure, ConcaveMeasure) and not measure.smooth:
-        # The derivatives jump where the best models lie: one dual step from the middle, towards the worse rate.
+        # The derivatives jump at the best models: take one dual step from the middle, towards the worse rate.
         return CostWeights(*measure.project(0.5 - rates.tpr, 0.5 - rates.tnr), level)
     return CostWeights(*measure.slopes(*rates), level)
 
 
 @dataclass(frozen=True)
 class CrossFitRows:
-    """The training set: ``X_binned`` is learned from, ``X`` is scored."""
+    """The training set: models learn from ``X_binned`` and score ``X``."""
 
     X: Any
     X_binned: Any
@@ -107,12 +107,12 @@ class CrossFitRows:
     params: dict[str, Any]
     folds: list[Fold]
     groups: NDArray[np.intp] | None = None
-    """Rows of one number tell the same: groups of the user, or copies of a row."""
+    """Rows with the same number belong together: groups of the user, or copies of a row."""
     sensitive: Sensitive | None = None
-    """The groups that bounds are about."""
+    """The groups that bounds concern."""
 
     def training_weights(self, train: NDArray[np.intp], ratio: float) -> NDArray[np.float64] | None:
-        """Return the weights of training rows: positives times ``ratio``, scaled to an unchanged sum."""
+        """Return the weights of training rows: those of positives times ``ratio``, with an unchanged sum."""
         own = None if self.sample_weight is None else self.sample_weight[train]
         if ratio == 1.0:
             return own
@@ -158,7 +158,7 @@ class CrossFitter:
     additive: AdditiveRows | None = None
     """The rows for the additive member of a stack; None without one."""
     may_grow: bool = False
-    """Whether boosting may grow twice its trees, where these are too few."""
+    """Whether boosting may grow twice as many trees if there are too few."""
 
     @cached_property
     def validation_rows(self) -> NDArray[np.intp]:
@@ -176,17 +176,17 @@ class CrossFitter:
     @cached_property
     def points(self) -> Points:
         """The effective points of both classes: a row that several folds hold out counts once, and the rows of a
-        group as much as they are worth."""
+        group count as dependent."""
         rows, once = np.unique(self.validation_rows, return_index=True)
         weights, groups = self.signed_weights[once], self.rows.groups
         return effective_points(weights) if groups is None else points_of_groups(weights, groups[rows])
 
     def reweight(self, most: int) -> list[CrossFit]:
-        """Run iterations, each with the class weights that the measure asks for at the rates of the one before.
+        """Run iterations, each with the class weights of the measure at the rates of the previous iteration.
 
-        The rates are out-of-fold, so an overfitted model does not inflate the level. Stop before ``most`` when the
-        weights no longer change. Boosting gives several candidates per iteration: its scores after a tenth of its
-        trees, after two tenths and so on.
+        The rates are out-of-fold, so an overfitted model does not inflate the level. The iterations stop before
+        ``most`` when the weights no longer change. Boosting gives several candidates per iteration: its scores
+        after a tenth of its trees, after two tenths and so on.
         """
         found = self._iteration(1, 1.0, CostWeights(), None)
         if self.may_grow and still_learning(found, self.signed_weights):
@@ -202,7 +202,7 @@ class CrossFitter:
         return found
 
     def stack(self, candidates: list[CrossFit]) -> list[CrossFit]:
-        """Return candidates joined with an additive model per fold, by a regression of out-of-fold scores."""
+        """Return candidates combined with an additive model per fold, by a regression on out-of-fold scores."""
         additive = self.additive
         if additive is None:
             return []
@@ -210,7 +210,7 @@ class CrossFitter:
         pairs = zip(models, self.rows.folds, strict=True)
         added = np.concatenate([additive.log_odds(model, held) for model, (_, held) in pairs])
         found = []
-        for one in candidates[::-2][::-1]:  # every second stage, the last among them
+        for one in candidates[::-2][::-1]:  # every second stage, including the last
             join = Join.fitted(added, one.scores, self.signed_weights)
             scores = join.scores(added, one.scores)
             best = choose_threshold(0.0, scores, self.signed_weights, self.measure, min(self.points))
@@ -222,8 +222,8 @@ class CrossFitter:
         """Return the best candidate and those that validation rows cannot distinguish from it, best first.
 
         Values of boosting are means over neighboring stages. Of the stages of an iteration that are within noise,
-        the first, the middle and the last are returned: their mean vote varies less than that of one stage.
-        Boosting alone is taken if its best value is above that of the stack by more than noise.
+        the first, the middle and the last are returned: their mean vote varies less than the vote of one stage.
+        Boosting alone is used if its best value is above that of the stack by more than noise.
         """
         values = np.empty(len(candidates))
         for stages in _by_iteration(candidates, range(len(candidates))):
@@ -243,12 +243,12 @@ class CrossFitter:
         return sorted(kept, key=lambda k: -values[k])
 
     def decide(self, candidates: list[CrossFit], kept: list[int], members: list[EnsembleMember]) -> Decision:
-        """Return where the mean vote of the candidates kept is cut, and what is known of the rates there."""
+        """Return the threshold of the mean vote of the candidates kept, and the rates there."""
         rows, measure = self.rows, self.measure
         # Sums of the same leaves in another order differ in the last digits: no threshold may lie in between.
         votes: NDArray[np.float64] = np.mean([candidates[k].votes() for k in kept], axis=0).round(_VOTE_DIGITS)
         sizes = tuple(held.size for _, held in rows.folds)
-        # Where every row is held out once, and learned by all other folds.
+        # This holds if every row is held out once, and learned by all other folds.
         partition = sum(sizes) == rows.y.size and all(
             train.size + size == rows.y.size for (train, _), size in zip(rows.folds, sizes, strict=True)
         )
@@ -278,7 +278,7 @@ class CrossFitter:
         )
 
     def members_of_folds(self, candidates: list[CrossFit], kept: list[int]) -> list[EnsembleMember]:
-        """Return the models of the folds, each with the stages kept."""
+        """Return the models of the folds, each with the stages that are kept."""
         members = []
         for stages in _by_iteration(candidates, kept):
             first, own = candidates[stages[0]], tuple(candidates[k].stage for k in stages)
@@ -288,7 +288,7 @@ class CrossFitter:
         return members
 
     def member_of_all_rows(self, candidates: list[CrossFit], best: int, weight: int) -> EnsembleMember:
-        """Fit one model to all rows, by the iterations that lead to the best candidate."""
+        """Fit one model to all rows, with the iterations that lead to the best candidate."""
         rows, last = self.rows, candidates[best]
         everything = np.arange(rows.y.size)
         path = {one.iteration: one for one in candidates if one.iteration < last.iteration} | {
@@ -358,7 +358,7 @@ class CrossFitter:
 
 
 def still_learning(stages: list[CrossFit], signed_weights: NDArray[np.float64]) -> bool:
-    """Whether the last fifth of the trees lowered the out-of-fold log loss clearly, to its lowest."""
+    """Return whether the last fifth of the trees clearly lowered the out-of-fold log loss, to its minimum."""
     signs, weights = np.sign(signed_weights), np.abs(signed_weights)
     losses = [float(weights @ np.logaddexp(0.0, -signs * one.scores)) for one in stages]
     fifth = losses[-1 - _STAGES // 5 :]
@@ -366,12 +366,12 @@ def still_learning(stages: list[CrossFit], signed_weights: NDArray[np.float64]) 
 
 
 def _ratio_of(candidate: CrossFit) -> float:
-    """Return the ratio of class weights that scores are to be corrected for: a stack is joined without any."""
+    """Return the ratio of class weights for which scores are corrected: a stack is combined without weights."""
     return 1.0 if candidate.stacked else candidate.ratio
 
 
 def _by_iteration(candidates: list[CrossFit], which: Iterable[int]) -> list[list[int]]:
-    """Return the places of these candidates, a list per iteration and kind, in the order of their trees."""
+    """Return the indices of these candidates, a list per iteration and kind, ordered by their trees."""
     ordered = sorted(int(k) for k in which)
     kind = [(one.stacked, one.iteration) for one in candidates]
     return [list(group) for _, group in groupby(ordered, key=lambda k: kind[k])]
@@ -405,7 +405,7 @@ def history_table(candidates: list[CrossFit], kept: list[int], prevalence: float
 
 
 def weight_keyword(estimator: Any) -> str | None:
-    """Return the argument by which ``fit`` takes sample weights; None if it takes none.
+    """Return the argument through which ``fit`` takes sample weights; None if it takes no weights.
 
     A pipeline passes it to its last step, a search to its base estimator.
     """
@@ -419,7 +419,7 @@ def weight_keyword(estimator: Any) -> str | None:
 
 
 def resampling_step(estimator: Any) -> str | None:
-    """Return the name of a pipeline's step that changes the number of rows, as imbalanced-learn's do."""
+    """Return the name of a pipeline's step that changes the number of rows, such as those of imbalanced-learn."""
     steps = estimator.steps if isinstance(estimator, Pipeline) else []
     return next((str(name) for name, step in steps if hasattr(step, "fit_resample")), None)
 
@@ -434,12 +434,12 @@ def fit_base_estimator(
     previous: Any = None,
     warm_start: bool | str = False,
 ) -> Any:
-    """Fit a copy of the base estimator to weighted rows; continue from the previous model where that pays."""
+    """Fit a copy of the base estimator to weighted rows; continue from the previous model if that helps."""
     model, more = _model_to_fit(estimator, previous, warm_start)
     arguments = params | more
     if weights is not None:
         arguments[str(weight_keyword(estimator))] = weights
-    # The keyword names the step. Metadata requests concern what the user routes, not these weights.
+    # The keyword names the step. Metadata requests concern the user's arguments, not these weights.
     routed = isinstance(estimator, Pipeline | GridSearchCV | RandomizedSearchCV) and not params
     with config_context(enable_metadata_routing=False) if routed else nullcontext():
         return model.fit(X, y, **arguments)

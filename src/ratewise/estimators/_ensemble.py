@@ -44,17 +44,17 @@ class VoteTransform(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """The scores of a model after some of its trees, or after all of them, and their vote transform."""
+    """The scores of a model after some or all of its trees, and their vote transform."""
 
     trees: int | None
-    """None where all of a model is meant, and for models that are no boosting."""
+    """None for all trees of a model, and for models other than boosting."""
     transform: VoteTransform
     join: Join | None = None
-    """How the scores are joined with those of an additive model; None where there is none."""
+    """How the scores are combined with those of an additive model; None without an additive model."""
 
 
 class EnsembleMember(NamedTuple):
-    """One fitted model, the stages of it that vote, and its weight in the ensemble."""
+    """One fitted model, its stages that vote, and its weight in the ensemble."""
 
     model: Any
     stages: tuple[Stage, ...]
@@ -62,7 +62,7 @@ class EnsembleMember(NamedTuple):
     """The weight of a positive row over that of a negative row in the model's fit."""
     weight: int = 1
     additive: AdditiveModel | None = None
-    """Of the same rows, if the member is a stack: all its stages are joined with it."""
+    """The additive model of the same rows, if the member is a stack: all its stages are combined with it."""
 
     def votes(self, X: Any, positive: Any, added: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the mean vote of the stages; ``added`` are the log odds of the additive model, if known."""
@@ -94,7 +94,7 @@ class EnsembleMember(NamedTuple):
 
 
 def additive_log_odds(members: list[EnsembleMember], X: Any) -> list[NDArray[np.float64] | None]:
-    """Return the log odds of each member's additive model, if it has one; rows are encoded once for all folds."""
+    """Return the log odds of each member's additive model or None; rows are encoded once for all folds."""
     models = [member.additive for member in members if member.additive is not None]
     if any(one.encoder is not models[0].encoder or one.basis is not models[0].basis for one in models):
         return [None if member.additive is None else member.additive.log_odds(X) for member in members]
@@ -112,7 +112,7 @@ def weighted_mean(values: list[NDArray[np.float64]], members: list[EnsembleMembe
 
 
 def response_of(model: Any, response_method: str) -> str:
-    """Return the method that gives the scores: ``decision_function`` if there is one, else ``predict_proba``."""
+    """Return the method that gives the scores: ``decision_function`` if it exists, else ``predict_proba``."""
     names = ["decision_function", "predict_proba"] if response_method == "auto" else [response_method]
     for name in names:
         if hasattr(model, name):
@@ -123,7 +123,7 @@ def response_of(model: Any, response_method: str) -> str:
 
 
 def positive_scores(model: Any, X: Any, response: str, positive: Any) -> NDArray[np.float64]:
-    """Return the model's scores for the positive class, a finite number per row; any library may have made it."""
+    """Return the scores for the positive class, a finite number per row; the model may be from any library."""
     found, rows = np.asarray(getattr(model, response)(X)), _num_samples(X)
     classes = np.asarray(getattr(model, "classes_", ()))
     column, is_table = np.flatnonzero(classes == positive), response == "predict_proba"
@@ -177,12 +177,12 @@ def choose_threshold(
 
 
 def noise_of(best: BestThreshold, measure: Measure, rarer_points: float) -> float:
-    """Return half the standard error of the best value: so many points cannot order closer values."""
+    """Return half the standard error of the best value: this number of points cannot order closer values."""
     return half_standard_error(best.value, measure.scale(best.rates.prevalence), rarer_points)
 
 
 def some_of_each_class(signed_weights: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the places of rows of each class, evenly spread: as many as are compared."""
+    """Return the indices of the rows to compare, evenly spread over each class."""
     places = [np.flatnonzero(signed_weights > 0), np.flatnonzero(signed_weights < 0)]
     return np.concatenate([mine[:: max(math.ceil(mine.size / _COMPARED_ROWS), 1)] for mine in places])
 
@@ -197,11 +197,11 @@ def ensemble_shift(
 ) -> Callable[[float], ModelShift]:
     """Compare an ensemble with the models of single folds, at any threshold, on validation rows.
 
-    All models but one have learned a row, and their votes differ from those for new rows if they overfit. What
-    averaging changes is estimated in two ways: from the votes of the models that have learned a row, or from the
-    votes of all models. The first does not see that one fold's model scores on another scale than the rest (30
-    positives, a low threshold: its error of the change of the TNR is 0.028 on average, that of the second 0.006).
-    The second mistakes overfitting for a gain of averaging (of the TPR on copied rows: by 0.09). Each class uses a
+    All models except one have learned a row, and their votes differ from those for new rows if they overfit. The
+    effect of averaging is estimated in two ways: from the votes of the models that have learned a row, or from the
+    votes of all models. The first ignores that one fold's model may score on another scale than the rest (30
+    positives, a low threshold: its error in the change of the TNR is 0.028 on average, that of the second 0.006).
+    The second mistakes overfitting for a gain of averaging (in the TPR on copied rows: by 0.09). Each class uses a
     weighted mean of both. The weight is the share of the disagreement that is not overfitting. ``X`` are ``some``
     of the validation rows, whose out-of-fold votes are ``scores``.
     """
@@ -209,7 +209,7 @@ def ensemble_shift(
     folds, weights = len(scores.folds), scores.signed_weights[some]
     held_by = np.repeat(np.arange(folds), scores.folds)[some]
     others = [one for one in members if all(one.model is not mine.model for mine in of_folds)]
-    averaged = len(members) > len(others)  # the models of the folds are returned too
+    averaged = len(members) > len(others)  # the models of the folds are also returned
     votes = np.empty((folds, some.size))
     of_fold = [of_folds[fold::folds] for fold in range(folds)]
     added = additive_log_odds(of_folds, X)

@@ -27,15 +27,15 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What the columns add to the scores of some rows.
+    """The contributions of the columns to the scores of some rows.
 
     Attributes
     ----------
     names : list of str
-        Columns, then pairs: "age", "age * income".
+        The names of columns, then of pairs: "age", "age * income".
     contributions : array of shape (n_rows, n_names), or (n_rows, n_names, n_classes)
-        What each adds to the score of the positive class; of more than two classes, or of labels, to that of each.
-        CSR for sparse rows.
+        What each adds to the score of the positive class; with more than two classes, or labels, to the score of
+        each. CSR for sparse rows.
     base : float, or array of shape (n_classes,)
         The score of a row without any contribution.
     """
@@ -46,11 +46,11 @@ class Explanation:
 
     @property
     def scores(self) -> Floats:
-        """The base and all contributions of each row: the score, above 0 where the positive class is predicted."""
+        """The scores: base plus all contributions of each row; above 0 if the positive class is predicted."""
         return np.asarray(self.contributions.sum(axis=1) + self.base, dtype=np.float64)
 
     def largest(self, row: int = 0, number: int = 10) -> list[tuple[str, float]]:
-        """Return the contributions to a row that are furthest from 0, with the names; for two classes."""
+        """Return the contributions to a row that are furthest from 0, with their names; for two classes."""
         if np.ndim(self.base):
             raise ValueError("largest is for two classes: contributions[row, :, k] are those to class k.")
         mine = self.contributions[[row]]
@@ -65,11 +65,11 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """A fitted linear model as a sum of terms. Its *parts* are coded columns, or the user's less their means."""
+    """A fitted linear model as a sum of terms. Its *parts* are coded columns, or the user's minus their means."""
 
     names: list[str]
     n_columns: int
-    """The first terms are the user's columns; the others are pairs of them."""
+    """The first terms are the user's columns; the others are pairs of columns."""
     pairs: list[tuple[int, int]]
     """The columns of each pair."""
     of_column: Places
@@ -85,7 +85,7 @@ class Terms:
 
     @classmethod
     def of(cls, classifier: Any) -> Terms:
-        """Return the terms of a fitted classifier; with two classes, those of the score of the positive one."""
+        """Return the terms of a fitted classifier; with two classes, the terms of the positive class's score."""
         basis = getattr(classifier, "basis_", None)
         coef, intercept = np.asarray(classifier.coef_), np.asarray(classifier.intercept_)
         if classifier.classes_.size == 2 and not classifier.multilabel_:
@@ -101,7 +101,7 @@ class Terms:
         ends = np.sort(of_column[np.column_stack([basis.products.first, basis.products.second])], axis=1)
         different = ends[:, 0] != ends[:, 1]
         pairs, of_pair = np.unique(ends[different], axis=0, return_inverse=True)
-        of_product = ends[:, 0].copy()  # a product of two columns of one, of parts of a date say, belongs to it
+        of_product = ends[:, 0].copy()  # a product of two parts of one column (a date) belongs to that column
         of_product[different] = len(names) + of_pair.ravel()
         parts = [of_column, of_column[basis.missing.column], of_column[basis.hinges.column], of_product]
         return cls(
@@ -124,7 +124,7 @@ class Terms:
         return rows if sparse.issparse(rows) else rows - self.centre
 
     def explanation(self, X: Any) -> Explanation:
-        """Return the contributions to the rows of a matrix that is checked."""
+        """Return the contributions for the rows of a checked matrix."""
         starts = range(0, max(X.shape[0], 1), _ROWS_AT_ONCE)
         size = self.of_part.size
         found: list[Any] = []
@@ -143,7 +143,7 @@ class Terms:
 
 
 def _columns_of(classifier: Any, width: int) -> tuple[list[str], Places]:
-    """Return the names of the user's columns, and which of them each column of the matrix is of."""
+    """Return the names of the user's columns, and for each column of the matrix the column it comes from."""
     encoder = getattr(classifier, "encoder_", None)
     if encoder is not None and encoder.codecs:
         codecs = [codec for codec in encoder.codecs if not isinstance(codec, Ignored)]

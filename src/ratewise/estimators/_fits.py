@@ -51,20 +51,20 @@ from ._targets import (
 
 
 def first_message(names: Iterable[str], messages: Iterable[str | None]) -> str | None:
-    """Return the message on the first of several classes or labels that misses a bound."""
+    """Return the message on the first class or label that misses a bound."""
     found = ((name, message) for name, message in zip(names, messages, strict=True) if message is not None)
     return next((f"{name}: {message}" for name, message in found), None)
 
 
 def constraints_met(measure: Any, message: str | None, of_many: Any = None) -> bool | None:
-    """Return whether the bounds of a measure are kept; None for a measure, or a function, without any."""
+    """Return whether the bounds of a measure are kept; None for a measure or a function without bounds."""
     if isinstance(measure, ConstrainedClasses) or isinstance(of_many, ConstrainedClasses):
         return message is None
     return message is None if isinstance(measure, Measure) and (measure.bounds or measure.group_bounds) else None
 
 
 def store_fit(estimator: Any, fitted: Fitted, settings: FitConfig) -> None:
-    """Set the fitted attributes that a classifier has wherever its rows lie."""
+    """Set the fitted attributes that every classifier has, whatever the place of its rows."""
     result, many = fitted.result, fitted.classes.size > 2 and not fitted.multilabel
     estimator.classes_, estimator.solver_, estimator.confusion_ = fitted.classes, result.solver, result.table
     estimator.measure_ = confusion_measure(estimator.measure, fitted.classes) if many else settings.measure
@@ -83,7 +83,7 @@ def warn_of_constraints(message: str | None, stacklevel: int) -> None:
 
 
 class Fitted(NamedTuple):
-    """A result with the classes it is of, and one sentence if a constraint of the measure is not kept."""
+    """A result with its classes, and one sentence if a constraint of the measure is not kept."""
 
     classes: NDArray[Any]
     result: FitResult
@@ -92,7 +92,7 @@ class Fitted(NamedTuple):
 
 
 class FitTask(Protocol):
-    """A fit to rows in memory, checked and not yet begun."""
+    """A fit to rows in memory that is checked but not yet started."""
 
     @property
     def n_models(self) -> int: ...
@@ -101,23 +101,23 @@ class FitTask(Protocol):
 
 
 class FitOptions(NamedTuple):
-    """What a fit is given besides its configuration."""
+    """The arguments of a fit besides its configuration."""
 
     settings: FitConfig
     measure: Any
-    """As the user named it: of two rates, or of many classes."""
+    """The measure as the user named it: of two rates, or of many classes."""
     low_memory: bool
     pos_label: Any
     groups: Any
     splits: NDArray[np.int8] | None = None
-    """What each row is to each fold, where the user gave them: see ``given_splits``."""
+    """The role of each row in each fold, if the user gave folds: see ``given_splits``."""
     sensitive_features: Any = None
 
 
 def fit_task(
     rows: CheckedRows, y: Any, sample_weight: Any, options: FitOptions, target_prevalence: Any
 ) -> FitTask:
-    """Return the fit of two classes, of many, or of labels, as y has it."""
+    """Return the fit for two classes, for many classes or for labels, depending on y."""
     from ._multiclass import MulticlassFit
 
     check_prevalence(target_prevalence)
@@ -188,7 +188,7 @@ def _kind_of_source(threads: int) -> type[ArraySource]:
 
 
 def fitted_two_classes(result: FitResult, classes: NDArray[Any], pos_label: Any) -> Fitted:
-    """Turn scores of the positive class into those of ``classes_[1]``."""
+    """Turn scores of the positive class into scores of ``classes_[1]``."""
     if PositiveClass.of(classes, pos_label).sign < 0:
         other = stacked([Calibration.of_numbers(result.calibration[0]).of_the_other_class()])
         groups = result.groups
@@ -198,7 +198,7 @@ def fitted_two_classes(result: FitResult, classes: NDArray[Any], pos_label: Any)
 
 
 def measure_at(measure: Measure, target: float | None, share: float) -> Measure:
-    """Return the measure at the share of positives that it is maximized for; ``share`` is that of the rows."""
+    """Return the measure at the share of positives for which it is maximized; ``share`` is that of the rows."""
     if target is None or math.isclose(target, share, rel_tol=1e-6):
         return measure
     return at_prevalence(measure, target)
@@ -213,7 +213,7 @@ def at_target(result: FitResult, target: float, share: float) -> FitResult:
 
 @dataclass(frozen=True)
 class TwoClassFit:
-    """All that a fit of two classes needs, checked."""
+    """Everything that a fit of two classes needs, checked."""
 
     rows: TrainingSet
     options: FitOptions
@@ -242,7 +242,7 @@ class TwoClassFit:
             splits=options.splits,
             sensitive=sensitive,
         )
-        get_measure(options.measure)  # refuses one of many classes
+        get_measure(options.measure)  # raises an error for a measure of many classes
         rows = with_mean_weight_one(rows)
         require_both_classes(rows)
         require_rates(options.settings.measure, rows.sensitive, rows.signed_weights)
@@ -251,7 +251,7 @@ class TwoClassFit:
         return fit
 
     def learned_measure(self) -> Measure:
-        """Return the measure at the prevalence that it is maximized for."""
+        """Return the measure at the prevalence for which it is maximized."""
         return measure_at(self.options.settings.measure, self.target_prevalence, share_of_positives(self.rows))
 
     def learn(self, before: LinearModels | None, rng: np.random.Generator, history: History) -> Fitted:
@@ -267,7 +267,7 @@ class TwoClassFit:
 
 @dataclass(frozen=True)
 class MultilabelFit:
-    """All that a fit of several labels needs, checked: one model per label."""
+    """Everything that a fit of several labels needs, checked: one model per label."""
 
     checked: CheckedRows
     indicator: NDArray[np.bool_]
@@ -279,7 +279,7 @@ class MultilabelFit:
     @classmethod
     def of(cls, checked: CheckedRows, y: Any, sample_weight: Any, options: FitOptions) -> MultilabelFit:
         require_no_positive(options.pos_label, "an indicator matrix of labels")
-        get_measure(options.measure)  # of each label; refuses one of many classes
+        get_measure(options.measure)  # for each label; raises an error for a measure of many classes
         indicator = indicator_array(y, checked.number)
         rows = WeightedRows.of(checked, indicator, sample_weight, options.groups, options.splits)
         weights = np.ones(rows.checked.number) if rows.weights is None else rows.weights
@@ -293,7 +293,7 @@ class MultilabelFit:
         return int(self.indicator.shape[1])
 
     def varying(self) -> list[int]:
-        """Return the labels that some rows have and some have not."""
+        """Return the labels that some rows have and others do not."""
         some, every = self.indicator.any(axis=0), self.indicator.all(axis=0)
         return np.flatnonzero(some & ~every).tolist()
 
@@ -323,7 +323,7 @@ class MultilabelFit:
         return Fitted(np.arange(self.n_models), joined(results), message, multilabel=True)
 
     def _in_one_basis(self) -> FitConfig:
-        """Return the settings of every label, with the basis that all of them share."""
+        """Return the settings of every label, with the basis that all labels share."""
         settings, checked = self.options.settings, self.checked
         if settings.basis is None or not self.varying():
             return settings
@@ -335,7 +335,7 @@ class MultilabelFit:
         return dataclasses.replace(settings, basis=source.coded(asked).basis)
 
     def _constant(self, k: int, basis: Basis | None) -> FitResult:
-        """Return the model of a label that all rows have, or none."""
+        """Return the model of a label that either all rows or no rows have."""
         n_features = self.checked.X.shape[1] if basis is None else basis.width
         always = bool(self.indicator[0, k])
         return FitResult(
@@ -346,7 +346,7 @@ class MultilabelFit:
             (),
             self.options.settings.solver,
             RatesInterval((0.0, 1.0), (0.0, 1.0), (math.nan, math.nan), 0.95),
-            # The share that Laplace's rule of succession gives to what has always happened.
+            # The share that Laplace's rule of succession gives to an outcome that has always occurred.
             stacked([Calibration(math.log(self.checked.number + 1.0), 0.0)]),
         )
 

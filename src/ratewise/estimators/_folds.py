@@ -24,12 +24,12 @@ def is_number_of_folds(cv: Any) -> TypeGuard[int]:
 
 
 def draws_own_folds(cv: Any) -> bool:
-    """Return whether the folds are drawn here, not by a splitter of the user's."""
+    """Return whether the folds are drawn here, not by the user's splitter."""
     return cv is None or is_number_of_folds(cv)
 
 
 def _shown(cv: Any) -> str:
-    """Return folds as a message shows them: a splitter, but not the rows of all folds."""
+    """Return folds in the form for a message: a splitter, but not the rows of all folds."""
     return (
         repr(cv)
         if isinstance(cv, int | np.integer) or hasattr(cv, "split")
@@ -38,9 +38,9 @@ def _shown(cv: Any) -> str:
 
 
 def given_splits(cv: Any, y: Any, groups: Any) -> NDArray[np.int8] | None:
-    """Return what rows are to each fold of a splitter: 1 to learn from, -1 to validate, 0 neither.
+    """Return the role of the rows in each fold of a splitter: 1 for training, -1 for validation, 0 for neither.
 
-    None if the folds are not the user's. Of X, a splitter needs the number of rows only.
+    Return None if the user gave no folds. A splitter needs only the number of rows of X.
     """
     if draws_own_folds(cv) or y is None:
         return None
@@ -66,7 +66,7 @@ def given_splits(cv: Any, y: Any, groups: Any) -> NDArray[np.int8] | None:
 
 
 def splits_by_time(times: NDArray[np.float64], name: str) -> NDArray[np.int8]:
-    """Return folds as ``given_splits`` does: tenths of the later half, each learned from what came before it."""
+    """Return folds like ``given_splits``: tenths of the later half, each with all earlier rows for training."""
     ordered = np.sort(times)
     cuts = np.unique(ordered[[times.size * tenth // 10 for tenth in range(5, 10)]])
     cuts = cuts[cuts > ordered[0]]
@@ -84,8 +84,8 @@ def splits_by_time(times: NDArray[np.float64], name: str) -> NDArray[np.int8]:
 def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any) -> tuple[list[Fold], NDArray[np.intp] | None]:
     """Return the training and validation rows of each fold, with both classes among the training rows.
 
-    Unless ``cv`` says otherwise, rows are shuffled, and those of one group are in one fold; without groups, copies
-    of a row, which are returned as groups.
+    By default rows are shuffled, and the rows of a group are in one fold. Without groups, the copies of a row are
+    in one fold and are returned as groups.
     """
     numbers = group_numbers(groups, y.size)
     if draws_own_folds(cv):
@@ -107,7 +107,7 @@ def make_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any) -> tuple[list[Fold
 
 
 def kept_splits(cv: Any, X: Any, y: NDArray[Any], groups: Any, kept: NDArray[np.intp]) -> Any:
-    """Return ``cv`` for some of the rows: the splits that a splitter makes of all rows, without the others."""
+    """Return ``cv`` for some of the rows: a splitter's splits of all rows, without the other rows."""
     if draws_own_folds(cv):
         return cv
     place = np.full(y.size, -1)
@@ -142,9 +142,9 @@ def _own_folds(
 
 
 def _rows_as_numbers(X: Any) -> Any:
-    """Return X as rows that can be hashed; None where that would be slow or is unknown.
+    """Return X as rows that can be hashed; None if that would be slow or is unknown.
 
-    Of a data frame, a number for every second column and one for the others.
+    A data frame becomes two numbers per row: one for every second column and one for the other columns.
     """
     if hasattr(X, "hash_rows"):  # polars
         halves = [X.columns[::2], X.columns[1::2]]

@@ -1,4 +1,4 @@
-"""Check the parameters of a MeasureMaximizer and the rows that it is given."""
+"""Check the parameters and the rows of a MeasureMaximizer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _RESPONSES = ("auto", "decision_function", "predict_proba")
 
 
 def number_of_rounds(rounds: int | str, base: Any) -> int:
-    """Return how many reweighting iterations a base estimator has at most; "auto" is 1 for boosting, or else 2."""
+    """Return the largest number of reweighting iterations; "auto" is 1 for boosting, or else 2."""
     if isinstance(rounds, str):
         return 1 if booster_of(base) is not None else 2
     return int(rounds)
 
 
 def check_maximizer(maximizer: Any, base: Any, *, weighted: bool) -> None:
-    """Raise one sentence on what is wrong with the parameters; ``weighted`` is whether rows have weights."""
+    """Raise one sentence on an invalid parameter; ``weighted`` is whether rows have weights."""
     rounds = maximizer.rounds
     whole = isinstance(rounds, Integral) and not isinstance(rounds, bool) and int(rounds) >= 1
     if rounds != "auto" and not whole:
@@ -66,7 +66,7 @@ def check_maximizer(maximizer: Any, base: Any, *, weighted: bool) -> None:
 
 
 def require_rows_to_learn(maximizer: MeasureMaximizer, X: Any) -> None:
-    """Refuse tables without rows yet, and columns that the base estimator cannot read."""
+    """Raise an error for lazy tables, and for columns that the base estimator cannot read."""
     require_table(X)
     if hasattr(X, "__dask_graph__") and hasattr(X, "columns"):
         raise TypeError("X is a dask DataFrame, whose rows are not read yet: give X.compute().")
@@ -74,7 +74,7 @@ def require_rows_to_learn(maximizer: MeasureMaximizer, X: Any) -> None:
 
 
 def require_rows_as_learned(maximizer: MeasureMaximizer, X: Any) -> None:
-    """Refuse rows without the columns of the fit in their order: LightGBM, for one, looks at no names."""
+    """Raise an error for rows without the columns of the fit in order: LightGBM, for one, ignores names."""
     check_is_fitted(maximizer)
     require_rows_to_learn(maximizer, X)
     if getattr(X, "ndim", 2) == 1:
@@ -85,7 +85,7 @@ def require_rows_as_learned(maximizer: MeasureMaximizer, X: Any) -> None:
 
 @contextmanager
 def rows_checked_once(maximizer: MeasureMaximizer, X: Any) -> Iterator[None]:
-    """Check rows, and keep the members from warning of their names again, one after the other."""
+    """Check rows, so that the members do not each warn about the names again."""
     require_rows_as_learned(maximizer, X)
     if hasattr(maximizer, "feature_names_in_") == (_get_feature_names(X) is not None):
         yield

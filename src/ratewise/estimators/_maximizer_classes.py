@@ -39,13 +39,13 @@ class ClassMember(NamedTuple):
 
     model: Any
     class_weights: NDArray[np.float64]
-    """What rows of each class weighed in its fit."""
+    """The weight of the rows of each class in its fit."""
     weight: int = 1
     cost_exponent: float = 0.0
-    """To which power rows also weighed what is at stake in them, which does not depend on their class."""
+    """The power of the cost at stake in a row, by which its weight was multiplied, whatever its class."""
 
     def probabilities(self, X: Any) -> NDArray[np.float64]:
-        """Return the model's probabilities, a column per class; any library may have made it."""
+        """Return the model's probabilities, a column per class; the model may be from any library."""
         found, n_classes = np.asarray(self.model.predict_proba(X), dtype=np.float64), self.class_weights.size
         if found.shape != (_num_samples(X), n_classes) or not np.isfinite(found).all():
             raise ValueError(
@@ -55,7 +55,7 @@ class ClassMember(NamedTuple):
         return _normalized(np.maximum(found, 0.0))
 
     def corrected(self, X: Any) -> NDArray[np.float64]:
-        """Return probabilities as of equally weighted rows."""
+        """Return the probabilities, corrected to equally weighted rows."""
         return _normalized(self.probabilities(X) / self.class_weights)
 
 
@@ -72,11 +72,11 @@ class ClassModels(NamedTuple):
     probabilities: NDArray[np.float64]
     rule: DecisionRule
     message: str | None
-    """What there is to say if its bounds cannot be promised."""
+    """The message if the bounds of the rule cannot be promised."""
 
 
 class FittedClasses(NamedTuple):
-    """What a fit of many classes returns."""
+    """The result of a fit of many classes."""
 
     members: list[ClassMember]
     rule: DecisionRule
@@ -86,7 +86,7 @@ class FittedClasses(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassCrossFit:
-    """The training set, and how models of its folds are fitted and judged."""
+    """The training set; it fits and evaluates models of its folds."""
 
     estimator: Any
     rule: DecisionRule
@@ -101,9 +101,9 @@ class ClassCrossFit:
     n_jobs: int | None
 
     def fit(self, *, weighted: bool, ensemble: bool) -> FittedClasses:
-        """Fit plain models and, if wanted, weighted ones; keep those with the best rule, or all of them.
+        """Fit plain models and, if ``weighted``, weighted models; keep those with the best rule, or all of them.
 
-        Rows are weighted by their costs and the root of these, or else such that all classes weigh the same.
+        The weights of rows are their costs and the square roots of the costs, or else balance the classes.
         """
         even = np.ones(self.classes.size)
         candidates = [self._candidate("plain", even)]
@@ -128,7 +128,7 @@ class ClassCrossFit:
         return FittedClasses(self._members(best, ensemble), best.rule, found, best.message)
 
     def _members(self, best: ClassModels, ensemble: bool) -> list[ClassMember]:
-        """Return the models of the folds; with few rows, also models of all rows, which weigh as much."""
+        """Return the models of the folds; with few rows, also models of all rows, with the same total weight."""
         few_rows = self.y.size < MANY_ROWS and booster_of(self.estimator) is None
         members = list(best.members) if ensemble else []
         if few_rows or not members:
@@ -147,7 +147,7 @@ class ClassCrossFit:
         return ClassModels(name, members, found, *self._rule_of(found))
 
     def _rule_of(self, probabilities: NDArray[np.float64]) -> tuple[DecisionRule, str | None]:
-        """Return the rule for these probabilities, and its warning of bounds."""
+        """Return the rule for these probabilities, and its warning about bounds."""
         held = np.concatenate([rows for _, rows in self.folds])
         copies = np.unique(held).size < held.size
         groups = self.groups[held] if self.groups is not None else held if copies else None
@@ -181,10 +181,10 @@ class ClassCrossFit:
 
 
 def better_than_first(rules: Sequence[DecisionRule]) -> int:
-    """Return the place of the rule with the best value; the first one unless that is clearly better.
+    """Return the index of the rule with the best value, or 0 unless the best is clearly better than the first.
 
-    The value of a rule that finds one row of a class, or none, has a large error, which must not save it: with it
-    the G-mean of logistic regression on covtype stayed at .26 on a split where balanced weights give .68.
+    The value of a rule that finds at most one row of a class has a large error, which must not help the rule: with
+    it the G-mean of logistic regression on covtype stayed at .26 on a split where balanced weights give .68.
     """
     best = int(np.argmax([one.value_ for one in rules]))
     found, first = rules[best]._values, rules[0]._values
@@ -192,12 +192,12 @@ def better_than_first(rules: Sequence[DecisionRule]) -> int:
 
 
 def last_unless_first_is_better(rules: Sequence[DecisionRule]) -> int:
-    """Return the place of the last rule, or 0 if the first is clearly better.
+    """Return the index of the last rule, or 0 if the first is clearly better.
 
-    A few rows with large costs decide what a rule costs, so that no rule is soon shown to be better. The mean of
-    plain models and those of weighted rows is the better start. On credit card frauds it costs 4% less than plain
-    models with logistic regression and 6% less with LightGBM (without the models weighted by the costs themselves
-    2% and 3%); with made-up amounts in five data sets 1% less with both.
+    A few rows with large costs decide the cost of a rule, so a better rule is hard to identify. The mean of plain
+    and weighted models is the better default. On credit card frauds it costs 4% less than plain models with
+    logistic regression and 6% less with LightGBM (without the models weighted by the costs themselves 2% and 3%);
+    with made-up amounts in five data sets 1% less with both.
     """
     return 0 if clearly_better(rules[0]._values, rules[-1]._values) else len(rules) - 1
 
@@ -238,7 +238,7 @@ def class_cross_fit(
 
 
 def mean_probabilities(members: list[ClassMember], X: Any, *, corrected: bool = False) -> NDArray[np.float64]:
-    """Return the mean of the members' probabilities, which the rule decides by; or of the corrected ones."""
+    """Return the mean of the members' probabilities, which the rule uses, or of the corrected probabilities."""
     found = [one.corrected(X) if corrected else one.probabilities(X) for one in members]
     mean: NDArray[np.float64] = np.average(found, axis=0, weights=[one.weight for one in members])
     return mean

@@ -25,7 +25,7 @@ from ._targets import CheckedLabels, ManyClassSet, many_class_set, require_no_po
 
 @dataclass(frozen=True)
 class MulticlassFit:
-    """All that a fit of many classes needs, checked."""
+    """Everything that a fit of many classes needs, checked."""
 
     rows: ManyClassSet
     options: FitOptions
@@ -83,7 +83,7 @@ class MulticlassFit:
 
 
 def require_all_classes(classes: NDArray[Any], totals: NDArray[Any], settings: FitConfig) -> None:
-    """Refuse a class whose rows have no weight, and a measure that the solver is not for."""
+    """Raise an error for a class whose rows have no weight, and for a measure that does not suit the solver."""
     if not totals.all():
         empty = classes[totals == 0].tolist()[0]
         raise ValueError(f"All rows of class {empty!r} have sample_weight 0: leave them out, or weigh them.")
@@ -92,14 +92,14 @@ def require_all_classes(classes: NDArray[Any], totals: NDArray[Any], settings: F
 
 
 def require_classes_of(source: RowSource, classes: NDArray[Any], settings: FitConfig) -> None:
-    """Refuse the same of rows that are not in memory."""
+    """Check rows that are not in memory as :func:`require_all_classes` does."""
     of_classes = source.statistics().of_classes
     assert of_classes is not None
     require_all_classes(classes, of_classes.weights, settings)
 
 
 def of_many_classes(settings: FitConfig, measure: Any, classes: NDArray[Any]) -> FitConfig:
-    """Return the settings of a fit of more than two classes to a measure as the user named it."""
+    """Return the settings of a fit of more than two classes for the measure that the user named."""
     found = confusion_measure(measure, classes)
     if isinstance(found, ConstrainedClasses):
         if settings.sharpen is None:
@@ -112,7 +112,7 @@ def of_many_classes(settings: FitConfig, measure: Any, classes: NDArray[Any]) ->
 
 
 def fitted_many(result: FitResult, source: RowSource, classes: NDArray[Any], settings: FitConfig) -> Fitted:
-    """Return the result with the names of its classes, and warn of rates that few rows tell."""
+    """Return the result with the names of its classes, and warn about rates that few rows determine."""
     of_classes = source.statistics().of_classes
     assert of_classes is not None
     points, names = against_the_rest(of_classes.rows), [f"class {label!r}" for label in classes.tolist()]

@@ -1,4 +1,4 @@
-"""The notebook view of a fitted estimator: its measure, rates and threshold beside scikit-learn's diagram."""
+"""The notebook view of a fitted estimator: its measure, rates and threshold next to scikit-learn's diagram."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NotebookCard:
 
 
 def card_of(estimator: Any) -> str:
-    """Return the card, or nothing before the first fit."""
+    """Return the card, or an empty text before the first fit."""
     if not hasattr(estimator, "rates_"):
         return ""
     measure, rates = estimator.measure_, estimator.rates_
@@ -66,7 +66,7 @@ def card_of(estimator: Any) -> str:
 
 
 def _of_groups(estimator: Any) -> dict[str, str]:
-    """Return the TPR and the FPR of each group that bounds are about, of the first few."""
+    """Return the TPR and the FPR of the first few groups that bounds concern."""
     found = {}
     for name, rates in list(estimator.rates_by_group_.items())[:_MOST_GROUPS]:
         between = estimator.rates_interval_by_group_[name]
@@ -83,7 +83,7 @@ def _with_ends(rate: float, between: Any, name: str) -> str:
 
 
 def _threshold(estimator: Any) -> float | None:
-    """Return the threshold of the positive class: of its scores before the intercept, or of an ensemble's vote."""
+    """Return the threshold of the positive class: for scores before the intercept, or for an ensemble's vote."""
     if getattr(estimator, "rule_", None) is not None:
         return None
     if hasattr(estimator, "threshold_"):
@@ -93,7 +93,7 @@ def _threshold(estimator: Any) -> float | None:
 
 
 def _picture(measure: Measure, rates: Rates, value: float) -> str:
-    """Return the point in the plane of the two rates, with the line of equal value through it."""
+    """Return a picture of the point in the plane of the two rates, with the level curve through it."""
     points = []
     for tpr in np.linspace(0.0, 1.0, 41):
         tnr = _tnr_at(measure, float(tpr), rates.prevalence, value)
@@ -111,7 +111,7 @@ def _picture(measure: Measure, rates: Rates, value: float) -> str:
 
 
 def _tnr_at(measure: Measure, tpr: float, prevalence: float, value: float) -> float | None:
-    """Return the TNR at which the measure has this value, by bisection, if there is one."""
+    """Return the TNR at which the measure has this value, by bisection; None if there is none."""
     low, high = 0.0, 1.0
     if not float(measure.value(tpr, low, prevalence)) <= value <= float(measure.value(tpr, high, prevalence)):
         return None

@@ -37,10 +37,10 @@ from ._targets import checked_labels, many_class_set, require_known, require_no_
 
 
 def first_basis(asked: Any, rows: CheckedRows) -> Basis | None:
-    """Return the basis for all later rows, made from the first rows; None leaves the columns as they are."""
+    """Return the basis for all later rows, made from the first rows; None keeps the columns unchanged."""
     if asked is None or sparse.issparse(rows.X) or isinstance(asked, Basis):
         return asked if isinstance(asked, Basis) else None
-    if isinstance(asked, str):  # there is nothing to choose by yet
+    if isinstance(asked, str):  # no data to choose a basis yet
         asked = BasisSettings()
     if asked.pairs and rows.X.shape[1] > FEW_COLUMNS:
         raise ValueError(
@@ -54,7 +54,7 @@ def first_basis(asked: Any, rows: CheckedRows) -> Basis | None:
 
 
 class FromStream:
-    """A fitted attribute that ``partial_fit`` changes: brought up to date when it is read, not at every call."""
+    """A fitted attribute that ``partial_fit`` changes: it is updated when it is read, not at every call."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -84,14 +84,14 @@ _values_of = operator.attrgetter(*_PARAMETERS)
 
 
 class Asked(NamedTuple):
-    """What a classifier's parameters ask of ``partial_fit``: as the user gave them, and as settings."""
+    """A classifier's parameters for ``partial_fit``: as the user gave them, and as settings."""
 
     parameters: dict[str, Any]
     settings: FitConfig
 
     @classmethod
     def of(cls, classifier: Any, before: Asked | None) -> Asked:
-        """Read the parameters, unless they are those of the call before: batches may be of one row."""
+        """Read the parameters, unless they have not changed since the last call: batches may have one row."""
         values = _values_of(classifier)
         if before is not None and all(map(operator.is_, values, before.parameters.values())):
             return before
@@ -109,7 +109,7 @@ class OnlineBatch(NamedTuple):
     def of(
         cls, checked: CheckedRows, y: Any, sample_weight: Any, classes: NDArray[Any], pos_label: Any
     ) -> OnlineBatch:
-        """Check the labels and weights of rows; those of weight 0 are left out."""
+        """Check the labels and weights of rows; rows of weight 0 are left out."""
         if sample_weight is None and (codes := _plain_codes(y, checked.number, classes, pos_label)) is not None:
             return cls(checked.X, codes, np.ones(codes.size))
         labels = checked_labels(y, checked.number)
@@ -132,12 +132,12 @@ class OnlineBatch(NamedTuple):
         return OnlineBatch(self.X[rows], self.codes[rows], self.weights[rows])
 
     def against_the_rest(self, code: int) -> NDArray[np.float64]:
-        """Return the weights, negative for all classes but one."""
+        """Return the weights, negative for all classes except for one."""
         return np.where(self.codes == code, self.weights, -self.weights)
 
 
 def _plain_codes(y: Any, n_rows: int, classes: NDArray[Any], pos_label: Any) -> NDArray[np.intp] | None:
-    """Return the places of labels among the classes; None if scikit-learn must check them, which takes 0.2 ms."""
+    """Return the class numbers of labels; None if scikit-learn must check the labels, which takes 0.2 ms."""
     if type(y) is not np.ndarray or y.shape != (n_rows,) or y.dtype != classes.dtype or y.dtype.kind not in "biu":
         return None
     codes = classes.searchsorted(y)
@@ -147,7 +147,7 @@ def _plain_codes(y: Any, n_rows: int, classes: NDArray[Any], pos_label: Any) -> 
 
 
 class Waiting:
-    """Rows that wait for more, so that what is learned does not depend on the batches they came in."""
+    """Rows that wait for more rows, so that the model does not depend on the batches."""
 
     def __init__(self) -> None:
         self._parts: list[OnlineBatch] = []
@@ -158,7 +158,7 @@ class Waiting:
         self.size += batch.size
 
     def first(self, number: int) -> OnlineBatch:
-        """Return the first rows; they stay."""
+        """Return the first rows, without removing them."""
         taken, size = [], 0
         for part in self._parts:
             if size == number:
@@ -175,7 +175,7 @@ class Waiting:
         return OnlineBatch(X, *(np.concatenate(column) for column in ([one[k] for one in taken] for k in (1, 2))))
 
     def drop(self, number: int) -> None:
-        """Forget the first rows."""
+        """Remove the first rows."""
         self.size -= number
         whole = 0
         while number and self._parts[whole].size <= number:
@@ -186,7 +186,7 @@ class Waiting:
             self._parts[0] = self._parts[0].of_rows(slice(number, None))
 
     def require_sound(self, n_features: int) -> None:
-        """Refuse rows, from a file, that do not fit the model."""
+        """Raise an error for rows from a file that do not fit the model."""
         for part in self._parts:
             require_sound_rows(part.X, n_features)
             if not part.X.shape[0] == part.codes.size == part.weights.size:
@@ -202,10 +202,10 @@ class Waiting:
 
 
 class OnlineClassifier:
-    """One run for two classes; for more, one run for each against the rest, where the highest log odds win.
+    """One run for two classes; for more, one run for each class against the rest, and the highest log odds win.
 
-    Rows are learned from in blocks that end after the same rows, whatever batches they come in. ``before`` are the
-    models to begin with.
+    Rows are learned in blocks that end after the same rows, whatever the batches are. ``before`` are the models to
+    start from.
     """
 
     def __init__(
@@ -235,13 +235,13 @@ class OnlineClassifier:
         self._read_at = (-1, -1)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the state as a text and arrays, from which no code runs."""
+        """Return the state as a text and arrays, which contain no code."""
         packed = pack(self, _known(self.settings))
         return {"tree": json.dumps(packed.tree), "arrays": packed.arrays}
 
     @staticmethod
     def from_plain(plain: dict[str, Any], classifier: Any) -> OnlineClassifier:
-        """Return the state that :meth:`to_plain` made, of this classifier; a ValueError if it is of another."""
+        """Return the state that :meth:`to_plain` made; raise a ValueError if it is from another classifier."""
         asked = Asked.of(classifier, None)
         found = unpack(Packed(json.loads(plain["tree"]), list(plain["arrays"])), _known(asked.settings))
         if type(found) is not OnlineClassifier or any(
@@ -263,7 +263,7 @@ class OnlineClassifier:
         return self.asked.settings
 
     def check(self, batch: OnlineBatch, asked: Asked) -> None:
-        """Refuse what the fit cannot continue with, before anything is changed."""
+        """Raise an error for rows or parameters with which the fit cannot continue, before anything is changed."""
         given = self._waiting.size + batch.size
         anew = asked is not self.asked or not self._learned + self._waiting.size
         if anew or given >= self._block_rows():
@@ -305,7 +305,7 @@ class OnlineClassifier:
         self._learned += block.size
 
     def read(self, basis: Basis | None) -> tuple[Fitted, History]:
-        """Return the model of the rows so far, of the named columns of a basis if there is one."""
+        """Return the model of the rows so far, in the named columns of a basis if there is one."""
         with one_blas_thread():
             now = self._up_to_date()
             fitted = now.fitted()
@@ -318,15 +318,15 @@ class OnlineClassifier:
         return self._read_at == self._latest()
 
     def _latest(self) -> tuple[int, int]:
-        """Return the number of rows that were learned from, and that the model to be read has learned from."""
+        """Return the number of rows learned so far, and the number that the model to be read has learned."""
         given = self._learned + self._waiting.size
         step = 1 << max(0, (given // config.LATEST_SHARE).bit_length() - 1)  # a power of 2: it changes seldom
         return self._learned, max(given - given % step, self._learned)
 
     def _up_to_date(self) -> OnlineClassifier:
-        """Return this, or while rows are few a copy that has also learned from most of those that wait.
+        """Return this object, or with few rows a copy that has also learned from most of the waiting rows.
 
-        Which of them depends on the number of rows alone.
+        The choice of these rows depends only on the number of rows.
         """
         learned, due = self._latest()
         if due == learned:
@@ -384,13 +384,13 @@ def _known(settings: FitConfig) -> Known:
 
 
 class RecentConfusion:
-    """What was predicted for recent rows of many classes, before they were learned from."""
+    """The predictions for recent rows of many classes, made before the rows were learned."""
 
     def __init__(self, n_classes: int):
         self._counts = Counts(np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes)))
 
     def add(self, block: OnlineBatch, models: LinearModels | None) -> None:
-        """Count the rows of a block; without a model nothing was predicted for them."""
+        """Count the rows of a block; without a model there are no predictions to count."""
         if models is None:
             return
         coef, intercept = models
@@ -412,7 +412,7 @@ class RecentConfusion:
 def _rates_of(
     run: Any, k: int, coef: NDArray[np.float64], intercept: NDArray[np.float64]
 ) -> tuple[Rates, tuple[float, float]]:
-    """Return the rates of one class, where the highest score wins, on a sample of all rows; and its points."""
+    """Return the rates of one class if the highest score wins, on a sample of all rows, and its points."""
     sample, signed_weights = run.reservoir.sample()
     wins = (np.asarray(sample @ coef.T) + intercept).argmax(axis=1) == k
     return rates_at(wins.astype(np.float64), signed_weights, 0.5), effective_points(signed_weights)

@@ -1,7 +1,7 @@
 """Contributions of each column to the trees of ``HistGradientBoostingClassifier``, which does not provide them.
 
-The value of a node is the mean of its leaves, by the training rows that they hold. On a row's path through a tree,
-each split moves the value from the node to one of its children, and the column of the split is what moved it.
+The value of a node is the mean of its leaves, weighted by their training rows. On a row's path through a tree,
+each split changes the value from that of the node to that of a child. The change belongs to the split's column.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class _Trees(NamedTuple):
     left: NDArray[np.intp]
     right: NDArray[np.intp]
     bits: NDArray[np.uint32]
-    """Of categories that go left, a row per splitting node; ``bitset_idx`` counts over all trees."""
+    """Bitsets of the categories that go left, a row per split node; ``bitset_idx`` counts over all trees."""
 
 
 def path_contributions(model: HistGradientBoostingClassifier, X: Any, trees: int) -> Floats | None:
-    """Return what each column adds to the log odds by so many trees, and at last what none of them adds.
+    """Return what each column adds to the log odds of the first trees; the last entry is the remainder.
 
-    None where this version of scikit-learn keeps its trees in another way: its attributes are private.
+    Return None if this version of scikit-learn stores its trees in another way: its attributes are private.
     """
     try:
         rows = np.asarray(model._preprocess_X(X, reset=False), dtype=np.float64)
@@ -54,7 +54,7 @@ def _trees_of(model: Any, number: int) -> _Trees:
     left, right = start + nodes["left"], start + nodes["right"]
     mean = np.where(nodes["is_leaf"], nodes["value"], 0.0)
     weight = nodes["count"].astype(np.float64)
-    for place in np.flatnonzero(nodes["is_leaf"] == 0)[::-1]:  # children lie behind their parents
+    for place in np.flatnonzero(nodes["is_leaf"] == 0)[::-1]:  # children come after their parents
         ends = [left[place], right[place]]
         mean[place] = np.average(mean[ends], weights=weight[ends] if weight[ends].sum() > 0 else None)
     return _Trees(nodes, mean, roots, left, right, np.concatenate(bitsets))
@@ -62,7 +62,7 @@ def _trees_of(model: Any, number: int) -> _Trees:
 
 def _of_trees(trees: _Trees, rows: Floats, model: Any) -> Floats:
     width = rows.shape[1]
-    column_of = np.arange(width)  # of the user's, where scikit-learn has moved the categories to the front
+    column_of = np.arange(width)  # the user's column, since scikit-learn moves the categories to the front
     if getattr(model, "_preprocessor", None) is not None:
         is_category = np.asarray(model.is_categorical_)
         column_of = np.concatenate([np.flatnonzero(is_category), np.flatnonzero(~is_category)])
@@ -104,7 +104,7 @@ def _of_trees(trees: _Trees, rows: Floats, model: Any) -> Floats:
 
 
 def _has_bit(bitsets: NDArray[Any], which: NDArray[Any], number: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether bit ``number`` is set in the bitset of each; those below 0 or beyond are not."""
+    """Return whether bit ``number`` is set in the bitset of each row; numbers out of range are not set."""
     inside = (number >= 0) & (number < 32 * bitsets.shape[1])
     number = np.where(inside, number, 0)
     words = bitsets[which, number // 32].astype(np.int64)

@@ -11,10 +11,10 @@ from ._targets import fitted_positive, positive_label
 
 
 class PositiveClass(NamedTuple):
-    """Which of two classes is the positive one, and the sign that turns scikit-learn's scores towards it.
+    """The positive class of two, and the sign that turns scikit-learn's scores towards it.
 
-    ``coef_``, ``intercept_`` and ``decision_function`` are about ``classes_[1]``, as in scikit-learn. All that a
-    person reads (reports, cards, plots, what commands print and write) goes through this class.
+    ``coef_``, ``intercept_`` and ``decision_function`` refer to ``classes_[1]``, as in scikit-learn. Everything
+    that a person reads (reports, cards, plots, the output of commands) uses this class.
     """
 
     label: Any
@@ -29,27 +29,25 @@ class PositiveClass(NamedTuple):
 
     @classmethod
     def of_model(cls, classifier: Any) -> Self:
-        """Return the positive class that a fitted classifier was given, or its second class."""
+        """Return the positive class of a fitted classifier: the one given by the user, or the second class."""
         return cls.of(classifier.classes_, fitted_positive(classifier))
 
     def scores(self, decisions: Any) -> NDArray[np.float64]:
-        """Return a decision function as scores: the higher, the more likely the positive class."""
+        """Return a decision function as scores that are higher for the positive class."""
         return self.sign * np.asarray(decisions)
 
     def coef(self, classifier: Any) -> NDArray[np.float64]:
-        """Return the coefficients of a linear model: above 0 where a column raises the score of the positive
-        class.
-        """
+        """Return the coefficients of a linear model: above 0 if a column raises the positive class's score."""
         coef = classifier.coef_
         dense = np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef, dtype=np.float64)
         towards: NDArray[np.float64] = self.sign * dense[0]
         return towards
 
     def threshold(self, classifier: Any) -> float:
-        """Return what the products of columns and coefficients must exceed."""
+        """Return the value that the sum of columns times coefficients must exceed."""
         return float(-self.sign * classifier.intercept_[0]) + 0.0
 
     @property
     def cut(self) -> float:
-        """What scores of the positive class exceed where it is predicted: a score of 0 is the first class."""
+        """The value that scores of predicted positives exceed: a score of 0 means the first class."""
         return 0.0 if self.sign > 0 else float(np.nextafter(0.0, -1.0))

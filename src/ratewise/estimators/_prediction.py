@@ -19,7 +19,7 @@ from ._targets import checked_weights, fitted_positive, indicator_array, labels_
 
 
 class LinearPrediction(GroupedPrediction):
-    """Scores, classes and the measure of them, for models of two classes, of many, or of many labels."""
+    """Scores, predicted classes and their measure, for models of two classes, many classes or many labels."""
 
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
@@ -30,7 +30,7 @@ class LinearPrediction(GroupedPrediction):
     pos_label: Any
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Signed scores: above 0 for ``classes_[1]``; with more classes, or labels, a column for each."""
+        """Return signed scores: above 0 for ``classes_[1]``; with more classes, or labels, a column for each."""
         check_is_fitted(self)
         coef, intercept = self.coef_.T, self.intercept_
         if coef.shape[1] == 1:
@@ -41,9 +41,9 @@ class LinearPrediction(GroupedPrediction):
         return scores_of_rows(self, X, lambda rows: linear_scores(rows, coef, intercept))  # type: ignore[arg-type]
 
     def predict(self, X: Any, sensitive_features: Any = None, *, costs: Any = None) -> NDArray[Any]:
-        """The class of each row, or a column of 0 and 1 for each label.
+        """Return the class of each row, or a column of 0 and 1 for each label.
 
-        ``sensitive_features``, the group of each row, is needed where groups have thresholds of their own.
+        ``sensitive_features``, the group of each row, is needed if each group has its own threshold.
         ``costs`` of these rows are needed if ``fit`` had costs.
         """
         require_costs(self, costs)
@@ -62,7 +62,7 @@ class LinearPrediction(GroupedPrediction):
         return np.where(scores > 0, self.classes_[1:], self.classes_[:1])
 
     def _is_second(self, X: Any) -> NDArray[np.bool_] | None:
-        """Return which rows of many are of ``classes_[1]``, by their signs alone; None where scores are needed."""
+        """Return whether each of many rows is ``classes_[1]``, by signs alone; None if scores are needed."""
         check_is_fitted(self)
         if (
             self.coef_.shape[0] > 1
@@ -74,19 +74,19 @@ class LinearPrediction(GroupedPrediction):
         return rows_above_zero(self, X, self.coef_[0], float(self.intercept_[0]))
 
     def _above_threshold(self, X: Any, sensitive_features: Any) -> NDArray[np.float64]:
-        """Return the decision function, less the threshold of each row's group where groups have their own."""
+        """Return the decision function, minus the threshold of each row's group if groups have thresholds."""
         scores = self.decision_function(X)
         if not hasattr(self, "group_thresholds_"):
             return scores
         return scores - self._row_thresholds(sensitive_features, scores.shape[0])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class in each row; of each label, where a row may have several.
+        """Return the probability of each class in each row, or of each label if a row may have several.
 
-        Calibrated on the scores that chose the threshold, out-of-fold where there were folds, by a curve that
-        rises with the score. ``predict`` maximizes the measure and does not take the more probable class: where a
-        true positive raises F1 or G-mean more than a false positive lowers it, a row is predicted positive at a
-        probability below one half (``decision_threshold_``).
+        The probabilities are calibrated on the scores that chose the threshold (out-of-fold scores if there were
+        folds), by a curve that rises with the score. ``predict`` maximizes the measure and does not return the
+        more probable class. If a true positive raises F1 or G-mean more than a false positive lowers it, a row is
+        predicted positive at a probability below one half (``decision_threshold_``).
         """
         scores = self.decision_function(X)
         odds = self._log_odds(scores)
@@ -99,9 +99,9 @@ class LinearPrediction(GroupedPrediction):
     def explain(self, X: Any) -> Explanation:
         """Return what each column of X, and each pair of columns, adds to the scores of the positive class.
 
-        The contributions of a row sum to its score. They are counted from the mean of each column, so that a row
-        of means has none. Everything derived from a column (its curve, its categories, the parts of a date) counts
-        as one. Rows whose score is above 0 are predicted positive.
+        The contributions of a row sum to its score. They are relative to the mean of each column, so a row of
+        means has no contributions. Everything derived from a column (its curve, its categories, the parts of a
+        date) counts as one contribution. Rows with a score above 0 are predicted positive.
 
         Examples
         --------
@@ -139,9 +139,9 @@ class LinearPrediction(GroupedPrediction):
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None, *, costs: Any = None
     ) -> float:
-        """The measure itself, of the predictions for X against y; of many labels the macro average.
+        """Return the measure of the predictions for X against y; with many labels, the macro average.
 
-        With ``costs``, minus the mean cost of the predictions.
+        With ``costs``, return minus the mean cost of the predictions.
         """
         require_costs(self, costs)
         if costs is not None:
@@ -159,14 +159,14 @@ class LinearPrediction(GroupedPrediction):
 def score_of_classes(
     measure: ConfusionMeasure, classes: NDArray[Any], y: Any, predicted: NDArray[Any], sample_weight: Any
 ) -> float:
-    """Return a measure of many classes, in the order of the model's."""
+    """Return the value of a measure of many classes, with the classes in the order of the model."""
     y = labels_to_score(y, predicted.shape[0], classes)
     weights = None if sample_weight is None else checked_weights(sample_weight, y)
     return float(measure.score(y, predicted, sample_weight=weights, labels=classes))
 
 
 def macro_of_labels(measure: Measure, y: Any, predicted: NDArray[Any], sample_weight: Any) -> float:
-    """Over all columns of an indicator matrix."""
+    """Return the macro average of a measure over all columns of an indicator matrix."""
     truth = indicator_array(y, predicted.shape[0])
     if truth.shape != predicted.shape:
         raise ValueError(f"y has shape {truth.shape}, but the predictions have {predicted.shape}.")

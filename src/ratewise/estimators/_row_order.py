@@ -1,4 +1,4 @@
-"""Rows that look ordered in time: the labels or a column drift from the first row to the last."""
+"""Detect rows that look ordered in time: the labels or a column drift from the first row to the last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-# Chance gives a correlation beyond 10 standard errors never, and one below 0.3 changes little.
+# Chance never gives a correlation beyond 10 standard errors, and a correlation below 0.3 changes little.
 _STANDARD_ERRORS, _CORRELATION = 10.0, 0.3
 _SAMPLED_ROWS = 4000
 _FEW_RUNS = 10
@@ -21,7 +21,7 @@ _FEW_RUNS = 10
 def warn_of_ordered_rows(X: Any, y: NDArray[Any], positive: Any, *, stacklevel: int) -> None:
     """Warn if the labels or a column drift along the rows: shuffled folds do not estimate the rates of later rows.
 
-    A file that is sorted by label has few runs of equal labels. Its order is not that of time.
+    A file that is sorted by label has few runs of equal labels. Its order is not an order in time.
     """
     is_positive = y == positive
     if np.count_nonzero(is_positive[1:] != is_positive[:-1]) < _FEW_RUNS:
@@ -38,10 +38,10 @@ def warn_of_ordered_rows(X: Any, y: NDArray[Any], positive: Any, *, stacklevel: 
 
 
 def _drifting(X: Any, is_positive: NDArray[np.bool_]) -> Iterator[str]:
-    """Yield what drifts, in words."""
+    """Yield a description of each drift."""
     n_rows = is_positive.size
     share = is_positive.mean()
-    # The largest correlation that labels of this share can have, when all positives come last, is the unit here.
+    # The unit is the largest correlation that labels of this share can have: when all positives come last.
     unit = math.sqrt(3.0 * share * (1.0 - share))
     if _drifts(is_positive.astype(np.float64), np.arange(n_rows), unit):
         tenth = max(n_rows // 10, 1)
@@ -59,14 +59,14 @@ def _drifts(values: NDArray[np.float64], row: NDArray[np.intp], unit: float = 1.
         return False
     values, row = values[known], row[known]
     with np.errstate(all="ignore"):
-        values = values / np.abs(values).max()  # squares of very small or large numbers are none
+        values = values / np.abs(values).max()  # squares of very small or large numbers are 0 or infinite
         scaled, centred = values - values.mean(), row - row.mean()
         correlation = abs(float(scaled @ centred / math.sqrt(scaled @ scaled * float(centred @ centred))))
         return correlation > max(_STANDARD_ERRORS / math.sqrt(row.size), _CORRELATION * unit)
 
 
 def _numeric_columns(X: Any) -> Iterator[tuple[Any, NDArray[np.float64]]]:
-    """Yield the names and values of the columns of numbers, dates and times; none of sparse rows."""
+    """Yield the names and values of the columns of numbers, dates and times; nothing for sparse rows."""
     if sparse.issparse(X) or getattr(X, "ndim", 2) != 2:
         return
     found = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow, of pandas and polars

@@ -27,25 +27,25 @@ from ..transforms import Standardizer, scalable_moments
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _UNIT = {np.dtype(np.float32): 2.0**-22, np.dtype(np.float64): 2.0**-51}  # with room to spare
-_WORTH_LOADING = 1 << 30  # values: to score them takes longer than to load compiled loops
+_WORTH_LOADING = 1 << 30  # values: scoring them takes longer than loading compiled loops
 _SCREENED_BYTES = 1 << 19  # of float32 rows that are multiplied, and whose largest number is found, at a time
-_FAR, _TINY = 1e37, 1e-37  # of float32, with room to spare
+_FAR, _TINY = 1e37, 1e-37  # limits of float32, with a margin
 _WIDENED_BYTES = 1 << 18  # of float32 rows that become float64 at a time: they stay in the cache
 
 
 class Columns(NamedTuple):
-    """What a fit remembers of the columns."""
+    """What a fit stores about the columns."""
 
     number: int
     names: NDArray[Any] | None
     encoder: Encoder | None = None
-    """How a table becomes a matrix, if it was one."""
+    """The encoder of a table; None for a matrix."""
 
     @classmethod
     def of(cls, X: Any, estimator: BaseEstimator, *, occupied_only: bool = False) -> tuple[CheckedRows, Columns]:
-        """Check X as a fit does, without touching the estimator: a refused fit must leave it as it was.
+        """Check X as a fit does, without changing the estimator: a failed fit must leave it unchanged.
 
-        ``occupied_only`` leaves out columns of sparse rows that have no entry, where there are many.
+        ``occupied_only`` leaves out columns of sparse rows that have no entry, if there are many.
         """
         if getattr(estimator, "encode", None) is not None:
             matrix, columns = cls._encoded(X, estimator)
@@ -76,7 +76,7 @@ class Columns(NamedTuple):
 
     @property
     def matrix_names(self) -> Any:
-        """The names of the matrix' columns, if they have any."""
+        """The names of the columns of the matrix, if they have names."""
         return self.encoder.feature_names if self.encoder is not None and self.encoder.named else self.names
 
     @classmethod
@@ -115,19 +115,19 @@ class Columns(NamedTuple):
 
 
 class CheckedRows(NamedTuple):
-    """Rows that a fit may learn from, and the statistics of their columns."""
+    """Checked rows for a fit, and the statistics of their columns."""
 
     X: Any
     statistics: Standardizer | None
     occupied: NDArray[np.integer[Any]] | None = None
-    """The columns of the user's that X has; None for all."""
+    """The user's columns that X contains; None for all columns."""
 
     @property
     def number(self) -> int:
         return int(self.X.shape[0])
 
     def where(self, kept: NDArray[np.bool_]) -> CheckedRows:
-        """Some of them."""
+        """Return some of the rows."""
         return CheckedRows(self.X[kept], None, self.occupied)
 
     def standardizer(self) -> Standardizer:
@@ -136,7 +136,7 @@ class CheckedRows(NamedTuple):
 
 
 def validate_rows(estimator: BaseEstimator, X: Any) -> Any:
-    """X as a C-contiguous float array or CSR matrix of finite numbers, with the columns of the fit.
+    """Return X as a C-contiguous float array or CSR matrix of finite numbers, with the columns of the fit.
 
     A table becomes a matrix by the encoder of the model, if it has one and the table is not encoded already.
     """
@@ -162,9 +162,9 @@ def _encoded_rows(estimator: BaseEstimator, X: Any, *, canonical: bool = True) -
 
 
 def scores_of_rows(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
-    """Return what ``score`` returns for X as by :func:`validate_rows`, which is not read again to be checked.
+    """Return ``score`` of X checked as by :func:`validate_rows`, but without an extra pass for the check.
 
-    A product with a model adds up entries that are stored twice. It is finite only if all numbers are.
+    A product with a model adds up entries that are stored twice. It is finite only if all numbers are finite.
     """
     X = _encoded_rows(estimator, X, canonical=False)
     with np.errstate(all="ignore"):
@@ -176,7 +176,7 @@ def scores_of_rows(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDAr
 
 
 def linear_scores(rows: Any, coef: NDArray[np.float64], intercept: Any) -> NDArray[np.float64]:
-    """Return ``rows @ coef + intercept`` in float64; no copy of all rows is made where they are float32."""
+    """Return ``rows @ coef + intercept`` in float64, without a copy of all rows if they are float32."""
     if rows.dtype == np.float64 or sparse.issparse(rows):
         product: NDArray[np.float64] = np.asarray(rows @ coef) + intercept
         return product
@@ -195,9 +195,9 @@ def linear_scores(rows: Any, coef: NDArray[np.float64], intercept: Any) -> NDArr
 def rows_above_zero(
     estimator: Any, X: Any, coef: NDArray[np.float64], intercept: float
 ) -> NDArray[np.bool_] | None:
-    """Return the rows of many that :func:`scores_of_rows` would find above 0, computed in the rows' own width.
+    """Return which rows :func:`scores_of_rows` would score above 0, computed in the rows' own width.
 
-    None where the rows have to be looked at first, or where that would save no time.
+    Return None if the rows must be checked first, or if this would save no time.
     """
     if (
         type(X) not in (np.ndarray, sparse.csr_array, sparse.csr_matrix)
@@ -224,10 +224,10 @@ def rows_above_zero(
 
 
 def _dense_above_zero(X: NDArray[Any], coef: NDArray[np.float64], intercept: float) -> NDArray[np.bool_] | None:
-    """Do so for float32 rows, by a product in float32 and another in float64 of the few rows in doubt.
+    """Return which float32 rows score above 0: by a product in float32, and in float64 for the rows in doubt.
 
-    A score is in doubt where rounding might change its sign. The bound of that comes from the largest number of a
-    block of rows, which is still in the cache when its product is taken.
+    A score is in doubt if rounding might change its sign. The bound for this comes from the largest number of a
+    block of rows, which is still in the cache when the product is computed.
     """
     rows, width = X.shape
     if X.dtype != np.float32 or X.size <= numpy_fallbacks.FEW_VALUES:
@@ -255,13 +255,13 @@ def _dense_above_zero(X: NDArray[Any], coef: NDArray[np.float64], intercept: flo
     scores = linear_scores(X[doubtful], coef, intercept)
     sizes = np.abs(X[doubtful]).astype(np.float64) @ np.abs(coef) + abs(intercept)
     if np.any(np.abs(scores) <= (width + 4) * _UNIT[np.dtype(np.float64)] * sizes):
-        return None  # what the whole product gives, which may round differently
+        return None  # the whole product may round differently
     above[doubtful] = scores > 0
     return above
 
 
 def _is_whole(X: Any) -> bool:
-    """Return whether each row of a CSR matrix lies inside of its arrays."""
+    """Return whether each row of a CSR matrix lies inside its arrays."""
     n_rows, ends = X.shape[0], X.indptr
     shapes = X.data.ndim == X.indices.ndim == ends.ndim == 1 and ends.shape == (n_rows + 1,)
     if not shapes or ends[0] != 0 or ends[-1] > min(X.data.size, X.indices.size):
@@ -270,13 +270,13 @@ def _is_whole(X: Any) -> bool:
 
 
 def scores_in_basis(estimator: BaseEstimator, X: Any, score: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
-    """Return what ``score`` returns for X as by :func:`validate_rows`, where NaN is a missing value."""
+    """Return ``score`` of X checked as by :func:`validate_rows`, where NaN is a missing value."""
     X = validate_rows(estimator, X)
     return score(X.toarray() if sparse.issparse(X) else X)
 
 
 def _is_encoded(X: Any, encoder: Encoder) -> bool:
-    """Return whether a table holds the columns that an encoder gives, not those it takes."""
+    """Return whether a table has the columns that an encoder returns, not the columns that it takes."""
     return bool(encoder.several) and _column_names(X) == list(encoder.feature_names)
 
 
@@ -286,7 +286,7 @@ def _as_rows(estimator: BaseEstimator, X: Any, *, reset: bool, canonical: bool =
         X = plain_matrix(X)
     if not reset and _is_ready(X, estimator):
         return canonical_csr(X) if canonical and sparse.issparse(X) else X
-    if _are_all_dates(X):  # numpy would make numbers of them, in whatever unit they have
+    if _are_all_dates(X):  # numpy would convert dates to numbers, in their own unit
         raise TypeError(_with_hint(str(_not_numbers(X)), X, estimator))
     try:
         checked = validate_data(
@@ -316,7 +316,7 @@ def _with_hint(message: str, X: Any, estimator: Any) -> str:
 
 
 def _are_all_dates(X: Any) -> bool:
-    """Return whether rows hold dates or times alone: beside numbers they are refused as objects."""
+    """Return whether rows hold only dates or times: together with numbers they are objects, which is an error."""
     if not isinstance(X, np.ndarray):
         names = _column_names(X)
         X = np.asarray(X[names[0]]) if names and not sparse.issparse(X) else np.empty(0)
@@ -324,7 +324,7 @@ def _are_all_dates(X: Any) -> bool:
 
 
 def _is_ready(X: Any, estimator: Any) -> bool:
-    """Return whether rows need no check and no change by scikit-learn, which takes 0.1 ms."""
+    """Return whether rows need no check or conversion by scikit-learn, which takes 0.1 ms."""
     if type(X) is np.ndarray:
         in_order = X.ndim == 2 and X.flags.c_contiguous
     else:
@@ -338,7 +338,7 @@ def _is_ready(X: Any, estimator: Any) -> bool:
 
 
 def _not_numbers(X: Any) -> str | None:
-    """Return one sentence on the first column that cannot be read as numbers, if that is what is wrong."""
+    """Return one sentence on the first column that cannot be read as numbers; None if there is none."""
     names = _column_names(X)
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUSmM":
         names = list(range(X.shape[1]))
@@ -359,7 +359,7 @@ def _not_numbers(X: Any) -> str | None:
 
 
 def _column_names(X: Any) -> list[Any]:
-    """Return the names of a table's columns: of Arrow, or of pandas and polars."""
+    """Return the names of the columns of a table of Arrow, pandas or polars."""
     return list(getattr(X, "column_names", getattr(X, "columns", ())))
 
 
@@ -372,7 +372,7 @@ def _is_numeric(column: NDArray[Any]) -> bool:
 
 
 def _with_nan(X: Any) -> Any:
-    """Return an array with NaN for values that are masked."""
+    """Return an array with NaN for masked values."""
     masked = isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X)
     return np.ma.filled(X.astype(np.float64), np.nan) if masked else X
 
@@ -393,7 +393,7 @@ def require_finite(
     *,
     allow_nan: bool = False,
 ) -> None:
-    """Refuse NaN and infinity, with the names of their columns and what to do about them."""
+    """Raise an error for NaN and infinity, with the names of their columns and what to do about them."""
     values = X.data if sparse.issparse(X) else X
     with np.errstate(all="ignore"):
         if math.isfinite(values.sum()):

@@ -15,7 +15,7 @@ from ..measures import Rates, RatesInterval
 
 
 class GroupedPrediction:
-    """What is known of the groups that a model was fitted with, and their thresholds."""
+    """The groups that a model was fitted with, their rates and their thresholds."""
 
     groups_: NDArray[Any]
     group_rates_: list[Rates]
@@ -25,7 +25,7 @@ class GroupedPrediction:
 
     @property
     def rates_by_group_(self) -> dict[Any, Rates]:
-        """The (tpr, tnr, prevalence) of each group of ``sensitive_features``, of out-of-fold predictions."""
+        """The (tpr, tnr, prevalence) of each group of ``sensitive_features``, from out-of-fold predictions."""
         check_is_fitted(self, "groups_")
         return dict(zip(self.groups_.tolist(), self.group_rates_, strict=True))
 
@@ -36,7 +36,7 @@ class GroupedPrediction:
         return dict(zip(self.groups_.tolist(), self.group_intervals_, strict=True))
 
     def _store_groups(self, groups: GroupDecision | None, measure: Any) -> None:
-        """Keep what is known of groups, for a measure of two rates; forget those of the fit before."""
+        """Store the groups, for a measure of two rates; remove the groups of the previous fit."""
         for name in ("groups_", "group_rates_", "group_intervals_", "group_thresholds_"):
             self.__dict__.pop(name, None)
         if groups is None:
@@ -51,7 +51,7 @@ class GroupedPrediction:
             self.group_thresholds_ = groups.thresholds
 
     def _row_thresholds(self, sensitive_features: Any, n_rows: int) -> NDArray[np.float64] | float:
-        """Return what the scores of each row are compared with: 0 unless groups have thresholds of their own."""
+        """Return the threshold for the score of each row: 0 unless groups have their own thresholds."""
         if not hasattr(self, "group_thresholds_"):
             return 0.0
         if sensitive_features is None:
@@ -61,7 +61,7 @@ class GroupedPrediction:
             )
         given = group_of_each_row(sensitive_features, n_rows)
         known = self.groups_.tolist()
-        place = {str(name): k for k, name in enumerate(known)}  # a number is a text in CSV files
+        place = {str(name): k for k, name in enumerate(known)}  # numbers are texts in CSV files
         found, codes = np.unique(given, return_inverse=True)
         new = [name for name in found.tolist() if str(name) not in place]
         if new:

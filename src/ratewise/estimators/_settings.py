@@ -28,17 +28,17 @@ _MOST_PASSES = 100_000
 
 
 def fit_config(classifier: Any, *, online: bool = False, sensitive: bool = False, **more: Any) -> FitConfig:
-    """Return what a classifier's parameters ask of a fit, or raise one sentence on what is wrong with them.
+    """Return the configuration of a fit from a classifier's parameters, or raise one sentence on an invalid one.
 
-    ``online`` is for rows that come one batch at a time: nothing sharpens then. ``sensitive`` says that rows have
-    groups, which bounds may be about.
+    ``online`` is for rows that arrive in batches: then nothing is sharpened. ``sensitive`` means that rows have
+    groups, which bounds may concern.
     """
     measure = one_vs_rest_measure(classifier.measure)
     require_sensitive(measure, sensitive)
     named = None if classifier.solver == "auto" else get_solver(classifier.solver, measure)
     _check(classifier)
     sharpens = classifier.threshold == "tune" if classifier.sharpen == "auto" else bool(classifier.sharpen)
-    # Sharpening starts from logistic regression, whatever the measure.
+    # Sharpening starts from logistic regression for every measure.
     suited = WeightedLogistic() if sharpens and not online else None
     sharpen = classifier.sharpen if isinstance(classifier.sharpen, Sharpen) else Sharpen()
     share, cv = getattr(classifier, "validation_fraction", "auto"), getattr(classifier, "cv", None)
@@ -64,8 +64,8 @@ def fit_config(classifier: Any, *, online: bool = False, sensitive: bool = False
 def half_life_asked_for(classifier: Any, measure: Measure) -> str | float | None:
     """Return the setting that ``half_life`` means.
 
-    "auto" means None if a solver or threshold="zero" is given, and where the measure has bounds, whose threshold
-    is certified on a sample of all rows.
+    "auto" means None if a solver or threshold="zero" is given, and if the measure has bounds: their threshold is
+    certified on a sample of all rows.
     """
     asked = classifier.half_life
     plain = classifier.solver == "auto" and classifier.threshold == "tune"
@@ -98,9 +98,7 @@ def basis_asked_for(basis: Any) -> BasisSettings | Basis | str | None:
 
 
 def require_basis_columns(basis: Any, names: Any) -> None:
-    """Refuse a fitted SplineBasis whose columns have other names than those of the rows; None means unknown
-    names.
-    """
+    """Raise an error if a fitted SplineBasis has other column names than the rows; None means unknown names."""
     fitted = getattr(basis, "feature_names_in_", None)
     if fitted is None or names is None or len(fitted) != len(names):  # numbers of columns are compared later
         return
@@ -114,7 +112,7 @@ def require_basis_columns(basis: Any, names: Any) -> None:
 
 
 def shared_basis(asked: Any, n_columns: int, what: str) -> BasisSettings | Basis:
-    """Return a basis for several models, chosen without labels: for classes, labels, or later rows."""
+    """Return a basis for several models (for classes, labels or later rows), chosen without labels."""
     if isinstance(asked, str):
         raise ValueError(f"basis='auto' chooses for two classes, and y has {what}: name 'splines' or 'pairs'.")
     if isinstance(asked, BasisSettings) and asked.pairs and n_columns > FEW_COLUMNS:
@@ -127,7 +125,7 @@ def shared_basis(asked: Any, n_columns: int, what: str) -> BasisSettings | Basis
 
 
 def passes_asked_for(passes: Any) -> int | None:
-    """Return the passes over the data that a user asks for; None leaves their number to the fit."""
+    """Return the number of passes over the data that a user wants; None lets the fit choose."""
     if isinstance(passes, str) and passes == "auto":
         return None
     if not isinstance(passes, Integral) or isinstance(passes, bool) or not 0 < int(passes) <= _MOST_PASSES:
@@ -174,8 +172,8 @@ def _check_folds(cv: Any, share: Any, *, sharpens: bool, online: bool) -> None:
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Keep BLAS to one thread.
 
-    A fit asks for thousands of products that take microseconds each: its threads would wait for one another for
-    most of the time. Threads asked for by ``n_jobs`` share larger pieces of work.
+    A fit computes thousands of products that take microseconds each: BLAS threads would wait for one another most
+    of the time. The threads of ``n_jobs`` share larger pieces of work.
     """
     limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limit
@@ -183,5 +181,5 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 @cache
 def _controller() -> ThreadpoolController:
-    """Finding the libraries takes longer than many a fit: once will do."""
+    """Return the controller, created once: finding the libraries takes longer than many fits."""
     return ThreadpoolController()

@@ -1,8 +1,7 @@
-"""The stack: an additive model beside boosting, fitted to the same folds and joined by out-of-fold scores.
+"""The stack: boosting and an additive model, fitted to the same folds and combined by out-of-fold scores.
 
 Boosting finds interactions. Penalized logistic regressions, on the columns and on curves of them, need far fewer
-rows to learn what each column says on its own. A logistic regression of the out-of-fold log odds weighs all of
-them.
+rows to learn the effect of each single column. A logistic regression on the out-of-fold log odds weights them all.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from ..training.bases import basis_of_rows
 from ..transforms import Standardizer, with_means
 
 _PENALTY_C = 1.0
-_MOST_ROWS = 20_000  # of each class: as many determine curves, and boosting takes longer with more
-_NEWTON_COLUMNS = 128  # a product of the rows by themselves costs more than steps of L-BFGS beyond
+_MOST_ROWS = 20_000  # of each class: these determine the curves, and boosting takes longer with more
+_NEWTON_COLUMNS = 128  # with more columns the Gram matrix of the rows costs more than L-BFGS
 _ITERATIONS = 30
 _MOST_COLUMNS = 1_000
 """Of dense rows. (More are pixels or spectra: curves of single columns tell little, at more cost than trees.)"""
@@ -42,16 +41,16 @@ Places = NDArray[np.intp]
 
 
 class Join(NamedTuple):
-    """Log odds of a stack: a constant, and shares of the log odds of its parts."""
+    """The log odds of a stack: a constant plus weighted log odds of its parts."""
 
     constant: float
     of_additive: Floats
-    """A share per column of what the additive model says."""
+    """A weight per column of the additive model's log odds."""
     of_boosting: float
 
     @classmethod
     def fitted(cls, additive: Floats, boosting: Floats, signed_weights: Floats) -> Join:
-        """Return the regression of out-of-fold log odds; a part whose share would be negative is left out."""
+        """Return the regression on out-of-fold log odds; a part whose weight would be negative is left out."""
         columns = np.column_stack([additive, limited(boosting)])
         shares, constant = np.zeros(columns.shape[1]), 0.0
         kept = np.arange(shares.size)
@@ -64,7 +63,7 @@ class Join(NamedTuple):
         return cls(constant, shares[:-1], float(shares[-1]))
 
     def scores(self, additive: Floats, boosting: Floats) -> Floats:
-        """Return the joined log odds of rows."""
+        """Return the combined log odds of rows."""
         return np.asarray(self.constant + additive @ self.of_additive + self.of_boosting * limited(boosting))
 
 
@@ -72,7 +71,7 @@ class AdditiveModel(NamedTuple):
     """Logistic regressions on the columns, and on curves of them; of sparse rows on the columns only."""
 
     encoder: Encoder | None
-    """How a table becomes numbers; None where the rows are numbers."""
+    """The encoder of a table; None if the rows are numbers."""
     basis: Basis | None
     """None for sparse rows."""
     coef: Floats
@@ -80,11 +79,11 @@ class AdditiveModel(NamedTuple):
     intercept: Floats
 
     def log_odds(self, X: Any) -> Floats:
-        """Return the log odds of the positive class by each regression, cut off where they are certain."""
+        """Return the log odds of the positive class by each regression, limited to a range."""
         return self.of_numbers(self._numbers(X))
 
     def coded(self, X: Any) -> Any:
-        """Return the columns that the regressions are of."""
+        """Return the columns that the regressions use."""
         return _coded(self._numbers(X), self.basis)
 
     def _numbers(self, X: Any) -> Any:
@@ -105,20 +104,20 @@ class AdditiveModel(NamedTuple):
 
     @classmethod
     def joined(cls, models: Sequence[AdditiveModel]) -> AdditiveModel:
-        """Return one model with the regressions of several that code rows the same way."""
+        """Return one model with the regressions of several models that code rows in the same way."""
         coef = np.concatenate([one.coef for one in models], axis=1)
         return models[0]._replace(coef=coef, intercept=np.concatenate([one.intercept for one in models]))
 
 
 @dataclass(frozen=True)
 class AdditiveRows:
-    """The training set as an additive model sees it, coded without a look at the labels."""
+    """The training set of an additive model, coded without the labels."""
 
     X: Any
     encoder: Encoder | None
     basis: Basis | None
     scale: Floats
-    """What columns of sparse rows are divided by while they are learned from."""
+    """The divisors of columns of sparse rows during training."""
     signed_weights: Floats
     """The weight of each row, negative for the negative class."""
 
@@ -151,7 +150,7 @@ class AdditiveRows:
 
     @cached_property
     def _all_coded(self) -> Any:
-        """All rows in the basis, for all folds; None where they would take much memory."""
+        """All rows in the basis, for all folds; None if they would take much memory."""
         if self.basis is None or self.X.shape[0] * self.basis.width > _MOST_CODED_VALUES:
             return None
         return _coded(self.X, self.basis)
@@ -160,7 +159,7 @@ class AdditiveRows:
         return _coded(self.X[rows], self.basis) if self._all_coded is None else self._all_coded[rows]
 
     def fit(self, rows: Places) -> AdditiveModel:
-        """Return the model of these rows, or of a sample of them where there are many of a class."""
+        """Return the model of these rows, or of a sample of them if a class has many rows."""
         drawn, weights = _sample_of_each_class(rows, self.signed_weights[rows])
         if self.basis is None:
             coef, intercept = _regression(self.X[drawn] @ sparse.diags_array(1.0 / self.scale), weights)
@@ -178,7 +177,7 @@ class AdditiveRows:
 
 
 def _sample_of_each_class(rows: Places, signed_weights: Floats) -> tuple[Places, Floats]:
-    """Return at most so many rows of each class, spread evenly, and weights that make up for the others."""
+    """Return a limited number of rows of each class, spread evenly, and weights that replace the others."""
     places, weights = [], []
     for own in (np.flatnonzero(signed_weights > 0), np.flatnonzero(signed_weights < 0)):
         some = own[:: -(-own.size // _MOST_ROWS) or 1]
@@ -192,7 +191,7 @@ def _regression(coded: Any, signed_weights: Floats) -> tuple[Floats, float]:
     solver = "newton-cholesky" if coded.shape[1] <= _NEWTON_COLUMNS and not sparse.issparse(coded) else "lbfgs"
     model = LogisticRegression(C=_PENALTY_C, solver=solver, max_iter=_ITERATIONS)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of iterations: the join and the threshold need no exact optimum
+        warnings.simplefilter("ignore")  # about iterations: no exact optimum is needed
         model.fit(coded, signed_weights > 0, np.abs(signed_weights))
     return model.coef_[0], float(model.intercept_[0])
 
@@ -214,7 +213,7 @@ def _encoder_of(X: Any) -> Encoder | None:
         return None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of columns that nothing can be learned from: boosting has them still
+            warnings.simplefilter("ignore")  # about columns without information: boosting still has them
             return learn_encoder(list(parts_of(X, "X")), None)
     except (DataError, ImportError, TypeError) as error:
         raise ValueError(f"cannot be encoded ({error})") from error

@@ -1,4 +1,4 @@
-"""``fit_stream``: fitting from files and batches."""
+"""``fit_stream``: fit from files and batches."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ STREAM_ATTRIBUTES = ("encoder_", "target_", "survey_", "n_samples_fit_", "sensit
 
 
 class StreamFolds(NamedTuple):
-    """What a fit of a stream is given besides its configuration: the target prevalence, folds and groups."""
+    """The arguments of a stream's fit besides its configuration: the target prevalence, folds and groups."""
 
     target_prevalence: float | None = None
     groups: str | None = None
     time: str | None = None
     sensitive: str | None = None
-    """The column of the groups that bounds are about."""
+    """The column of the groups that bounds concern."""
     costs: Mapping[str, float | str] | None = None
     """What each kind of decision costs: a number, or a column."""
 
@@ -79,7 +79,7 @@ class StreamFolds(NamedTuple):
             )
 
     def rows(self, kept: dict[str, list[Any]], n_rows: int) -> dict[str, Any]:
-        """Return folds and groups as ``ArraySource`` takes them, by the values of the columns."""
+        """Return folds and groups in the form for ``ArraySource``, from the values of the columns."""
         found: dict[str, Any] = {}
         if self.time is not None:
             found["splits"] = splits_by_time(times_of(kept[self.time], self.time), self.time)
@@ -97,7 +97,7 @@ class StreamOptions(NamedTuple):
     checkpoint: Any = None
     checkpoint_every: int | None = None
     in_windows: bool = False
-    """Read even few rows window by window, so that there is work to keep."""
+    """Whether to read even few rows window by window, so that there is work to keep."""
     progress: Progress | None = None
     max_memory: int | str = "auto"
     disk_cache: Any = "auto"
@@ -116,13 +116,13 @@ class SurveyedStream(NamedTuple):
     def in_memory(
         self, labels: StreamLabels | ClassLabels, keep: Sequence[str] = ()
     ) -> tuple[Any, NDArray[Any], dict[str, list[Any]]] | None:
-        """Return all rows, their targets and the columns to keep; None where they are read window by window."""
+        """Return all rows, their targets and the columns to keep; None if rows are read window by window."""
         if self.options.in_windows:
             return None
         return rows_in_memory(self.stream, self.survey, labels, self.options.progress, keep=keep)
 
     def windows(self, labels: StreamLabels | ClassLabels, settings: FitConfig) -> WindowSource:
-        """Return the rows window by window, from where a checkpoint left off if one is asked for."""
+        """Return the rows window by window, continuing from a checkpoint if there is one."""
         stream, survey, options = self.stream, self.survey, self.options
         stream.keep_encoded(labels.classes, self.cache_folder)
         kept = None
@@ -175,24 +175,24 @@ class StreamFitting:
     ) -> Self:
         """Learn from a stream of rows that need not fit in memory; see :func:`ratewise.open_stream`.
 
-        Besides the passes over the rows to learn from them, one surveys them, one takes statistics and one chooses
-        the threshold. A stream that can be read only once is learned from as by ``partial_fit``; a solver that
-        needs all rows at once (AMP) learns from a fair sample. Few rows are read into memory and fitted as ``fit``
-        does, unless a checkpoint is asked for. ``warm_start`` is ignored.
+        In addition to the training passes over the rows, one pass surveys them, one computes statistics and one
+        chooses the threshold. A stream that can be read only once is learned as by ``partial_fit``; a solver that
+        needs all rows at once (AMP) learns from a fair sample. Few rows are read into memory and fitted as by
+        ``fit``, unless ``checkpoint`` is given. ``warm_start`` is ignored.
 
         Parameters
         ----------
         stream : Stream
         passes : int or "auto"
-            Passes to learn in.
+            The number of training passes.
         checkpoint : path, optional
-            Where to keep work in progress. If the file exists, the fit resumes from it, to the same model bit for
-            bit (given a ``random_state``). It is left in place when the fit is done.
+            The file for work in progress. If it exists, the fit resumes from it, to the same model bit for bit
+            (given a ``random_state``). The file is kept when the fit is done.
         checkpoint_every : int, optional
-            Rows between checkpoints; 20 million unless given, and after every pass.
+            The number of rows between checkpoints, 20 million unless given. There is also one after every pass.
         progress : function, optional
             Called after every window with a dict of stage, done_rows, total_rows and, while learning, tpr, tnr and
-            value; after every training run, without rates, where rows are fitted in memory.
+            value. If rows are fitted in memory, it is called after every training run, without rates.
         target_prevalence : float, optional
             As for ``fit``.
         groups : str, optional
@@ -202,20 +202,20 @@ class StreamFitting:
             A column that the stream keeps, of times or numbers: the later half of the rows is used for validation,
             in five steps, each by models of the rows before it. All rows are read into memory.
         sensitive_features : str, optional
-            A column that the stream keeps: the groups that bounds of the measure are about, as for ``fit``. The
+            A column that the stream keeps: the groups that bounds of the measure concern, as for ``fit``. The
             model does not learn from it. All rows are read into memory. For two classes.
         costs : dict, optional
             With ``measure="cost"``, as for ``fit``: numbers, or columns that the stream keeps. The model learns
             from such a column too if ``open_stream(features=)`` names it. All rows are read into memory. For two
             classes.
         max_memory : int or "auto"
-            Bytes of memory in which rows of files may be kept once they are decoded, so that files are read once;
-            "auto" is a quarter of the memory that is free, by the limits of the container. 0 keeps none. The model
-            is the same, bit for bit.
+            The bytes of memory for decoded rows of files, so that files are read only once. "auto" is a quarter of
+            the free memory, within the limits of the container. 0 keeps no rows. The model is the same, bit for
+            bit.
         disk_cache : path, "auto" or False
-            A folder in which decoded rows are kept that take more memory than that, as 4 bytes per number, in a
-            file without a name that is gone when the fit ends, however it ends. "auto" is the folder of the
-            checkpoint, if there is one. False keeps none. The model is the same, bit for bit.
+            The folder for decoded rows that exceed this memory. They take 4 bytes per number, in a file without a
+            name that disappears when the fit ends, also after an error. "auto" is the folder of the checkpoint, if
+            there is one. False keeps no rows. The model is the same, bit for bit.
         """
         folds = StreamFolds(target_prevalence, groups, time, sensitive_features, costs)
         in_windows = checkpoint is not None
@@ -227,7 +227,7 @@ class StreamFitting:
                 stream.release()
 
     def _fit_stream(self, stream: Stream, passes: int | str, options: StreamOptions) -> Self:
-        """Do the same, as the options say."""
+        """Fit to the stream with these options."""
         folds = options.folds
         settings = fit_config(self, sensitive=folds.sensitive is not None, passes=passes_asked_for(passes))
         if not draws_own_folds(getattr(self, "cv", None)):
@@ -265,7 +265,7 @@ class StreamFitting:
         return self
 
     def _fit_two_classes(self, found: SurveyedStream, settings: FitConfig) -> tuple[Fitted, FitConfig]:
-        get_measure(self.measure)  # refuses one of many classes
+        get_measure(self.measure)  # raises an error for a measure of many classes
         survey, folds = found.survey, found.options.folds
         labels = stream_labels(survey, self.pos_label)
         share = survey.label_counts[labels.positive] / survey.rows
@@ -350,7 +350,7 @@ def _weighted_by_costs(
     encoder: Any,
     settings: FitConfig,
 ) -> tuple[NDArray[Any], FitConfig]:
-    """Return the weights and the settings with which rows are learned by their costs."""
+    """Return the weights and the settings for learning rows with costs."""
     table = row_costs(costs_in_columns(costs, kept, encoder), signed_weights.size, 2)
     positive = signed_weights > 0
     rows = CostedRows.of_codes(table, positive.astype(np.intp), np.abs(signed_weights).astype(np.float64), 1)
@@ -359,7 +359,7 @@ def _weighted_by_costs(
 
 
 def memory_for_rows(asked: int | str) -> int:
-    """Return in how many bytes of memory rows may be kept."""
+    """Return the number of bytes of memory in which rows may be kept."""
     if asked == "auto":
         return int(KEPT_SHARE * free_memory())
     if isinstance(asked, bool) or not isinstance(asked, Integral) or asked < 0:
@@ -395,9 +395,7 @@ def stream_checkpoint(
     settings: FitConfig,
     seed: int,
 ) -> Checkpoint:
-    """Return the checkpoint of this fit; a checkpoint of another fit is refused, one of changed rows is not
-    used.
-    """
+    """Return the checkpoint of this fit; one of another fit is an error, and one of changed rows is not used."""
     positive = getattr(labels, "positive", None)
     asked = vars(settings) | {"seed": seed, "positive class": positive, "files": stream.files}
     asked |= {"target": stream.target, "weight": stream.weight}
@@ -436,7 +434,7 @@ def windows_with_both_classes(windows: Iterable[Window]) -> Iterator[tuple[NDArr
 
 
 def remember_stream(classifier: Any, stream: Stream, survey: FileSurvey | None) -> None:
-    """Keep what a model needs to read other files in the same way."""
+    """Store what a model needs to read other files in the same way."""
     for name in STREAM_ATTRIBUTES:
         classifier.__dict__.pop(name, None)
     classifier.encoder_ = stream.encoder.leaving_gaps(classifier.basis_ is not None)
@@ -459,7 +457,7 @@ def _check_stream_arguments(stream: Any, checkpoint_every: Any) -> None:
 
 
 def _require_once_enough(solver: Solver, checkpoint: Any) -> None:
-    """Refuse what needs more than one reading of a stream that can be read only once."""
+    """Raise an error for options that must read a stream more than once if it can be read only once."""
     if not solver.streaming:
         raise ValueError(
             f"{solver.label} needs all rows at once, and this stream can be read once only. Use solver='auto'."

@@ -23,7 +23,7 @@ from ..solvers.state import class_totals
 from ..streams.rare_labels import mistyped_as
 from ._rows import CheckedRows
 
-_FEW_ROWS, _FEW_SHARE, _FEW_SHOWN = 10, 0.01, 3  # a label of fewer rows than both may be a mistake
+_FEW_ROWS, _FEW_SHARE, _FEW_SHOWN = 10, 0.01, 3  # a label with fewer rows than both may be a mistake
 
 _LIGHTEST, _HEAVIEST = 1e-30, 1e30  # weights whose squares float32 can hold, or nearly so
 
@@ -37,7 +37,7 @@ class TwoClassTargets(NamedTuple):
 
 
 def two_class_targets(y: Any, n_rows: int, sample_weight: Any) -> TwoClassTargets:
-    """Labels and weights checked for rows that another estimator will check."""
+    """Check labels and weights for rows that another estimator will check."""
     if n_rows == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     y, classes = checked_labels(y, n_rows)
@@ -50,7 +50,7 @@ def two_class_targets(y: Any, n_rows: int, sample_weight: Any) -> TwoClassTarget
 
 
 def require_weight_of_each_class(y: NDArray[Any], classes: NDArray[Any], weights: NDArray[np.float64]) -> None:
-    """Refuse a class whose rows all have weight 0."""
+    """Raise an error for a class whose rows all have weight 0."""
     for number, label in enumerate(classes.tolist()):
         if not weights[y == classes[number]].any():
             left = "one class only" if classes.size == 2 else "no example of it"
@@ -61,7 +61,7 @@ def require_weight_of_each_class(y: NDArray[Any], classes: NDArray[Any], weights
 
 
 def is_multiclass(y: Any) -> bool:
-    """Return whether labels are of more than two classes; what they should be is checked later."""
+    """Return whether labels have more than two classes; the labels are checked later."""
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
@@ -75,7 +75,7 @@ def is_multiclass(y: Any) -> bool:
 
 
 class CheckedLabels(NamedTuple):
-    """Checked labels of the rows, and those that occur."""
+    """Checked labels of the rows, and the labels that occur."""
 
     y: NDArray[Any]
     found: NDArray[Any]
@@ -96,14 +96,14 @@ def checked_labels(y: Any, n_rows: int) -> CheckedLabels:
 
 
 def labels_to_score(y: Any, n_rows: int, classes: NDArray[Any]) -> NDArray[Any]:
-    """Return the labels of rows that a model of these classes is scored by."""
+    """Return checked labels with which a model of these classes is scored."""
     checked = checked_labels(y, n_rows)
     require_known_labels(checked.found, classes)
     return checked.y
 
 
 def require_known_labels(found: NDArray[Any], classes: NDArray[Any]) -> None:
-    """Refuse labels that a model does not know: a text is not the number that it spells."""
+    """Raise an error for labels that a model does not know: the text "1" is not the number 1."""
     known = classes.tolist()
     for label in found.tolist():
         if label not in known:
@@ -138,7 +138,7 @@ def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     if negative:
         raise ValueError(f"sample_weight has {negative} negative value(s); weights must be 0 or more.")
     largest = float(weights.max(initial=0.0))
-    if largest == 0.0:  # scikit-learn 1.6 lets them pass
+    if largest == 0.0:  # scikit-learn 1.6 accepts them
         raise ValueError("sample_weight is 0 everywhere: there is nothing to learn from.")
     if not _LIGHTEST <= largest <= _HEAVIEST:  # only their proportions matter
         weights = weights / largest
@@ -148,7 +148,7 @@ def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
 
 
 def positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
-    """The positive class: the second unless the user says otherwise."""
+    """Return the positive class: the second unless the user gives another."""
     if pos_label is None:
         return classes[1]
     if pos_label not in classes:
@@ -157,7 +157,7 @@ def positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
 
 
 def positive_code(classes: NDArray[Any], pos_label: Any) -> int:
-    """Return the number of the positive class among two."""
+    """Return the number of the positive class, 0 or 1."""
     return int(positive_label(classes, pos_label) == classes[1])
 
 
@@ -170,7 +170,7 @@ def fitted_positive(model: Any) -> Any:
 
 
 def announced_classes(classes: Any) -> NDArray[Any]:
-    """The classes named in the first call of partial_fit."""
+    """Return the classes named in the first call of partial_fit."""
     if classes is None:
         raise ValueError(
             "The first call of partial_fit needs classes=: all labels that will ever occur, because the first "
@@ -183,7 +183,7 @@ def announced_classes(classes: Any) -> NDArray[Any]:
 
 
 def require_same_classes(classes: Any, known: NDArray[Any]) -> None:
-    """Refuse other classes in a later call of partial_fit than in the first."""
+    """Raise an error if a later call of partial_fit names other classes than the first."""
     if classes is None or (type(classes) is list and classes == known.tolist()):
         return
     if not np.array_equal(np.unique(np.asarray(classes)), known):
@@ -194,7 +194,7 @@ def require_same_classes(classes: Any, known: NDArray[Any]) -> None:
 
 
 def require_known(found: NDArray[Any], classes: NDArray[Any]) -> None:
-    """Refuse labels that the first call of partial_fit did not name."""
+    """Raise an error for labels that the first call of partial_fit did not name."""
     if not np.isin(found, classes).all():
         unknown = found[~np.isin(found, classes)].tolist()
         raise ValueError(
@@ -204,7 +204,7 @@ def require_known(found: NDArray[Any], classes: NDArray[Any]) -> None:
 
 
 def is_indicator(y: Any) -> bool:
-    """Whether y has a column of 0 and 1 for each of several labels; other tables are refused."""
+    """Return whether y has a column of 0 and 1 for each of several labels; other tables are an error."""
     if y is None:
         return False
     if not sparse.issparse(y):
@@ -220,7 +220,7 @@ def is_indicator(y: Any) -> bool:
 
 
 def require_no_positive(pos_label: Any, what: str) -> None:
-    """Refuse ``pos_label`` where every class, or label, is the positive one in turn."""
+    """Raise an error for ``pos_label`` if every class, or label, is positive in turn."""
     if pos_label is not None:
         raise ValueError(
             f"pos_label={pos_label!r} is for two classes; with {what} each is the positive one in turn. "
@@ -229,7 +229,7 @@ def require_no_positive(pos_label: Any, what: str) -> None:
 
 
 def warn_of_rare_labels(counts: Mapping[Any, int]) -> None:
-    """Warn of labels that very few rows of a file have: a mistyped label is a class like any other."""
+    """Warn about labels that very few rows of a file have: a mistyped label becomes a class."""
     rows = sum(counts.values())
     few = [label for label, count in counts.items() if count < min(_FEW_ROWS, _FEW_SHARE * rows)]
     said = [
@@ -247,14 +247,14 @@ class TrainingSet(NamedTuple):
 
     checked: CheckedRows
     signed_weights: NDArray[Any]
-    """The sample weight of each row, negative for the negative class; short integers where all weigh 1."""
+    """The sample weight of each row, negative for the negative class; short integers if all weights are 1."""
     classes: NDArray[Any]
     groups: NDArray[np.intp] | None = None
-    """Rows of one number stay together in the inner folds."""
+    """Rows with the same number stay together in the inner folds."""
     splits: NDArray[np.int8] | None = None
-    """What each row is to each fold, where the user gave them."""
+    """The role of each row in each fold, if the user gave folds."""
     sensitive: Sensitive | None = None
-    """The groups that bounds are about."""
+    """The groups that bounds concern."""
 
     @property
     def X(self) -> Any:
@@ -266,7 +266,7 @@ class ManyClassSet(NamedTuple):
 
     checked: CheckedRows
     codes: NDArray[np.intp]
-    """The place of each row's class among the classes."""
+    """The number of each row's class."""
     weights: NDArray[np.float64]
     classes: NDArray[Any]
     groups: NDArray[np.intp] | None = None
@@ -278,12 +278,12 @@ class ManyClassSet(NamedTuple):
 
 
 class WeightedRows(NamedTuple):
-    """Rows that have a weight, and what is known of each."""
+    """Rows that have a weight, with their weights and groups."""
 
     checked: CheckedRows
     labels: NDArray[Any]
     weights: NDArray[np.float64] | None
-    """None where all weigh 1."""
+    """None if all weights are 1."""
     groups: NDArray[np.intp] | None
     splits: NDArray[np.int8] | None
     sensitive: Sensitive | None
@@ -323,9 +323,9 @@ def training_set(
     splits: NDArray[np.int8] | None = None,
     sensitive: Sensitive | None = None,
 ) -> TrainingSet:
-    """Labels and weights checked against checked rows; rows of weight 0 are left out.
+    """Check labels and weights against checked rows; rows of weight 0 are left out.
 
-    ``classes`` are those announced to ``partial_fit``; None to find them in y, both of them.
+    ``classes`` are those announced to ``partial_fit``; with None, y must contain both.
     """
     y, found = labels
     if classes is None:
@@ -336,7 +336,7 @@ def training_set(
     positive = positive_label(classes, pos_label)
     rows = WeightedRows.of(checked, y, sample_weight, groups, splits, sensitive)
     is_positive, weights = rows.labels == positive, rows.weights
-    # As bytes where all weigh 1: ten times as fast as np.where.
+    # As bytes if all weights are 1: ten times as fast as np.where.
     signed = is_positive * np.int8(2) - np.int8(1) if weights is None else np.where(is_positive, weights, -weights)
     return TrainingSet(rows.checked, signed, classes, rows.groups, rows.splits, rows.sensitive)
 
@@ -350,7 +350,7 @@ def many_class_set(
     groups: Any = None,
     splits: NDArray[np.int8] | None = None,
 ) -> ManyClassSet:
-    """The same for any number of classes."""
+    """Check labels and weights of any number of classes; rows of weight 0 are left out."""
     y, found = labels
     if classes is None:
         classes = found
@@ -363,14 +363,14 @@ def many_class_set(
 
 
 def group_numbers(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
-    """A number for the group of every row."""
+    """Return a number for the group of every row."""
     if groups is None:
         return None
     groups = column_or_1d(groups)
     check_consistent_length(groups, np.empty(n_rows))
     try:
         numbers: NDArray[np.intp] = np.unique(groups, return_inverse=True)[1].reshape(-1)
-    except TypeError:  # texts and None: the rows without a group are one, as in files
+    except TypeError:  # texts and None: rows without a group form one group, as in files
         numbers = np.unique([str(value) for value in groups], return_inverse=True)[1].reshape(-1)
     if numbers.size and numbers.max() == 0:
         raise ValueError("groups holds one group only: some must be there to learn from and some to hold out.")
@@ -378,7 +378,7 @@ def group_numbers(groups: Any, n_rows: int) -> NDArray[np.intp] | None:
 
 
 def with_mean_weight_one(rows: TrainingSet) -> TrainingSet:
-    """Only the proportions of weights matter."""
+    """Return the rows with weights of mean 1, because only the proportions of weights matter."""
     total = float(np.abs(rows.signed_weights).sum(dtype=np.float64))
     if total == 0:
         raise ValueError("sample_weight is 0 everywhere: there is nothing to learn from.")

@@ -1,4 +1,4 @@
-"""The table that a meta-estimator fits: rows of weight 0 are left out, as if they were not there."""
+"""The table that a meta-estimator fits; rows of weight 0 are left out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._folds import kept_splits
 
 
 class WeightedTable(NamedTuple):
-    """Rows that another estimator will check, with all that was given for each of them."""
+    """Rows that another estimator will check, with everything that was given for each row."""
 
     X: Any
     y: NDArray[Any]
@@ -22,7 +22,7 @@ class WeightedTable(NamedTuple):
     cv: Any
     params: dict[str, Any]
     kept: NDArray[np.intp] | None = None
-    """The places of these rows among the user's; None for all of them."""
+    """The indices of these rows among the user's rows; None for all rows."""
 
     @classmethod
     def of(
@@ -46,5 +46,5 @@ class WeightedTable(NamedTuple):
         return cls(_safe_indexing(X, kept), y[kept], weights[kept], groups, cv, params, kept)
 
     def of_rows(self, values: Any) -> Any:
-        """Return a value per row of the user's, an array or None, for the rows here."""
+        """Return an array with a value per row of the user, or None, reduced to these rows."""
         return values if values is None or self.kept is None else values[self.kept]
