@@ -1,4 +1,4 @@
-"""Whether one decision is better than another: values without each block of rows in turn, the jackknife's."""
+"""Compare two decisions by the jackknife: by values without each block of rows in turn."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..measures import ConfusionMeasure
 from .search import value_of
 
 _BLOCKS = 21
-# Standard errors of the difference that a rule, or class weights of a model, must be better by. On 20 draws of 60
-# rows of 4 classes half of one lost .010 of macro F1 on new rows in the mean and .122 at most, this loses .001 and
-# .026; from 300 rows on the worst recall gains .2 either way. Balanced weights within half a standard error of one
-# rate of all rows cost the worst recall of wine .004 with LightGBM, and satimage, covtype and others .005.
+# A rule, or class weights of a model, must be better by this many standard errors of the difference. (20 draws of
+# 60 rows of 4 classes: half of one lost .010 of macro F1 on new rows in the mean and .122 at most, this loses .001
+# and .026; from 300 rows on the worst recall gains .2 either way. Balanced weights within half a standard error of
+# one rate of all rows cost the worst recall of wine .004 with LightGBM, and satimage, covtype and others .005.)
 _CERTAIN = 1.64
 
 
@@ -36,7 +36,7 @@ def values_without_each_block(
     n_classes: int,
     measure: ConfusionMeasure,
 ) -> NDArray[np.float64]:
-    """Return the measure of all rows but those of each block in turn and, last, of all rows."""
+    """Return the measure without the rows of each block in turn and, last, of all rows."""
     numbers = np.unique(blocks, return_inverse=True)[1]
     n_blocks = int(numbers.max()) + 1
 
@@ -58,7 +58,7 @@ def values_without_each_block(
 def costs_without_each_block(
     costs: NDArray[np.float64], weights: NDArray[Any], blocks: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Return minus the mean cost of all rows but those of each block in turn and, last, of all rows."""
+    """Return minus the mean cost without the rows of each block in turn and, last, of all rows."""
     numbers = np.unique(blocks, return_inverse=True)[1]
     found = np.array([np.bincount(numbers, one) for one in (-weights * costs, weights)])
     everything = found.sum(axis=1, keepdims=True)
@@ -69,15 +69,15 @@ def costs_without_each_block(
 def clearly_better(
     values: NDArray[np.float64], others: NDArray[np.float64], *, most_error: float = np.inf
 ) -> bool:
-    """Return whether values without each block of rows and, last, of all are better than noise explains.
+    """Return whether values without each block of rows and, last, of all rows are better by more than noise.
 
-    The standard error of their difference is taken to be ``most_error`` at most.
+    The standard error of the difference is limited to ``most_error``.
     """
     gain = values - others
     return bool(gain[-1] > _CERTAIN * min(standard_error(gain), most_error))
 
 
 def standard_error(values: NDArray[np.float64]) -> float:
-    """Return the jackknife's, from values without each block of rows and, last, of all."""
+    """Return the jackknife standard error, from values without each block of rows and, last, of all rows."""
     blocks = values[:-1]
     return float(np.sqrt((blocks.size - 1) / blocks.size * ((blocks - blocks.mean()) ** 2).sum()))

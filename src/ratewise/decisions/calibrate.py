@@ -1,4 +1,4 @@
-"""Scores as probabilities: a rising curve of log odds, as free as out-of-fold scores call for."""
+"""Scores as probabilities: a rising curve of log odds, as flexible as out-of-fold scores justify."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from .cuts import ScoreBins
 from .newton import curvature_of, log_loss_of, newton, only_free, platt_targets, solvable, usual_log_odds
 
 _BINS = _MANY_SCORES = 2048
-_SAMPLED = 1 << 14  # scores of a class, to see where they lie
+_SAMPLED = 1 << 14  # scores of a class that show their range
 _REACH = 6.0  # standard deviations from the mean of a class
 _GROUPS = 200
 _KNOTS = 15
 _POINTS_PER_KNOT = 5.0  # of the rarer class
 _LEAST_SLOPE = 0.01  # log odds per spread of the scores; a curve must rise
-_STIFFNESS = 10.0 ** np.arange(2.0, -7.0, -1.5)  # per point of the rarer class; the first all but a line
-_NEWTON_STEPS, _TELLS = 50, 1e-6  # of log likelihood: smaller differences mean nothing
-_RIDGE = 1e-3  # so that classes that scores part have finite odds
+_STIFFNESS = 10.0 ** np.arange(2.0, -7.0, -1.5)  # per point of the rarer class; the first gives almost a line
+_NEWTON_STEPS, _TELLS = 50, 1e-6  # in log likelihood: smaller differences are ignored
+_RIDGE = 1e-3  # so that classes that scores separate have finite odds
 
 
 class Calibration(NamedTuple):
     """A rising curve from scores to log odds of the positive class: straight lines that meet at knots.
 
-    At score s the log odds are constant + slope s + sum_k gain_k (max(s - knot_k, 0) - max(-knot_k, 0)): those
-    at the cut, where s = 0, are the constant. Without knots it is Platt's line.
+    At score s the log odds are constant + slope s + sum_k gain_k (max(s - knot_k, 0) - max(-knot_k, 0)). At the
+    cut, where s = 0, they are the constant. Without knots the curve is Platt's line.
     """
 
     slope: float
     constant: float
     knots: tuple[float, ...] = ()
     gains: tuple[float, ...] = ()
-    """By how much the slope grows at each knot."""
+    """The increase of the slope at each knot."""
 
     @classmethod
     def of_numbers(cls, numbers: NDArray[np.float64]) -> Calibration:
@@ -53,13 +53,13 @@ class Calibration(NamedTuple):
         return odds
 
     def of_the_other_class(self) -> Calibration:
-        """Return the log odds of the negative class, of scores of the other sign."""
+        """Return the log odds of the negative class, for scores with the opposite sign."""
         knots, gains = tuple(-knot for knot in self.knots), tuple(-gain for gain in self.gains)
         return Calibration(self.slope - sum(gains), -self.constant, knots, gains)
 
 
 def stacked(curves: Sequence[Calibration]) -> NDArray[np.float64]:
-    """Return ``calibration_``: a row of numbers per curve, filled up with knots of no gain."""
+    """Return ``calibration_``: a row of numbers per curve, padded with knots of gain 0."""
     found = np.zeros((len(curves), 2 + 2 * max(len(one.knots) for one in curves)))
     for row, one in zip(found, curves, strict=True):
         n_knots = len(one.knots)
@@ -71,9 +71,9 @@ def stacked(curves: Sequence[Calibration]) -> NDArray[np.float64]:
 def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float, cut: float) -> Calibration:
     """Return the calibration of scores less the cut, from Platt's line to a free curve.
 
-    Knots lie where both classes have scores, and between. Changes of slope are penalized. The penalty with the
-    best log likelihood is used, after subtracting what so many useless parameters would gain in one case of
-    twenty. ``points`` is the number of points that the scores are worth; rows scored several times count once.
+    Knots are where both classes have scores, and between. Changes of slope are penalized. The penalty with the
+    best log likelihood is used, minus the gain of equally many useless parameters in one case of twenty.
+    ``points`` is the effective number of points of the scores; rows scored several times count once.
     """
     rows = GroupedScores.of(scores, signed_weights, points)
     spread = rows.spread()
@@ -110,12 +110,12 @@ def calibrated(scores: NDArray[Any], signed_weights: NDArray[Any], points: float
 
 
 def worth_of(parameters: int) -> float:
-    """Return the log likelihood that so many useless parameters gain in one case of twenty."""
+    """Return the log likelihood that this many useless parameters gain in one case of twenty."""
     return 0.5 * float(chdtri(parameters, 0.05))
 
 
 class GroupedScores(NamedTuple):
-    """A few hundred sorted scores that represent all, with the weight of each class at each."""
+    """A few hundred sorted scores that represent all scores, with the weight of each class at each."""
 
     places: NDArray[np.float64]
     positive: NDArray[np.float64]
@@ -145,7 +145,7 @@ class GroupedScores(NamedTuple):
         return GroupedScores(places / total, positive, negative)
 
     def _share(self) -> Any:
-        """The share of each place, where both classes count equally."""
+        """The share of each score, with equal weight on both classes."""
         return sum(0.5 * side / max(float(side.sum()), 1e-300) for side in self[1:])
 
     def spread(self) -> float:
@@ -153,10 +153,9 @@ class GroupedScores(NamedTuple):
         return max(float(np.sqrt(share @ (self.places - share @ self.places) ** 2)), 1e-12)
 
     def order(self) -> NDArray[np.float64]:
-        """How far along each place lies, from 0 to 1: half by rank, with equal weight on both classes, half by
-        score.
+        """The position of each score from 0 to 1: half by rank, with equal weight on both classes, half by score.
 
-        By score between the medians of the classes: there the odds turn, also where few rows lie between them.
+        The score counts between the medians of the classes: there the odds change, even if few rows are there.
         """
         ranks = np.array([(np.cumsum(one) - 0.5 * one) / max(float(one.sum()), 1e-300) for one in self[1:]])
         low, high = sorted(self.places[min(int(np.searchsorted(rank, 0.5)), rank.size - 1)] for rank in ranks)
@@ -179,7 +178,7 @@ def bins_around(scores: NDArray[Any], signed_weights: NDArray[Any]) -> ScoreBins
 def class_calibrations(
     scores: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """Return a line per class, of one slope, so that their softmax has the least log loss.
+    """Return a line per class, all with one slope, whose softmax has the least log loss.
 
     The lines have constants if these reduce the log loss. The most probable class may then differ from the class
     with the highest score.
@@ -195,15 +194,16 @@ def class_calibrations(
 def _least_log_loss(
     start: NDArray[np.float64], rows: ClassRowsOfOneSpread, *, constants: bool
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the slope, not below 0, and the constants with the least log loss, by Newton's method; and that."""
+    """Return the slope, at least 0, and the constants with the least log loss; and the loss, by Newton's
+    method."""
     free = np.full(start.size, constants)
     free[0] = True
-    for _ in range(2):  # a second time if the slope must be held at 0
+    for _ in range(2):  # a second time if the slope must stay at 0
         found, (loss, gradient) = start, class_log_loss(start, *rows)
         for _ in range(_NEWTON_STEPS if free.any() else 0):
             curvature = only_free(free, class_curvature(found, rows.scores, rows.shares))
             step = np.linalg.solve(curvature, np.where(free, -gradient, 0.0))
-            if -float(gradient @ step) * rows.codes.size < _TELLS:  # twice what it gains
+            if -float(gradient @ step) * rows.codes.size < _TELLS:  # twice the gain of the step
                 break
             while (there := class_log_loss(found + step, *rows))[0] > loss and np.abs(step).max() > 1e-9:
                 step *= 0.5
@@ -215,7 +215,7 @@ def _least_log_loss(
 
 
 def class_slope(scores: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[Any]) -> float:
-    """Return the slope by which the softmax of all scores has the least log loss: one over the temperature."""
+    """Return the slope with the least log loss of the softmax of all scores: the inverse temperature."""
     spread, rows = _scaled(scores, codes, weights)
     constants = np.zeros(scores.shape[1])
 
@@ -248,7 +248,7 @@ def _scaled(
 def class_log_loss(
     numbers: NDArray[np.float64], scores: NDArray[np.float64], codes: NDArray[np.intp], shares: NDArray[Any]
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return that of one slope and a constant per class, with a small penalty on them; and its gradient."""
+    """Return the log loss of one slope and a constant per class, with a small penalty; and its gradient."""
     mine = codes, np.arange(codes.size)
     odds = numbers[0] * scores + numbers[1:, np.newaxis]
     odds -= odds.max(axis=0)
@@ -277,7 +277,7 @@ def class_curvature(
 
 
 def log_odds_line(scores: NDArray[Any], signed_weights: NDArray[Any]) -> tuple[float, float]:
-    """(slope, constant) of the positive class's log odds as a line in the scores: Platt's, by Newton's method.
+    """Return (slope, constant) of Platt's line, the positive class's log odds as a line in the scores.
 
     The slope is never negative.
     """

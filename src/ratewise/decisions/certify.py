@@ -1,6 +1,6 @@
 """Bounds that hold on new rows: thresholds certified by exact tests.
 
-The rows that certify must not have trained the models that score them: out-of-fold scores, or rows of their own.
+The rows that certify must not have trained the models that score them: use out-of-fold scores, or separate rows.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from .scores import Scores
 from .sensitive import checked_sensitive, require_rates, require_sensitive
 
 # A precision is tested at numbers of alerts (rows predicted positive) that grow by this factor, in two sequences.
-# Each begins this share of the way, on a log scale, from the fewest alerts that could prove it to the most that
-# could have it, and has this share of the error: with fewer alerts a test has little power, and more may be too
-# many. The second is for precisions that are low at few alerts and rise again.
+# Each sequence begins at this share of the way, on a log scale, from the fewest alerts that could prove the
+# precision to the most that could have it, and has this share of the error. With fewer alerts a test has little
+# power, and more may be too many. The second sequence is for precisions that are low at few alerts and rise again.
 _ALERTS_GROW, _SEQUENCES = 1.03, ((0.5, 0.9), (0.8, 0.1))
-# Out-of-fold scores are those of the folds' models, and the model returned is their mean: for what that adds,
-# tests spend no more than this share of the error. (All of it spent, precisions are kept in 88% and 94% of the
-# simulated draws where 90% and 95% were asked for.)
+# Out-of-fold scores are from the folds' models, but the returned model is their mean. Tests therefore use only
+# this share of the error. (All of it spent, precisions are kept in 88% and 94% of the simulated draws where 90%
+# and 95% were asked for.)
 _ERROR_SHARE_OF_FOLDS = 0.7
 _MOST_ROWS = 1e9
 
 
 class Decision(NamedTuple):
-    """Where a model's scores are cut, what is known of the rates there, and how scores turn into probabilities."""
+    """The threshold of a model's scores, its rates and intervals, and the calibration of the scores."""
 
     threshold: float
     rates: Rates
@@ -49,7 +49,7 @@ class Decision(NamedTuple):
     """One sentence if a bound of the measure cannot be promised."""
     calibration: Calibration
     groups: GroupDecision | None = None
-    """Where the scores have groups: their own cuts, and their counts there."""
+    """The cuts and the counts of each group, if the scores have groups."""
 
 
 def decide(
@@ -64,14 +64,15 @@ def decide(
     shift_at: Callable[[float], ModelShift] | None = None,
     choose: Callable[[Scores], float] | None = None,
 ) -> Decision:
-    """Return the certified threshold of a measure with bounds, or else the one given, and what is known there.
+    """Return the certified threshold of a measure with bounds, or the given threshold, with its rates and
+    intervals.
 
     ``points`` are the effective points of both classes: a row that is scored several times counts once. ``fitted``
     is the number of parameters that these rows have chosen themselves; 0 for out-of-fold scores. ``error_share``
     is the share of a bound's error that tests may use; 1 if the scores are the model's own. ``shift_at`` returns,
     at a threshold, how the returned model differs from the models that made these scores; the rates are corrected
-    by it. ``choose`` is how the threshold was chosen by these scores: the interval allows for that.
-    (A certified one is an order statistic, for which the test allows.)
+    by this shift. ``choose`` is the function that chose the threshold from these scores: the interval allows for
+    the choice. (A certified threshold is an order statistic, for which the test allows.)
     """
     if measure.group_bounds and scores.sensitive is not None:
         return _decided_with_groups(scores, measure, threshold, points, error_share)
@@ -82,7 +83,7 @@ def decide(
         found = test()
         if found is not None and shift_at is not None:
             tpr, tnr = shift_at(found).rates
-            if tpr < 0 or tnr < 0:  # what the model returned loses must be kept in addition
+            if tpr < 0 or tnr < 0:  # the bounds must hold after the returned model's losses too
                 found = test(losses=(min(tpr, 0.0), min(tnr, 0.0)))
         threshold = threshold if found is None else found
     rates = rates_at(scores.values, scores.signed_weights, threshold)
@@ -124,7 +125,7 @@ def relative_groups(decision: Decision) -> GroupDecision | None:
 
 
 class Certificate(NamedTuple):
-    """What :func:`certify` found: rows whose score is above ``threshold`` are predicted positive."""
+    """The result of :func:`certify`: rows whose score is above ``threshold`` are predicted positive."""
 
     threshold: float
     rates: Rates
@@ -132,9 +133,9 @@ class Certificate(NamedTuple):
     kept: bool
     """Whether the bounds of the measure hold on new rows, each with its confidence."""
     message: str | None
-    """One sentence with numbers if they cannot be promised."""
+    """A message with numbers if the bounds cannot be guaranteed."""
     thresholds: dict[Any, float] | None = None
-    """Of each group, where groups have thresholds of their own."""
+    """The threshold of each group, if groups have separate thresholds."""
 
 
 def certify(
@@ -149,26 +150,22 @@ def certify(
 ) -> Certificate:
     """Choose a threshold for the scores of any model so that the bounds of a measure hold on new rows.
 
-    The rows must not have trained the model: take validation rows, or out-of-fold scores
-    (``cross_val_predict``) of a model that is fitted to all rows afterwards.
+    The rows must not have trained the model: use validation rows, or out-of-fold scores (``cross_val_predict``)
+    of a model that is fitted to all rows afterwards.
 
     Parameters
     ----------
     scores : array of shape (n_rows,)
-        Higher for rows more likely to be positive: probabilities, log odds, any order.
+        Higher for rows that are more likely to be positive: probabilities, log odds, or any ranking.
     y : array of shape (n_rows,)
         Labels of two classes.
     measure : str or Measure
-        Such as ``RecallAtPrecision(0.8, confidence=0.9)``. One without bounds gets its best threshold.
-    sample_weight : array of shape (n_rows,), optional
-        How many times each row counts. The tests then use Kish's effective number of rows, so they are
-        approximate.
-    groups : array of shape (n_rows,), optional
-        Rows of one group are dependent: a class counts as many rows as it has groups, by weight.
-    sensitive_features : array of shape (n_rows,), optional
-        The group of each row that bounds such as ``Constrained("f1", tpr_gap=0.05)`` are about.
-    pos_label : label, optional
-        The positive class; the last in sorted order unless given.
+        Such as ``RecallAtPrecision(0.8, confidence=0.9)``. For a measure without bounds, the best threshold is
+        chosen. sample_weight : array of shape (n_rows,), optional How many times each row counts. The tests then
+        use Kish's effective number of rows, so they are approximate. groups : array of shape (n_rows,), optional
+        Rows of one group are dependent: the tests count groups, by weight, instead of rows. sensitive_features :
+        array of shape (n_rows,), optional The group of each row, for bounds such as ``Constrained("f1",
+        tpr_gap=0.05)``. pos_label : label, optional The positive class; by default the last label in sorted order.
 
     Returns
     -------
@@ -222,7 +219,7 @@ def certified_decision(
 
 
 def certifies(measure: Measure) -> bool:
-    """Return whether some bound of the measure is to hold with a confidence."""
+    """Return whether some bound of the measure has a confidence."""
     return any(bound.confidence is not None for bound in (*measure.bounds, *measure.group_bounds))
 
 
@@ -236,8 +233,8 @@ def certified_threshold(
 ) -> float | None:
     """Return the best threshold at which all bounds of the measure are certified; None if there is none.
 
-    Each bound may spend its share of the error: of m bounds, ``error_share`` (1 - confidence) / m. ``losses``, of
-    0 or less, are added to both rates before they are tested.
+    Each of m bounds may spend ``error_share`` (1 - confidence) / m of the error. ``losses``, 0 or negative, are
+    added to both rates before the test.
     """
     return _certified_cut(
         Cuts(scores, signed_weights, measure, margin_scale=None), measure, points, error_share, losses
@@ -247,7 +244,7 @@ def certified_threshold(
 def _certified_cut(
     cuts: Cuts, measure: Measure, points: Points, error_share: float, losses: tuple[float, float] = (0.0, 0.0)
 ) -> float | None:
-    """Do the same for cuts that are known."""
+    """Return the best of these cuts at which all bounds of the measure are certified; None if there is none."""
     if losses != (0.0, 0.0):
         cuts = copy.copy(cuts)
         cuts.tpr, cuts.tnr = (
@@ -266,16 +263,16 @@ def _certified_cut(
 
 
 def _certified_cuts(bound: Constraint, share: float, cuts: Cuts, points: Points) -> NDArray[np.bool_]:
-    """Return the cuts at which a bound holds: for all of them at once, but for the probability of an error."""
+    """Return the cuts at which a bound holds: at all of them at once, except with the probability of an error."""
     if bound.confidence is None:
         return constraint_slack([bound], cuts.tpr, cuts.tnr, points) >= 0
     kind, least = bounded_rate(bound, cuts.prevalence)
     error = (1.0 - bound.confidence) * share
     if kind == "precision":
         return _precision_sequence(least, error, cuts, points)
-    # The rows that decide are the same at all cuts, and their rate rises or falls with the cut: so the order
-    # statistic of their scores at which the exact test just passes certifies all cuts beyond it (the
-    # Neyman-Pearson umbrella).
+    # The tested rows are the same at all cuts, and their rate rises or falls with the cut. So the order statistic
+    # of their scores at which the exact test just passes certifies all cuts beyond it (the Neyman-Pearson
+    # umbrella).
     successes, rows = _trials(kind, bound, cuts.tpr, cuts.tnr, cuts.prevalence, points)
     return np.asarray(successes >= least_successes(float(rows), least, error))
 
@@ -285,14 +282,14 @@ def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) 
 
     Above a score, the true positives among n rows predicted positive are Binomial(n, precision). Tests that pass
     spend none of the error (fixed-sequence testing; Learn then Test, Angelopoulos et al. 2021). So the second
-    sequence has the error of the first too, if that has not failed when it reaches it (the fallback procedure of
-    Wiens, 2003).
+    sequence has the error of the first too, if the first reaches it without a failed test (the fallback procedure
+    of Wiens, 2003).
     """
     p = cuts.prevalence
     rows = (p * cuts.tpr + (1.0 - p) * (1.0 - cuts.tnr)) * sum(points)
     passed = np.zeros(rows.size, dtype=np.bool_)
-    # From as many alerts on as could prove the bound, were all of them right, up to all positives and the false
-    # positives that they allow.
+    # From the fewest alerts that could prove the bound, if all of them were right, up to all positives and the
+    # false positives that the bound then allows.
     fewest, most = math.log(error) / math.log(least), min(points[0] / least, sum(points))
     if fewest > most:
         return passed
@@ -312,11 +309,11 @@ def _precision_sequence(least: float, error: float, cuts: Cuts, points: Points) 
 def bound_message(
     measure: Measure, rates: Rates, points: Points, *, searched: bool = False, expected: Rates | None = None
 ) -> str | None:
-    """Return one sentence, with numbers, if the measure's bounds cannot be promised at these rates.
+    """Return a message with numbers if the measure's bounds cannot be guaranteed at these rates.
 
-    ``points`` are the effective points that the rates were counted on. ``searched`` says that no cut could be
-    certified, so these rates are only the nearest. ``expected`` are the rates that the fit states, if they differ;
-    the sentence contains them too.
+    ``points`` are the effective points on which the rates were counted. ``searched`` says that no cut could be
+    certified, so that these rates are only the nearest. ``expected`` are the rates that the fit states, if they
+    differ; the message contains them too.
     """
     expected = rates if expected is None else expected
     bounds = measure.constraints(rates.prevalence)
@@ -324,7 +321,7 @@ def bound_message(
     slack = float(
         constraint_slack([one for one in bounds if one.confidence is None], rates.tpr, rates.tnr, points)
     )
-    # A promise rests on the counts, and is at most what the expected rates allow.
+    # A guarantee rests on the counts, and is at most what the expected rates allow.
     lows = [
         min(
             (promised_rate(one, len(bounds), seen, points) for seen in (rates, expected)),
@@ -337,7 +334,7 @@ def bound_message(
         return None
     if rates.tpr > 0 and slack > -1e-6 and not searched and all(low.promised >= low.asked for low in lows):
         return None
-    # Precisions are those expected where the model is used, like the bound itself.
+    # Precisions, like the bound itself, are for the prevalence where the model is used.
     used_at = float(getattr(measure, "prevalence", rates.prevalence))
     expected = expected._replace(prevalence=used_at)
     tpr, tnr, _ = expected
@@ -358,22 +355,22 @@ def _certainty(bound: Constraint) -> str:
 
 
 class _Lowest(NamedTuple):
-    """The lowest value of a bounded rate that can be promised."""
+    """The lowest value of a bounded rate that can be guaranteed."""
 
     kind: str
     promised: float
     asked: float
     times: float
-    """So many times the rows would be needed to promise what is asked; infinity if no number would do."""
+    """The factor on the number of rows that the requested bound would need; infinity if no number is enough."""
 
     def words(self, rates: Rates, prevalence: float) -> str:
-        """Say what is promised at this prevalence."""
+        """Return the guarantee at this prevalence, as text."""
         if self.kind == ALERTS:
             return f"a {self.kind} of at most {1.0 - self.promised:.3g}"
         return f"a {self.kind} of at least {self.promised_at(rates, prevalence):.3g}"
 
     def promised_at(self, rates: Rates, prevalence: float) -> float:
-        """Return what is promised at another prevalence, on which a precision depends."""
+        """Return the guaranteed value at another prevalence, on which a precision depends."""
         if self.kind != "precision" or self.promised in (0.0, 1.0):
             return self.promised
         log_odds = logit(self.promised) + logit(prevalence) - logit(rates.prevalence)
@@ -412,9 +409,9 @@ def promised_rate(bound: Constraint, n_bounds: int, rates: Rates, points: Points
 
 
 def bounded_rate(bound: Constraint, prevalence: float) -> tuple[str, float]:
-    """Return which rate a bound is on, and its lowest value; a precision as it is at the rows' own prevalence.
+    """Return the rate that a bound limits, and its lowest value; a precision is at the rows' own prevalence.
 
-    Of a share of rows predicted positive it is that of the rows predicted negative.
+    For a share of rows predicted positive, return the share of rows predicted negative.
     """
     if bound.kind == "TPR":
         return "TPR", -bound.constant / bound.on_tpr
@@ -434,11 +431,11 @@ def bounded_rate(bound: Constraint, prevalence: float) -> tuple[str, float]:
 def _trials(
     kind: str, bound: Constraint, tpr: Any, tnr: Any, prevalence: float, points: Points
 ) -> tuple[Any, Any]:
-    """Return the successes of the test of such a bound and the rows that it is made on, as effective points."""
+    """Return the successes and the trials in the test of such a bound, as effective points."""
     if kind == "precision":
         return predicted_positive(tpr, tnr, prevalence, points)
     if kind == ALERTS:
-        # All rows, the classes in the proportion that they have where the bound is to hold.
+        # All rows, with the classes in the proportion at which the bound must hold.
         p = -bound.on_tpr / (bound.on_tnr - bound.on_tpr)
         rows = 1.0 / (p * p / max(points[0], 1e-300) + (1.0 - p) ** 2 / max(points[1], 1e-300))
         return rows * (p * (1.0 - np.asarray(tpr)) + (1.0 - p) * np.asarray(tnr)), rows
@@ -457,13 +454,13 @@ def predicted_positive(tpr: Any, tnr: Any, prevalence: float, points: Points) ->
 
 
 def binomial_tail(successes: Any, trials: Any, share: float) -> Any:
-    """Return the probability of so many successes or more, at this share; counts need not be whole."""
+    """Return the probability of this many successes or more, at this share; counts need not be whole."""
     some = np.maximum(successes, 1e-300)
     return np.where(np.asarray(successes) > 0, betainc(some, np.maximum(trials - some, 0.0) + 1.0, share), 1.0)
 
 
 def least_successes(trials: float, share: float, error: float) -> float:
-    """Return the fewest successes that prove a share at this error; infinity if not even all would."""
+    """Return the fewest successes that prove a share at this error; infinity if even all are not enough."""
     low, high = 0.0, trials
     if binomial_tail(trials, trials, share) > error:
         return math.inf
@@ -474,7 +471,7 @@ def least_successes(trials: float, share: float, error: float) -> float:
 
 
 def points_of_groups(signed_weights: NDArray[Any], groups: NDArray[np.intp]) -> Points:
-    """Return the effective points of both classes if the rows of a group carry the same information."""
+    """Return the effective points of both classes if all rows of a group have the same information."""
     found = []
     for mine in (signed_weights > 0, signed_weights < 0):
         weights = np.bincount(groups[mine], weights=np.abs(signed_weights[mine]))

@@ -1,5 +1,6 @@
-"""The choice among candidates by a value estimated on rows: candidates that the rows cannot distinguish from the
-best are as good.
+"""The choice among candidates by a value estimated on rows.
+
+Candidates that the rows cannot distinguish from the best are treated as equally good.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Iterable
 
 
 def half_standard_error(value: float, scale: tuple[float, float], points: float) -> float:
-    """Return half the standard error of a value estimated from so many points, which cannot order closer values.
+    """Return half the standard error of a value estimated from this many points; closer values count as equal.
 
     ``scale`` holds the values of a useless model and of a perfect one.
     """
@@ -19,7 +20,7 @@ def half_standard_error(value: float, scale: tuple[float, float], points: float)
 
 
 def near_best(values: Iterable[float], noise: float) -> list[int]:
-    """Return the places of the values that are less than the best by no more than noise, in order."""
+    """Return the indices of the values that are below the best by at most ``noise``, in order."""
     values = list(values)
     least = max(values) - noise
     return [place for place, value in enumerate(values) if value >= least]

@@ -1,10 +1,11 @@
 """Decisions among many classes that keep bounds on single classes, with a confidence.
 
-The highest score wins, after an offset per class. First each class that is to be found more often is raised to the
-least offset at which enough of its rows are found, and each that is to be predicted less often, or more surely, is
-lowered; all in turn until nothing moves. Raising one class only takes rows from the others, so the offsets rise to
-the least that keep all recalls, if there are any: the dual of the linear program, by its coordinates. Then the
-offsets are moved, one by one, to the best value of the measure among those that keep the bounds.
+The highest score wins, after an offset per class. First, each class that must be found more often is raised to the
+least offset at which enough of its rows are found. Each class that must be predicted less often, or with a higher
+precision, is lowered. This repeats in turn until nothing changes. Raising one class only takes rows from the
+others, so the offsets rise to the least that keep all recalls, if there are any: this solves the dual of the
+linear program coordinate by coordinate. Then the offsets move, one by one, to the best value of the measure that
+keeps the bounds.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from .class_offsets import ClassScores, best_offsets
 from .offsets import ClassGains, best_gains, calibration_lines
 from .shares import ShareEnds
 
-# The offsets are chosen by the rows that certify them: tests spend no more than this share of the error, and it is
-# shared among so many tests at least. (One bound on 4 classes with all of the share was kept in 175 of 200 draws.)
+# The rows that certify the offsets also choose them: tests use only this share of the error, divided among at
+# least this many tests. (One bound on 4 classes with all of the share was kept in 175 of 200 draws.)
 _ERROR_SHARE_OF_CHOICE, _FEWEST_TESTS = 0.7, 3
-_ROUNDS, _PATIENCE = 300, 30  # of raising classes; without coming nearer to the bounds
+_ROUNDS, _PATIENCE = 300, 30  # rounds of raising classes; rounds without progress towards the bounds
 _ROUNDS_OF_MOVES = 4
 _MOVED = 1 << 26  # rows times classes squared, up to which offsets are moved one by one
 _MOST_ROWS = 1e9
 _LEAST = 1e-12
 _ROUNDING = 1e-9
 _CUTS = 2000
-_UNKEPT = 1e6  # what a missed bound costs in a rank
-_TOLD = 3  # of the bounds that are missed
+_UNKEPT = 1e6  # the cost of a missed bound in a rank
+_TOLD = 3  # how many missed bounds a message names
 
 
 class BoundedRule(NamedTuple):
@@ -44,11 +45,11 @@ class BoundedRule(NamedTuple):
     values: NDArray[np.float64]
     """The measure of the same rows, without each block in turn and, last, of all."""
     message: str | None
-    """One sentence or two if the bounds cannot be promised."""
+    """A message if the bounds cannot be guaranteed."""
 
 
 class BoundedOffsets(NamedTuple):
-    """What is added to the scores of each class, and a sentence if that cannot be promised to keep the bounds."""
+    """The offsets on the scores of each class, and a message if they are not guaranteed to keep the bounds."""
 
     offsets: NDArray[np.float64]
     rank: float
@@ -76,7 +77,7 @@ def bounded_gains(
     rule = ClassGains(
         slope, constants, np.array([np.exp(found.offsets - found.offsets.max()), np.zeros(n_classes)])
     )
-    if len(starts) == 1 and free.offsets is None:  # the best rule without bounds is of another form
+    if len(starts) == 1 and free.offsets is None:  # the best rule without bounds has another form
         expected = ClassScores(free.expected(probabilities).astype(np.float64), codes, weights)
         other = bounded_offsets(expected, measure, groups=groups, starts=starts, balanced=False)
         if other.rank > found.rank:
@@ -98,8 +99,9 @@ def bounded_offsets(
 ) -> BoundedOffsets:
     """Return the offsets with the best measure among those that keep its bounds with their confidence.
 
-    If none do, those that keep them by their margins, or come nearest, and a sentence. Rows of one of ``groups``
-    count as one. ``balanced`` adds a start where each class weighs as much, for logarithms of probabilities.
+    If there are none, return the offsets that keep the bounds by their margins, or come nearest, and a message.
+    Rows of one of ``groups`` count as one. ``balanced`` adds a start with equal class weights, for logarithms of
+    probabilities.
     """
     problem = _ClassProblem(rows, measure, groups)
     starts = list(starts or [np.zeros(rows.scores.shape[1])])
@@ -117,7 +119,7 @@ def bounded_offsets(
 
 @dataclass(frozen=True)
 class _Ranked:
-    """Ranks tables by the measure if the bounds are kept, otherwise by how nearly they are."""
+    """A ranking of tables: by the measure if they keep the bounds, otherwise by how nearly they keep them."""
 
     problem: _ClassProblem
     promised: bool
@@ -131,7 +133,7 @@ class _Ranked:
 
 
 class _ClassProblem:
-    """Rows of many classes, and the bounds that their decisions are to keep."""
+    """Rows of many classes, and the bounds that their decisions must keep."""
 
     def __init__(self, rows: ClassScores, measure: ConstrainedClasses, groups: NDArray[np.intp] | None):
         self.rows, self.measure = rows, measure
@@ -139,7 +141,7 @@ class _ClassProblem:
         self.bounds = measure.class_bounds(self.n_classes)
         weights = rows.weights.astype(np.float64)
         self.totals = sums_by_class(rows.codes, weights, self.n_classes)
-        # For each class, the sum of squared weights that represents as many rows as there are.
+        # For each class, the sum of squared weights that corresponds to its effective number of rows.
         self._per_weight = self._squares(weights, groups) / np.maximum(self.totals, 1e-300)
         confidence = measure.confidence
         self._error = (
@@ -179,11 +181,11 @@ class _ClassProblem:
         return ShareEnds.of_rows(share, times * rows, self.measure.margin, self._error)
 
     def _kept_by(self, ends: ShareEnds) -> NDArray[np.float64]:
-        """Return by how much each share certainly keeps its bound."""
+        """Return the margin by which each share certainly keeps its bound."""
         return np.where(self._kinds == "alert_rate", self._levels - ends.high, ends.low - self._levels)
 
     def _least_shares(self, *, promised: bool) -> NDArray[np.float64]:
-        """Return the least share that keeps each bound, the most of an alert rate; NaN of a precision."""
+        """Return the least share that keeps each bound; the largest for an alert rate; NaN for a precision."""
         rows = self._shares(np.diag(self.totals))[1]
         low, high = np.zeros(rows.size), np.ones(rows.size)
         for _ in range(50):
@@ -191,12 +193,12 @@ class _ClassProblem:
             ends = ShareEnds.of_rows(middle, rows, self.measure.margin, self._error if promised else None)
             up = np.where(self._kinds == "alert_rate", self._kept_by(ends) >= 0, self._kept_by(ends) < 0)
             low, high = np.where(up, middle, low), np.where(up, high, middle)
-        # Where the rows are too few for any share to be enough, none is.
+        # With too few rows, no share is enough.
         high, low = np.where(high > 1.0 - _ROUNDING, 2.0, high), np.where(low < _ROUNDING, -1.0, low)
         return np.select([self._kinds == "recall", self._kinds == "alert_rate"], [high, low], np.nan)
 
     def slack(self, tables: NDArray[Any], *, promised: bool) -> NDArray[np.float64]:
-        """Return by how much the tightest bound is certainly kept."""
+        """Return the margin by which the tightest bound is certainly kept."""
         share, rows = self._shares(tables)
         least = self._least[promised]
         found = np.where(self._kinds == "alert_rate", least - share, share - least)
@@ -209,7 +211,7 @@ class _ClassProblem:
         return tightest
 
     def best_from(self, start: NDArray[np.float64], *, promised: bool) -> tuple[NDArray[np.float64], float]:
-        """Return offsets, and their rank, found from these."""
+        """Return the best offsets found from this start, and their rank."""
         ranked = _Ranked(self, promised)
         offsets = self._feasible(start, promised=promised)
         if self.rows.scores.size * self.n_classes <= _MOVED:
@@ -218,7 +220,8 @@ class _ClassProblem:
         return offsets, float(ranked.value(self.rows.plus(offsets).table()))
 
     def _feasible(self, start: NDArray[np.float64], *, promised: bool) -> NDArray[np.float64]:
-        """Return offsets that keep the bounds, raised and lowered from these; the nearest to that if none do."""
+        """Return offsets that keep the bounds, raised and lowered from the start; the nearest if there are
+        none."""
         offsets, best, most, since = start.copy(), start, -np.inf, 0
         recalls, others = (np.flatnonzero(one) for one in (self._kinds == "recall", self._kinds != "recall"))
         for _ in range(_ROUNDS):
@@ -288,7 +291,7 @@ class _ClassProblem:
         return found
 
     def message(self, offsets: NDArray[np.float64]) -> str:
-        """Return some sentences, with numbers, on the bounds that cannot be promised at these offsets."""
+        """Return a message, with numbers, on the bounds that cannot be guaranteed at these offsets."""
         table, measure = self.rows.plus(offsets).table(), self.measure
         ends = self.ends(table)
         kept = self._kept_by(ends)

@@ -1,4 +1,4 @@
-"""Scores of many classes, and the offsets by which the highest score has the best measure."""
+"""Scores of many classes, and the offsets with which the highest score gives the best measure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ClassScores(NamedTuple):
         return self._replace(scores=self.scores + offsets)
 
     def centred(self) -> ClassScores:
-        """Return scores without what all classes of a row share, which decides nothing."""
+        """Return scores less the mean of each row, which does not affect the decision."""
         return self._replace(scores=self.scores - self.scores.mean(axis=1, keepdims=True))
 
     def first(self, rows: int) -> ClassScores:
@@ -45,7 +45,7 @@ class ClassScores(NamedTuple):
 
 
 def best_offsets(rows: ClassScores, measure: OfTables, *, rounds: int = BY_LABELS.rounds) -> NDArray[np.float64]:
-    """Return what to add to each class's score for the best value of the measure on these rows."""
+    """Return the offsets on each class's score with the best value of the measure on these rows."""
     counted = LabelledRows.of(rows.codes, rows.weights, rows.scores.shape[1], measure)
     scores = np.array(rows.scores, dtype=np.float64)
     return moved_class_by_class(counted, scores, BY_LABELS._replace(rounds=rounds))

@@ -11,8 +11,8 @@ from scipy.special import expit, softmax
 
 from .calibrate import Calibration, calibrated, class_calibrations, log_odds_line, stacked
 
-_LEAST = 1e-12  # of a probability
-_FOLDS = 5  # that choose a calibration
+_LEAST = 1e-12  # the least probability
+_FOLDS = 5  # folds that choose a calibration
 _CELLS = {"true_negative": (0, 0), "false_positive": (0, 1), "false_negative": (1, 0), "true_positive": (1, 1)}
 
 
@@ -26,7 +26,7 @@ def row_costs(costs: Any, n_rows: int, n_classes: int, positive: int = 1) -> NDA
     [[[0.0, 10.0], [100.0, 0.0]], [[0.0, 10.0], [5.0, 0.0]]]
     """
     shape = (n_rows, n_classes, n_classes)
-    if hasattr(costs, "columns"):  # of a frame, whose rows scikit-learn can take apart, as of an array
+    if hasattr(costs, "columns"):  # a frame, whose rows scikit-learn can split like those of an array
         costs = {name: costs[name] for name in costs.columns}
     if isinstance(costs, Mapping):
         found = _by_cell(costs, n_rows, n_classes, positive)
@@ -70,7 +70,7 @@ def _by_cell(costs: Mapping[str, Any], n_rows: int, n_classes: int, positive: in
 
 
 def require_kinds(costs: Mapping[str, Any]) -> None:
-    """Refuse costs of other kinds than the four."""
+    """Refuse kinds of costs other than the four known ones."""
     unknown = [name for name in costs if name not in _CELLS]
     if unknown or not costs:
         raise ValueError(f"costs are named {', '.join(_CELLS)}; got {', '.join(map(repr, unknown)) or 'none'}.")
@@ -84,12 +84,12 @@ def _numbers(costs: Any, what: str) -> NDArray[np.float64]:
 
 
 def cost_weights(costs: NDArray[np.float64], exponent: float = 0.5) -> NDArray[np.float64]:
-    """Return what rows weigh in a fit: what is at stake in each, to a power, with mean 1.
+    """Return the weights of rows in a fit: a power of the amount at stake in each row, with mean 1.
 
-    At stake is the worst decision less the best one, summed over the classes that the row may be of. The weight
-    does not depend on the row's own class, so that the probabilities of a model of weighted rows need no
-    correction. The root, because the model is to be right where much is at stake, and a few rows with very large
-    costs must not be all that it learns from.
+    The amount at stake is the cost of the worst decision minus that of the best one, summed over the possible
+    classes of the row. The weight does not depend on the row's own class, so the probabilities of a model of
+    weighted rows need no correction. The default power is the root: the model should be right where much is at
+    stake, but a few rows with very large costs must not dominate it.
 
     Examples
     --------
@@ -110,12 +110,12 @@ def cost_calibration(
     weights: NDArray[Any],
     groups: NDArray[np.intp] | None = None,
 ) -> NDArray[np.float64]:
-    """Return the calibration that expected costs are taken by: none, a line per class or a curve for two classes.
+    """Return the calibration for expected costs: none, a line per class, or a curve for two classes.
 
-    Expected costs are right where the probabilities are. So the simplest calibration is taken whose log loss, on
-    rows that it was not fitted to, is within half a standard error of the best. Log loss is used because a few
-    expensive rows decide real costs. ``benchmarks/cost_calibration.py`` compares the choice, on made-up data, with
-    one by real costs and with a curve for all.
+    Expected costs are right if the probabilities are. So this is the simplest calibration whose log loss, on rows
+    to which it was not fitted, is within half a standard error of the best. Log loss is used because a few
+    expensive rows dominate real costs. ``benchmarks/cost_calibration.py`` compares this choice, on made-up data,
+    with a choice by real costs and with a curve for all data.
     """
     candidates = calibrations(probabilities.shape[1])
     odds = _log(probabilities)
@@ -156,7 +156,7 @@ def _signed(codes: NDArray[np.intp], weights: NDArray[Any]) -> NDArray[Any]:
 
 
 def calibrated_probabilities(probabilities: NDArray[Any], calibration: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probabilities that :func:`cost_calibration` makes of others."""
+    """Return probabilities after a calibration by :func:`cost_calibration`."""
     odds, curves = _log(probabilities), [Calibration.of_numbers(one) for one in calibration]
     if len(curves) == 1:
         second = expit(curves[0].log_odds(odds[:, 1] - odds[:, 0]))
@@ -189,17 +189,17 @@ def expected_costs(probabilities: NDArray[Any], costs: NDArray[np.float64]) -> N
 
 
 class Spent(NamedTuple):
-    """What decisions cost together, against others for the same rows."""
+    """The total cost of decisions, and of other decisions on the same rows."""
 
     rule: float
     one_class: float
-    """If all rows are predicted as the one class that costs least: no model at all."""
+    """The cost if all rows are predicted as the one cheapest class, without a model."""
     most_probable: float
-    """If each row is predicted as its most probable class."""
+    """The cost if each row is predicted as its most probable class."""
     rows: float
     """The weight of the rows."""
     best_threshold: float | None
-    """If one threshold of the probability, the best of these rows, decides; None of more than two classes."""
+    """The cost with the best threshold of the probability on these rows; None with more than two classes."""
 
     @classmethod
     def of(
@@ -217,7 +217,7 @@ class Spent(NamedTuple):
             order = np.argsort(-probabilities[:, 1], kind="stable")
             change = (by_decision[:, 1] - by_decision[:, 0])[order].cumsum()
             scores = probabilities[order, 1]
-            last = np.append(scores[1:] != scores[:-1], True)  # of rows with equal probabilities
+            last = np.append(scores[1:] != scores[:-1], True)  # the last of rows with equal probabilities
             threshold = float(by_decision[:, 0].sum() + min(float(change[last].min()), 0.0))
         return cls(
             float(by_decision[rows, decided].sum()),
