@@ -16,13 +16,13 @@ from ..counts import effective_points as equal_rows
 from ..kernels import count_predicted, weight_moments
 from ..measures import Constraint, Measure
 
-_BINS, _REACH = 8192, 6.0  # bins, and how many standard deviations they reach from the mean
-_TAILS = 48.0  # deviations that bins reach where bounds lead into the tails
+_BINS, _REACH = 8192, 6.0  # bins, and how many standard deviations from the mean they cover
+_TAILS = 48.0  # deviations that bins cover if bounds may put the threshold in a tail
 _MANY_SCORES = 4 * _BINS
 _TIE = 1e-12
-_NEIGHBORS = 3  # occupied bins on each side of a cut, in which the exact one is looked for
+_NEIGHBORS = 3  # occupied bins on each side of a cut, in which the exact cut is searched
 _NEAR = 0.02  # in spreads of the scores; the next cut on each side is near, however far
-_LARGEST_COST = 0.1  # of the measure's scale: what the margin of a constraint may cost before it is given up
+_LARGEST_COST = 0.1  # in the measure's scale: a margin of a constraint that costs more is given up
 _DOUBT = 1.0  # standard errors by which a constraint may then be missed
 
 
@@ -31,7 +31,7 @@ Points = tuple[float, float]
 
 
 class BestThreshold(NamedTuple):
-    """A point is predicted positive if its score is above the threshold.
+    """A threshold, with its rates and value: a point with a higher score is predicted positive.
 
     Examples
     --------
@@ -53,13 +53,13 @@ class BestThreshold(NamedTuple):
 
 
 def effective_points(signed_weights: NDArray[Any]) -> tuple[float, float]:
-    """Return the effective points of each class: as informative as so many points of equal weight."""
+    """Return the effective points of each class: the number of equally informative points of equal weight."""
     positive, negative, positive_squares, negative_squares = weight_moments(signed_weights)
     return equal_rows(positive, positive_squares), equal_rows(negative, negative_squares)
 
 
 def rates_at(scores: NDArray[Any], signed_weights: NDArray[Any], threshold: float = 0.0) -> Rates:
-    """TPR, TNR and prevalence when every score above the threshold is predicted positive.
+    """Return TPR, TNR and prevalence when every score above the threshold is predicted positive.
 
     Examples
     --------
@@ -81,8 +81,8 @@ def best_threshold(
 ) -> BestThreshold:
     """Return the exact best threshold for a measure: every cut between two different scores is tried.
 
-    For any measure. The threshold lies midway between the scores that it separates. Of equally good cuts the one
-    nearest zero, the model's own cut, is taken.
+    The threshold is midway between the scores that it separates. Of equally good cuts, the one nearest zero, the
+    model's own cut, is returned.
 
     Cuts that keep the measure's constraints come first, if it has any (see :func:`constrained_ranks`);
     ``margin_scale`` multiplies the margins by which they must be kept, 0 asks for no margin, and None leaves the
@@ -118,12 +118,12 @@ def quick_threshold(
 ) -> BestThreshold:
     """Return the best threshold to a 700th of the scores' spread, without sorting; exact where rows are ``few``.
 
-    For evaluations during training, which the next steps make out of date at once, and for the choice between
-    stages. Under constraints, it is the best cut of those near the best edge of a bin.
+    It serves evaluations during training, which the next steps soon replace, and the choice among stages. Under
+    constraints, it returns the best cut near the best edge of a bin.
     """
     if scores.size < few or (measure.bounds and points is not None):
         return best_threshold(scores, signed_weights, measure, margin_scale=margin_scale, points=points)
-    if measure.bounds:  # these lead to the tails
+    if measure.bounds:  # bounds may put the threshold in a tail
         histogram, points = ScoreHistogram.of(scores, signed_weights, _TAILS), effective_points(signed_weights)
         coarse = Cuts(*histogram.as_scores(), measure, margin_scale=margin_scale, points=points)
         near = histogram.around(coarse.best().threshold)
@@ -147,9 +147,9 @@ def smoothed_threshold(
 ) -> float:
     """Return the mean of all thresholds that do nearly as well as the best, weighted by how well they do.
 
-    With few points of a class the exact best cut depends on one or two points; its neighbors vary less.
-    ``tolerance`` is how much worse than the best a threshold may be and still count; at 0 only the best one
-    counts, and under constraints too: a mean of thresholds that keep them need not keep them.
+    With few points of a class, the exact best cut depends on one or two points; the mean varies less.
+    ``tolerance`` is how far below the best value a threshold may be and still count. At 0, and under constraints,
+    only the best threshold counts: a mean of thresholds that keep constraints need not keep them.
     """
     if tolerance <= 0.0 or measure.bounds:
         find = quick_threshold if measure.bounds else best_threshold
@@ -177,7 +177,7 @@ def beside_tied_rows(
 
     Duplicate rows have one score under one model, and a score per fold under the models of the folds. A threshold
     between those scores seems to separate such rows, but the mean of the models predicts all of them positive or
-    all negative. So if a nearby cut is clearly better for the model's own scores, it is taken.
+    all negative. So if a nearby cut is clearly better for the model's own scores, that cut is returned.
     """
     if measure.bounds:
         return threshold
@@ -194,7 +194,10 @@ def beside_tied_rows(
 
 
 def _around(threshold: float, reach: float, scores: NDArray[Any], signed_weights: NDArray[Any]) -> ScoreRange:
-    """The scores this near, and the next two on each side: the first and last cut of a range are not known."""
+    """Return the range of scores this near, and the next two scores on each side.
+
+    The first and the last cut of a range are not known.
+    """
     low, high = threshold - reach, threshold + reach
     for _ in range(2):
         low = float(scores.max(initial=-math.inf, where=scores < low))
@@ -208,7 +211,7 @@ def _around(threshold: float, reach: float, scores: NDArray[Any], signed_weights
 def _ranges_to_search(
     scores: NDArray[Any], signed_weights: NDArray[Any], measure: Measure, tolerance: float | None = None
 ) -> list[ScoreRange]:
-    """Where to look at every cut: where the best, and those up to ``tolerance`` below it, may lie."""
+    """Return the ranges to search completely: the best cut, and cuts up to ``tolerance`` below, may be there."""
     if measure.monotone and scores.size >= _MANY_SCORES:
         return ScoreHistogram.of(scores, signed_weights).where_the_best_may_lie(measure, tolerance or _TIE)
     return [_ALL_SCORES]
@@ -222,7 +225,7 @@ class ScoreRange(NamedTuple):
     true_positives: float
     false_positives: float
     positives: float | None
-    """Of all scores, with ``negatives``; None if this is all scores."""
+    """The weight of all scores, like ``negatives``; None if the range contains all scores."""
     negatives: float | None
 
 
@@ -230,7 +233,7 @@ _ALL_SCORES = ScoreRange(-math.inf, math.inf, 0.0, 0.0, None, None)
 
 
 class ScoreBins(NamedTuple):
-    """Bins of equal width around the mean of scores: the one way in which scores are counted."""
+    """Bins of equal width around the mean of scores; all counts of scores use them."""
 
     low: float
     width: float
@@ -238,7 +241,7 @@ class ScoreBins(NamedTuple):
 
     @classmethod
     def around(cls, mean: float, deviation: float, reach: float = _REACH) -> ScoreBins:
-        """Return bins up to ``reach`` standard deviations away; the first and the last hold all beyond."""
+        """Return bins up to ``reach`` standard deviations away; the outer bins contain all scores beyond."""
         deviation += 1e-30
         return cls(mean - reach * deviation, 2.0 * _REACH * deviation / _BINS, round(reach / _REACH * _BINS))
 
@@ -247,7 +250,7 @@ class ScoreBins(NamedTuple):
         return self._replace(low=math.floor(self.low / self.width) * self.width)
 
     def empty(self) -> NDArray[np.float64]:
-        """Return a weight per bin for negatives and for positives, all 0; of the same bins two of them add up."""
+        """Return zero weights per bin, for negatives and for positives; weights of the same bins can be added."""
         return np.zeros((2, self.number))
 
     def add(self, scores: NDArray[Any], signed_weights: NDArray[Any], weights: NDArray[np.float64]) -> None:
@@ -266,7 +269,7 @@ class ScoreHistogram:
     def __init__(self, bins: ScoreBins, weights: NDArray[np.float64]):
         self._bins, self._weights = bins, weights
         self._occupied = (weights[0] != 0.0) | (weights[1] != 0.0)
-        # What lies at or above each edge.
+        # The weights at or above each edge.
         self._false_positives = np.append(weights[0][::-1].cumsum()[::-1], 0.0)
         self._true_positives = np.append(weights[1][::-1].cumsum()[::-1], 0.0)
         self._negatives, self._positives = float(self._false_positives[0]), float(self._true_positives[0])
@@ -298,11 +301,11 @@ class ScoreHistogram:
         return values
 
     def bins_of_the_best(self, measure: Measure, tolerance: float) -> NDArray[np.bool_]:
-        """The bins that can hold the best cuts of a measure that neither rate's rise lowers.
+        """Return the bins that can contain the best cuts of a measure that increases with both rates.
 
-        A cut inside a bin finds no more positives than one at its low edge and predicts no more negatives
-        correctly than one at its high edge. A bin that even so stays more than the tolerance below the best edge
-        is left out.
+        A cut inside a bin finds at most as many positives as a cut at its low edge, and as many true negatives as
+        a cut at its high edge. If the measure at these rates is more than the tolerance below the best edge, the
+        bin is left out.
         """
         tpr, tnr, prevalence = self.rates
         within, at_edges = (
@@ -313,12 +316,12 @@ class ScoreHistogram:
         return found
 
     def where_the_best_may_lie(self, measure: Measure, tolerance: float) -> list[ScoreRange]:
-        """The same as ranges of scores."""
+        """Return :meth:`bins_of_the_best` as ranges of scores."""
         possible = self.bins_of_the_best(measure, tolerance)
         occupied = np.flatnonzero(self._occupied)
         runs: list[tuple[int, int]] = []
         for k in np.flatnonzero(possible[occupied]):
-            # With its neighbors, whose scores the cuts at its ends lie next to.
+            # Include the neighboring bins: their scores determine the cuts at the ends.
             first, last = int(occupied[max(int(k) - 1, 0)]), int(occupied[min(int(k) + 1, occupied.size - 1)])
             if runs and first <= runs[-1][1]:
                 runs[-1] = (runs[-1][0], last)
@@ -327,7 +330,7 @@ class ScoreHistogram:
         return [self._between(first, last, occupied) for first, last in runs]
 
     def around(self, threshold: float) -> ScoreRange:
-        """The scores of the occupied bins that a cut between two of them parts, and of two more on each side."""
+        """Return the range of the occupied bins next to a cut, and of two more on each side."""
         occupied = np.flatnonzero(self._occupied)
         place = int(np.searchsorted(self.edges[occupied], threshold))
         first, last = occupied[max(place - _NEIGHBORS, 0)], occupied[min(place + _NEIGHBORS, occupied.size - 1)]
@@ -338,7 +341,7 @@ class ScoreHistogram:
         return self._bins.as_scores(self._weights)
 
     def _between(self, first: int, last: int, occupied: NDArray[np.intp]) -> ScoreRange:
-        """The scores of these occupied bins and of those between."""
+        """Return the range of these occupied bins and of the bins between them."""
         return ScoreRange(
             float(self.edges[first]) if first > occupied[0] else -math.inf,
             float(self.edges[last + 1]) if last < occupied[-1] else math.inf,
@@ -352,8 +355,8 @@ class ScoreHistogram:
 class Cuts:
     """All cuts between different scores of a range, highest first, with the rates and the measure at each.
 
-    ``tpr``, ``tnr`` and ``values`` have an entry a cut. Of all scores, which is the range unless given, the first
-    cut predicts no row positive and the last one all rows. Where the measure is not defined its value is -inf.
+    ``tpr``, ``tnr`` and ``values`` have one entry per cut. The default range is all scores; the first cut then
+    predicts no row positive and the last one all rows. Where the measure is not defined, its value is -inf.
     """
 
     def __init__(
@@ -372,7 +375,7 @@ class Cuts:
         order = np.argsort(scores)[::-1]
         self._ordered = scores[order]
         weights = signed_weights[order].astype(np.float64)
-        # Of cut k the first k rows are predicted positive; only cuts between different scores can be made.
+        # Cut k predicts the first k rows positive; only cuts between different scores are possible.
         inner = np.flatnonzero(self._ordered[1:] != self._ordered[:-1]) + 1
         self._at = np.concatenate([[0], inner, [scores.size]])
         found = within.true_positives + np.concatenate([[0.0], np.cumsum(np.maximum(weights, 0.0))])
@@ -385,7 +388,7 @@ class Cuts:
             found[self._at], wrong[self._at], positives, negatives
         )
         self.values = _finite_values(measure, self.tpr, self.tnr, self.prevalence)
-        # The ends of a range lie between a score inside and one outside that is not known here.
+        # The ends of a range are between a score inside and a score outside, which is not known here.
         if within.high < math.inf:
             self.values[0] = -np.inf
         if within.low > -math.inf:
@@ -399,7 +402,7 @@ class Cuts:
             )
 
     def best(self, least_tpr: float = 0.0) -> BestThreshold:
-        """The best cut with such a TPR or more; of those that do equally well, the one nearest zero."""
+        """Return the best cut with at least this TPR; of equally good cuts, the one nearest zero."""
         ranks = self._ranks if least_tpr <= 0.0 else np.where(self.tpr >= least_tpr, self._ranks, -np.inf)
         ties = np.flatnonzero(ranks >= ranks.max() - _TIE)
         thresholds = self.thresholds(ties)
@@ -409,7 +412,7 @@ class Cuts:
         return BestThreshold(float(thresholds[nearest]), float(self.values[chosen]), rates)
 
     def thresholds(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Midway between the scores that each of these cuts separates."""
+        """Return the thresholds midway between the scores that these cuts separate."""
         at = self._at[which]
         last = self._ordered.size - 1
         highest, lowest = float(self._ordered[0]), float(self._ordered[last])
@@ -418,12 +421,12 @@ class Cuts:
         above = np.where(at > 0, self._ordered[np.maximum(at - 1, 0)].astype(np.float64), beyond_highest)
         below = np.where(at <= last, self._ordered[np.minimum(at, last)].astype(np.float64), beyond_lowest)
         middle = below + 0.5 * (above - below)
-        found: NDArray[np.float64] = np.where(middle < above, middle, below)  # neighbors may touch
+        found: NDArray[np.float64] = np.where(middle < above, middle, below)  # no number between
         return found
 
 
 def _at_least(bound: float, dtype: np.dtype[Any]) -> Any:
-    """Return the smallest number of this type that is no less: so many are compared in their own width."""
+    """Return the smallest number of this type that is not below the bound, so that arrays keep their type."""
     with np.errstate(over="ignore"):
         near = dtype.type(bound)
     return near if np.float64(near) >= bound else np.nextafter(near, dtype.type(np.inf))
@@ -446,12 +449,12 @@ def constraint_slack(
     *,
     in_doubt: bool = False,
 ) -> NDArray[np.float64]:
-    """How far the rates keep the tightest bound beyond its margin, in standard errors.
+    """Return how far the rates keep the tightest bound beyond its margin, in standard errors.
 
-    Infinity if there are no bounds. The standard error is that of the constraint's line in two binomial rates,
-    each half a point away from 0 and 1, so that no rate is ever taken for certain. Rates at which no positive is
-    found keep no constraint, because any precision could be claimed there. ``points`` are the positives and the
-    negatives that the rates were seen on; ``margin_scale`` multiplies the margins.
+    The result is infinity if there are no bounds. The standard error is that of the constraint's line in two
+    binomial rates, each at least half a point away from 0 and 1, so that no rate counts as certain. Rates without
+    true positives keep no constraint, because any precision could be claimed there. ``points`` are the positives
+    and the negatives on which the rates were counted; ``margin_scale`` multiplies the margins.
     """
     tpr, tnr = np.asarray(tpr, dtype=np.float64), np.asarray(tnr, dtype=np.float64)
     tpr_variance, tnr_variance = _rate_variance(tpr, points[0]), _rate_variance(tnr, points[1])
@@ -474,13 +477,14 @@ def constrained_ranks(
     points: tuple[float, float],
     margin_scale: float | None = 1.0,
 ) -> NDArray[np.float64]:
-    """The values of the cuts that may be chosen, -inf for others; all of them for a measure without constraints.
+    """Return the values of the cuts that may be chosen, and -inf for others; without constraints, all may be
+    chosen.
 
-    As a rule these are the cuts that keep the constraints by their margins. If that would cost more than a tenth
+    Usually these are the cuts that keep the constraints by their margins. If that would cost more than a tenth
     of the measure's scale, penalties included, cuts that miss the constraints by at most one standard error are
     allowed too. If there are no such cuts, all are allowed, and the rank is how nearly they keep the constraints.
 
-    ``margin_scale`` multiplies the margins; None leaves the constraints out of it.
+    ``margin_scale`` multiplies the margins; None ignores the constraints.
     """
     bounds = measure.constraints(prevalence)
     if margin_scale is None or not bounds:

@@ -14,22 +14,23 @@ DRAWS = 2000
 
 
 def normal_draws(seed: int, draws: int = DRAWS, cells: int = 4) -> NDArray[np.int64]:
-    """Return standard normal numbers in thousandths, one per cell in each draw: short, so that a report can."""
+    """Return standard normal numbers in thousandths, one per cell in each draw; a report contains these
+    numbers."""
     return np.rint(1000.0 * np.random.default_rng(seed).standard_normal((draws, cells))).astype(np.int64)
 
 
 def resampled(counts: Counts, normals: NDArray[np.int64]) -> Rates:
-    """Return Rates, as arrays, that are as uncertain as those of the counts: one per row of ``normals``.
+    """Return Rates, as arrays, with the uncertainty of the counts: one draw per row of ``normals``.
 
     Each count is drawn from the gamma distribution with half a row more in its shape. The shares of such counts
-    have Jeffreys' distribution: close to what drawing rows with replacement gives where rows are many, and honest
-    where a count is 0 (three positives, all missed, do not prove a TPR of 0). It takes no longer for a billion
-    rows than for ten. A cell of weighted rows counts as an effective number of rows of equal weight.
+    have Jeffreys' distribution. With many rows it is close to drawing rows with replacement; it is also correct
+    for a count of 0 (three positives, all missed, do not prove a TPR of 0). The time does not depend on the number
+    of rows. A cell of weighted rows counts as an effective number of rows of equal weight.
 
     The gamma draws are cubes of normal ones (Wilson and Hilferty, 1931). So they need arithmetic only, and the
     page of a report computes the same numbers from the same normals.
     """
-    # True positives first, as the page has them.
+    # True positives first, as in the page of a report.
     cells, squares = (None if one is None else one[::-1, ::-1].ravel() for one in (counts.weights, counts.squares))
     return Counts(drawn_counts(cells, normals, squares)[:, ::-1].reshape(-1, 2, 2)).rates
 
@@ -48,7 +49,7 @@ def drawn_counts(counts: Any, normals: NDArray[np.int64], squares: Any = None, m
 
 
 def interval(values: Any, value: float, share: float = 0.95) -> tuple[float, float]:
-    """Return the ends of the middle share of the values, moved to include the value itself if they do not."""
+    """Return the ends of the middle share of the values, extended to include ``value`` if necessary."""
     tail = 50.0 * (1.0 - share)
     low, high = np.percentile(np.asarray(values, dtype=np.float64), [tail, 100.0 - tail])
     return min(float(low), value), max(float(high), value)

@@ -16,40 +16,41 @@ from .cuts import Cuts, Points, effective_points
 from .scores import Scores
 from .shares import ShareEnds, gap_room, kept_by, room
 
-_CUTS = 400  # of a group that are tried, spread evenly over its TPR, its FPR and its alerts
-# Rates of the groups are sought within windows of these widths, in parts of the gap allowed, and for these weights
-# of a positive over a negative.
+_CUTS = 400  # candidates per group, spread evenly over its TPR, its FPR and its alerts
+# The search puts the rates of all groups within windows of these widths, in parts of the allowed gap, and uses
+# these weights of a positive relative to a negative.
 _LEVELS, _WIDTHS = {1: 80, 2: 24, 3: 10}, (0.9, 0.65, 0.4, 0.2, 0.05)
 _ODDS = np.geomspace(1e-3, 1e3, 61)
-_ROUNDS = 3  # of one group's cut after the other
+_ROUNDS = 3  # rounds of moving one group's cut after the other
 _MOST_ROWS = 1e9
-# The cuts are chosen by the rows that certify them, among many pairs: tests spend no more than this share of the
-# error. (All of it spent, a gap in TPR was kept in 86 of 100 simulated draws where 90 were asked for.)
+# The rows that certify the cuts also choose them, among many pairs: tests use only this share of the error. (All
+# of it spent, a gap in TPR was kept in 86 of 100 simulated draws where 90 were asked for.)
 _ERROR_SHARE_OF_CHOICE = 0.7
 
 Choice = NDArray[np.intp]
-"""Which cut each group has: (n_choices, n_groups)."""
+"""The index of each group's cut: (n_choices, n_groups)."""
 
 
 class GroupDecision(NamedTuple):
-    """Where the scores of each group are cut, and what is known of the groups there."""
+    """The cut of each group's scores, and the counts of the groups there."""
 
     names: NDArray[Any]
     thresholds: NDArray[np.float64]
     counts: Counts
-    """Of the out-of-fold scores: [group, true, predicted]."""
+    """The counts on out-of-fold scores: [group, true, predicted]."""
     points: list[Points]
     """Effective points of both classes in each group."""
     message: str | None = None
-    """One sentence if the bounds cannot be promised."""
+    """A message if the bounds cannot be guaranteed."""
 
 
 def decide_groups(scores: Scores, measure: Measure, points: Points, error_share: float) -> GroupDecision:
     """Choose the cuts with the best measure of all rows among those at which every bound is certified.
 
-    With ``measure.group_cuts`` each group has its own cut, otherwise all have one. ``points`` are those of all
-    rows, and ``error_share`` is the share of a bound's error that tests may use. If nothing can be certified, the
-    best cuts that keep the bounds by their margins are returned, or the nearest to that, and a sentence.
+    With ``measure.group_cuts`` each group has its own cut, otherwise all groups have the same. ``points`` are the
+    effective points of all rows, and ``error_share`` is the share of a bound's error that tests may use. If
+    nothing can be certified, return the best cuts that keep the bounds by their margins, or the nearest cuts, and
+    a message.
     """
     assert scores.sensitive is not None
     names = scores.sensitive.names
@@ -63,7 +64,7 @@ def decide_groups(scores: Scores, measure: Measure, points: Points, error_share:
 
 
 def groups_at(scores: Scores, threshold: float, points: Points) -> GroupDecision:
-    """Return what is known of the groups at one threshold for all rows."""
+    """Return the counts and points of the groups at one threshold for all rows."""
     assert scores.sensitive is not None
     names = scores.sensitive.names
     return _decision_at(_curves(scores, points, np.array([threshold])), np.zeros(names.size, dtype=np.intp), names)
@@ -79,17 +80,17 @@ def _decision_at(curves: list[_Curve], chosen: Choice, names: NDArray[Any]) -> G
 
 
 def has_group_cuts(measure: Measure) -> bool:
-    """Return whether a fit for this measure cuts each group by itself, so that predictions need the groups."""
+    """Return whether each group has its own cut under this measure, so that predictions need the groups."""
     return bool(measure.group_bounds) and getattr(measure, "group_cuts", True)
 
 
 class _Curve(NamedTuple):
-    """The cuts of a group that are tried, highest first, and its table of counts at each."""
+    """The candidate cuts of a group, highest first, and its table of counts at each cut."""
 
     thresholds: NDArray[np.float64]
     tables: NDArray[np.float64]
     squares: NDArray[np.float64]
-    """Of the weights, so that weight^2 / square is the effective number of rows."""
+    """The sums of squared weights: weight^2 / square is the effective number of rows."""
     points: Points
 
 
@@ -121,7 +122,7 @@ def _thresholds(values: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float
 def _tables(
     values: NDArray[Any], weights: NDArray[np.float64], thresholds: NDArray[np.float64], points: Points
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the tables at these thresholds, and the sums of squared weights of so many points."""
+    """Return the tables at these thresholds, and the sums of squared weights for this many effective points."""
     order = np.argsort(values)
     below = np.searchsorted(values[order].astype(np.float64), thresholds, side="right")
     tables = np.empty((thresholds.size, 2, 2))
@@ -184,7 +185,8 @@ class _GroupProblem:
         return np.unique(np.concatenate(found), axis=0)
 
     def _windows(self) -> Iterator[list[NDArray[np.bool_]]]:
-        """Yield masks of the cuts of each group: a row per window in which the rates of all groups are to lie."""
+        """Yield masks of the cuts of each group, with a row per window that must contain the rates of all
+        groups."""
         gaps = [k for k, one in enumerate(self._group_bounds) if isinstance(one, Gap)]
         allowed = [np.ones(curve.thresholds.size, dtype=np.bool_) for curve in self._curves]
         for k, bound in enumerate(self._group_bounds):
@@ -256,7 +258,7 @@ class _GroupProblem:
         return slack
 
     def message(self, chosen: Choice, names: NDArray[Any]) -> str:
-        """Return one sentence or two on the bounds that cannot be promised at these cuts."""
+        """Return a message on the bounds that cannot be guaranteed at these cuts."""
         in_groups = [f"{one.label}{' in every group' * isinstance(one, Bound)}" for one in self._group_bounds]
         wanted = [*in_groups, *(one.label for one in self._bounds)]
         sure = [one.confidence for one in (*self._group_bounds, *self._bounds) if one.confidence is not None]
@@ -285,7 +287,7 @@ class _GroupProblem:
         ]
 
     def _advice(self, chosen: Choice, names: NDArray[Any]) -> str:
-        """Say which group needs more rows."""
+        """Return text that names the group that needs more rows."""
         times = 1.0
         while not self._enough(chosen, times):
             times *= 1.1

@@ -15,40 +15,40 @@ from ..measures import Measure, Rates, RatesInterval, UnknownRateWarning
 from .cuts import Points, rates_at
 from .scores import Scores
 
-LEAST_POINTS = 2.0  # of a class, for its rate to be known at all: one to learn from and one to validate on
+LEAST_POINTS = 2.0  # of a class, to estimate its rate: one to learn from and one to validate
 _USUAL_CONFIDENCE = 0.95
 # Points per fitted parameter by which rates of training rows are too high, at least and at most. (Two clouds, 20
 # and 50 columns, F1 and G-mean: 0.55 to 1.9.)
 _OPTIMISM = (0.5, 2.0)
-# With more points of the rarer class the choice of a threshold changes nothing that an interval would show.
+# With more points of the rarer class, the choice of a threshold has no visible effect on an interval.
 _PLENTY_TO_CHOOSE = 3000
 _GRID = (np.arange(64) + 0.5) / 64
 _NORMALS = (-1.46, -0.6, 0.0, 0.6, 1.46)  # fifths of the normal distribution, with its variance
 
 
 class ModelShift(NamedTuple):
-    """How the model returned differs from those of the folds, whose out-of-fold scores are all that is known.
+    """The difference of the returned model from the folds' models, for which alone there are out-of-fold scores.
 
-    Of the TPR and of the TNR at one threshold, on training rows.
+    Each field has a number for the TPR and one for the TNR, at one threshold, on training rows.
     """
 
     rates: tuple[float, float]
-    """Of the model returned, less those of the folds' models on the rows that they have learned from."""
+    """The rates of the returned model, minus those of the folds' models on rows that they have learned from."""
     of_training: tuple[float, float]
     """The rates of the folds' models on the rows that they have learned from."""
     variance: tuple[float, float]
-    """What the difference adds to the variance of a rate, times the points of its class."""
+    """The variance that the difference adds to a rate, times the points of its class."""
     folds: float
-    """Infinity if the model returned has learned from no more rows than those of the folds."""
+    """Infinity if the returned model has learned from no more rows than the folds' models."""
     unseen: tuple[float, float] = (0.0, 0.0)
-    """What the rates may be more, or less if negative, for what rows that were learned do not show."""
+    """A possible change of the rates on new rows that is not visible on rows that were learned from."""
 
     @staticmethod
     def tally(
         learned: NDArray[Any], scored: NDArray[Any], own: NDArray[Any], signed_weights: NDArray[Any], folds: int
     ) -> NDArray[np.float64]:
-        """Return the weights of rows by class, by how many of the models that learned a row predict it positive,
-        and by whether the out-of-fold model and the returned model do.
+        """Return row weights by class, by the number of models that learned the row and predict it positive,
+        and by the predictions of the out-of-fold model and of the returned model.
         """
         cell = 4 * ((signed_weights > 0) * folds + learned) + 2 * scored + own
         found = np.bincount(cell, np.abs(signed_weights).astype(np.float64), 8 * folds)
@@ -56,7 +56,7 @@ class ModelShift(NamedTuple):
 
     @classmethod
     def of_counts(cls, counts: NDArray[np.float64], per_point: tuple[float, float] = (1.0, 1.0)) -> ModelShift:
-        """Return the shift by such counts; ``per_point`` are the points of both classes that a row represents."""
+        """Return the shift from these counts; ``per_point`` are the points of each class that a row represents."""
         folds, found = counts.shape[1], []
         for is_positive, mine, points in ((1, counts[1], per_point[0]), (0, counts[0], per_point[1])):
             share = mine / max(float(mine.sum()), 1e-300)
@@ -87,7 +87,7 @@ class ModelShift(NamedTuple):
     def blended(self, other: ModelShift, shares: tuple[float, float]) -> ModelShift:
         """Return the mean of this shift and another one, which has these shares for the TPR and the TNR.
 
-        The rest of the way to the other one may be overfitting, or may come true on new rows.
+        The remaining difference to the other shift may be overfitting, or may be real on new rows.
         """
 
         def mean(mine: tuple[float, float], its: tuple[float, float]) -> tuple[float, float]:
@@ -104,7 +104,7 @@ def choice_shift(
 ) -> tuple[float, float]:
     """Return how the rates change if the threshold of each fold is chosen by the other folds.
 
-    A threshold fits the noise of the rows that have chosen it, the more the fewer these are.
+    A threshold fits the noise of the rows that chose it; with fewer rows it fits more noise.
     """
     if choose is None or scores.folds is None or len(scores.folds) < 3 or min(points) > _PLENTY_TO_CHOOSE:
         return 0.0, 0.0
@@ -133,14 +133,14 @@ def rates_interval(
 ) -> RatesInterval:
     """Return intervals of the rates and the measure on new rows, at 95% or the confidence of the bounds.
 
-    Clopper-Pearson's intervals, on effective points. If the rows themselves have chosen ``fitted`` parameters,
-    their rates are too high, by between half a point and two per parameter. Out-of-fold rates are moved by
-    ``shift``. A value that depends on the prevalence also allows for the noise in that, unless the measure is at a
-    given prevalence. The returned model has learned from more rows than the folds' models. Its gain is between
-    nothing, if these fit their rows perfectly, and Burman's correction of cross-validation (1989): the rates of
-    their training rows minus those of validation rows, divided by the number of folds. What averaging gains on
-    rows that the models have overfitted is between nothing and ``shift.unseen``. ``of_choice`` is how the rates
-    would change if other rows had chosen the threshold: the end on that side is moved by it. A rate that was
+    They are Clopper-Pearson intervals on effective points. If the rows themselves have chosen ``fitted``
+    parameters, their rates are too high, by between half a point and two per parameter. Out-of-fold rates are
+    moved by ``shift``. A value that depends on the prevalence also allows for the noise in that, unless the
+    measure is at a given prevalence. The returned model has learned from more rows than the folds' models. Its
+    gain is between nothing, if these fit their rows perfectly, and Burman's correction of cross-validation (1989):
+    the rates of their training rows minus those of validation rows, divided by the number of folds. What averaging
+    gains on rows that the models have overfitted is between nothing and ``shift.unseen``. ``of_choice`` is how the
+    rates would change if other rows had chosen the threshold: the end on that side is moved by it. A rate that was
     counted on fewer than two points, or on no more points than parameters were chosen on, has the interval 0 to 1.
     """
     confidences = [one.confidence for one in measure.bounds if one.confidence is not None]
@@ -149,7 +149,7 @@ def rates_interval(
     ends, grids, outer = [], [], error
     for k, number in enumerate(points):
         if number < LEAST_POINTS or (shift is None and number <= fitted):
-            outer = 0.0  # the value may be anything, too
+            outer = 0.0  # the value is unknown too
             ends.append((0.0, 1.0))
             grids.append(np.linspace(0.0, 1.0, _GRID.size))
             continue
@@ -167,7 +167,7 @@ def rates_interval(
         wider = float(ndtri(1.0 - error)) * math.sqrt(more / number)
         low, high = rate + least - math.hypot(below, wider), rate + most + math.hypot(above, wider)
         ends.append((max(min(low, rate), 0.0), min(max(high, rate), 1.0)))
-        # As many points as would leave a rate so uncertain by themselves.
+        # The number of points that would give a rate this uncertainty.
         rate = min(max(rate + 0.5 * (least + most), 0.0), 1.0)
         noise = max(rate * (1.0 - rate), 1.0 / number)
         number *= noise / (noise + more + number * (most - least) ** 2 / 12.0)
@@ -184,7 +184,8 @@ def rates_interval(
 def _values_on(
     grids: list[NDArray[np.float64]], measure: Measure, prevalence: float, points: Points
 ) -> NDArray[np.float64]:
-    """Return the values at rates on a grid, and at prevalences that the rows may come from if it depends on it."""
+    """Return the values at rates on a grid, and at possible prevalences if the measure depends on the
+    prevalence."""
     noise = math.sqrt(sum(1.0 / max(number, 1.0) for number in points))  # of the log odds of a positive row
 
     def at(z: float) -> NDArray[np.float64]:
@@ -196,7 +197,7 @@ def _values_on(
 
 
 def warn_of_unknown_rates(points: Points, of: str = "") -> None:
-    """Warn where a class has too few points for its rate on new rows to be known."""
+    """Warn if a class has too few points to estimate its rate on new rows."""
     for name, rate, number in zip(("positive", "negative"), ("TPR", "TNR"), points, strict=True):
         if 0 < number < LEAST_POINTS:
             warnings.warn(

@@ -18,7 +18,7 @@ class LabelledScores(NamedTuple):
 
 
 def labelled_scores(scores: Any, y: Any, sample_weight: Any = None, pos_label: Any = None) -> LabelledScores:
-    """Return scores, labels of two classes and weights as a user gives them, checked."""
+    """Check the user's scores, labels of two classes and weights, and return them."""
     values = np.asarray(scores)
     if values.ndim != 1:
         raise ValueError(
@@ -27,7 +27,7 @@ def labelled_scores(scores: Any, y: Any, sample_weight: Any = None, pos_label: A
         )
     if values.dtype.kind not in "fiub":
         raise ValueError(f"scores must be numbers; got {values.dtype}.")
-    values = np.ascontiguousarray(values, dtype=np.float64)  # other layouts would be compiled again
+    values = np.ascontiguousarray(values, dtype=np.float64)  # another layout would need another compilation
     if not np.isfinite(values).all():
         raise ValueError(f"scores contain {int((~np.isfinite(values)).sum())} value(s) that are not finite.")
     return LabelledScores(values, _signed_weights(y, values.size, sample_weight, pos_label))

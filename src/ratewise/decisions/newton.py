@@ -1,4 +1,4 @@
-"""Logistic regression on few columns by Newton's method: what curves of log odds are fitted by."""
+"""Logistic regression on few columns by Newton's method, which fits curves of log odds."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-_TELLS = 0.01  # of log likelihood: smaller differences mean nothing
+_TELLS = 0.01  # in log likelihood: smaller differences are ignored
 
 
 def usual_log_odds(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> float:
-    """Return those of a row of unknown score: where to begin."""
+    """Return the log odds of a row with unknown score, as a start."""
     return float(np.log((positive.sum() + 1.0) / (negative.sum() + 1.0)))
 
 
 def platt_targets(positive: NDArray[np.float64], negative: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the shares of positives, a point short of certainty, as Platt has them.
+    """Return Platt's shares of positives, which are one point short of certainty.
 
-    So that classes that a curve parts have finite odds.
+    So classes that a curve separates have finite odds.
     """
     above, below = float(positive.sum()), float(negative.sum())
     right = positive * (above + 1.0) / (above + 2.0) + negative / (below + 2.0)
@@ -48,7 +48,7 @@ def newton(
         gradient = columns.T @ (weights * (targets - expit(odds))) - penalty @ found
         curvature = solvable(curvature_of(columns, weights, odds) + penalty)
         step = step_within(curvature, gradient, np.asarray(least - found))
-        last = float(gradient @ step) < _TELLS  # twice what it gains
+        last = float(gradient @ step) < _TELLS  # twice the gain of the step
         step *= min(1.0, 5.0 / max(float(np.abs(step).max()), 1e-300))
         before = lowest
         while (lowest := loss(found + step)) > before + 1e-9 and float(np.abs(step).max()) > 1e-9:
@@ -62,7 +62,7 @@ def newton(
 def step_within(
     curvature: NDArray[np.float64], gradient: NDArray[np.float64], least: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return Newton's step; coefficients that it would take below their least stop there."""
+    """Return Newton's step; a coefficient that would fall below its least value stops there."""
     stopped = (least >= 0.0) & (gradient <= 0.0)
     while True:
         forced = np.where(stopped, least, 0.0)
@@ -75,7 +75,7 @@ def step_within(
 
 
 def only_free(free: NDArray[np.bool_], curvature: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the curvature of free coefficients; the others have ones on the diagonal alone."""
+    """Return the curvature of free coefficients; other coefficients have only ones on the diagonal."""
     found: NDArray[np.float64] = curvature * np.outer(free, free)
     found[~free, ~free] = 1.0
     return found

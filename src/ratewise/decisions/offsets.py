@@ -1,10 +1,11 @@
 """Decisions from probabilities of many classes: the gain of each possible decision, for any measure.
 
 The rule that maximizes a function of the confusion matrix predicts each row as the class with the highest expected
-gain, sum_t P(t) G[t, predicted]. The gains G are the measure's derivative at the counts of the rule itself. So a
-rule is found as models are: count, linearize, decide again. One loop serves all measures. Of a linear one (costs,
-accuracy, mean recall) the first step is the answer; of a ratio the steps are Dinkelbach's; of others they are
-Frank and Wolfe's. As a second candidate, the weights of the classes are searched one by one.
+gain, sum_t P(t) G[t, predicted]. The gains G are the measure's derivative at the counts of the rule itself. So the
+search for a rule is like that for a model: count, linearize, decide again. One loop serves all measures. For a
+linear measure (costs, accuracy, mean recall) the first step is the answer. For a ratio the steps are Dinkelbach's;
+for other measures they are Frank and Wolfe's. As a second candidate, the weights of the classes are searched one
+by one.
 """
 
 from __future__ import annotations
@@ -23,30 +24,30 @@ from .search import BY_PROBABILITIES, ProbableRows, moved_class_by_class, value_
 
 # Measured on 13 pairs of data and model (METHODS.md, "Decisions from probabilities of K classes").
 _STEPS, _PLACES = 60, 33
-_FOLDS = 3  # to choose among rules
+_FOLDS = 3  # folds that choose among rules
 _WORTH_A_STEP = 1e-6
-_LEAST = 1e-12  # of a probability
+_LEAST = 1e-12  # the least probability
 
-_FEW_VALUES = 1 << 22  # rows times classes; of more, one fold chooses, and steps are fewer
+_FEW_VALUES = 1 << 22  # rows times classes; with more, one fold chooses, with fewer steps
 _FEW_STEPS, _FEW_PLACES = 10, 9
 _BIAS_CLASSES = 100  # with more classes, only a temperature is fitted, and no bias per class
 _CALIBRATED_VALUES = 1 << 19
 _CACHED_VALUES = 1 << 17
-_CELLS = 1 << 21  # of counts whose measure is computed at once
+_CELLS = 1 << 21  # cells of counts whose measure is computed in one call
 _SEARCHED = 1 << 25  # rows times classes squared, up to which weights are searched class by class
 
 
 class ClassGains(NamedTuple):
     """A rule: every row is predicted as the class with the highest expected gain.
 
-    Probabilities are first calibrated: they are those of log odds ``slope * log(p) + constants``.
+    Probabilities are first calibrated: their log odds become ``slope * log(p) + constants``.
     """
 
     slope: float
     constants: NDArray[np.float64]
     gains: NDArray[np.float64]
-    """What it gains to predict a row of each class as each class, [true, predicted]; or two rows, weights and
-    shifts of the calibrated probabilities, where that says the same."""
+    """The gain of predicting a row of each class as each class, [true, predicted]; or two rows, weights and shifts
+    of the calibrated probabilities, if they are equivalent."""
 
     @classmethod
     def none(cls, n_classes: int) -> ClassGains:
@@ -64,14 +65,15 @@ class ClassGains(NamedTuple):
         return _decided(self.calibrated(probabilities), self.gains)
 
     def expected(self, probabilities: NDArray[Any]) -> NDArray[Any]:
-        """Return what each decision gains in each row, as far as it differs between decisions."""
+        """Return the gain of each decision in each row, up to a constant per row."""
         return _expected(self.calibrated(probabilities), self.gains)
 
     @property
     def offsets(self) -> NDArray[np.float64] | None:
-        """What is added to log probabilities before the highest wins; None where the rule is not of that form."""
+        """The offsets on log probabilities, of which the highest wins; None if the rule does not have this
+        form."""
         weights, shifts = self.gains if self.gains.shape[0] == 2 else (np.zeros(0), np.ones(1))
-        if self.slope <= 0.0:  # the probabilities tell nothing
+        if self.slope <= 0.0:  # the probabilities have no information
             return None
         if self.gains.shape[1] != self.constants.size or shifts.any() or (weights <= 0).any():
             return None
@@ -84,7 +86,7 @@ class TunedGains(NamedTuple):
 
     rule: ClassGains
     values: NDArray[np.float64]
-    """The value without each block of rows in turn and, last, of all."""
+    """The value without each block of rows in turn and, last, of all rows."""
 
 
 def best_gains(
@@ -98,7 +100,7 @@ def best_gains(
     """Return the rule with the best measure, from out-of-fold probabilities of rows and their classes.
 
     The most probable class stays the decision unless a rule is better on rows that it was not tuned on.
-    Rows of one group are tuned to, or judge, together.
+    All rows of a group either tune the rule or judge it.
     """
     n_classes = probabilities.shape[1]
     slope, constants = calibration_lines(probabilities, codes, weights)
@@ -109,10 +111,10 @@ def best_gains(
 
 
 def offsets_of_scores(rows: ClassScores, measure: ConfusionMeasure) -> NDArray[np.float64]:
-    """Return what to add to each class's score, of rows not learned from, for the best value of the measure.
+    """Return the offsets on each class's score, for rows not learned from, with the best value of the measure.
 
-    They are counted half by calibrated probabilities; by labels alone only if that would take long. By labels
-    macro F1 is .007 lower on wine quality, SkillCraft and satimage, and worst recall .017.
+    Rows are counted half by calibrated probabilities, or by labels alone if that would take long. By labels, macro
+    F1 is .007 lower on wine quality, SkillCraft and satimage, and worst recall .017.
     """
     probabilities = _softmax(np.asarray(rows.scores, dtype=np.float64))
     if not _searchable(probabilities):
@@ -179,7 +181,7 @@ def _chosen(
     *,
     groups: NDArray[np.intp] | None = None,
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
-    """Return the better of two candidates, None where the plain decisions are as good; and its values.
+    """Return the better of two candidates, or None if the plain decisions are as good; and its values.
 
     Each is tuned on two thirds of the rows and judged by the last third, in turn.
     """
@@ -208,7 +210,7 @@ def _chosen(
 
 
 def _linearized(measure: Any, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the gains at these counts, as weights and shifts where that says all."""
+    """Return the gains at these counts, as weights and shifts if they are equivalent."""
     if measure.by_class:
         own, others = measure.gains_by_class(*counts)
         found = np.array([own - others, others])
@@ -219,7 +221,7 @@ def _linearized(measure: Any, counts: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _as_weights(gains: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the gains of two classes as weights and shifts: a table of two rows would be taken for them."""
+    """Return the gains of two classes as weights and shifts, because a table of two rows would look the same."""
     (right_negative, false_positive), (false_negative, right_positive) = gains
     return np.array(
         [[right_negative - false_negative, right_positive - false_positive], [false_negative, false_positive]]
@@ -235,9 +237,9 @@ def _searchable(probabilities: NDArray[Any]) -> bool:
 
 
 def climb(rows: ProbableRows) -> NDArray[np.float64]:
-    """Count, linearize, decide: steps of Frank and Wolfe; returns the best rule found on the way.
+    """Count, linearize and decide in steps of Frank and Wolfe; return the best rule found.
 
-    It starts halfway between the most probable class and the class most above its usual probability.
+    The first rule is halfway between the most probable class and the class most above its usual probability.
     """
     smooth = rows.measure.softened
     many = rows.truth.size > _FEW_VALUES
@@ -271,7 +273,8 @@ def _values_between(
 
 
 def search_weights(rows: ProbableRows) -> NDArray[np.float64]:
-    """Move the weight of one class after another to where the measure is best, from the better of two starts."""
+    """Move the weight of one class after another to the best value of the measure, from the better of two
+    starts."""
     start = max(_starts(rows), key=lambda gains: rows.value(_decided(rows.probabilities, gains)))
     offsets = np.log(start[0])
     scores = np.log(np.maximum(rows.probabilities, _LEAST)) + offsets

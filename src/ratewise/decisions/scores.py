@@ -1,4 +1,4 @@
-"""Scores of rows: what decisions are made from."""
+"""Scores of rows, from which decisions are made."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Scores(NamedTuple):
     values: NDArray[np.floating[Any]]
     signed_weights: NDArray[np.floating[Any]]
     points: tuple[float, float] | None = None
-    """Of a histogram: the effective points of both classes. None: one value per row."""
+    """For a histogram, the effective points of both classes; None if there is one value per row."""
     folds: tuple[int, ...] | None = None
-    """How many of the values each fold has, in order, where folds can be told apart."""
+    """The number of values of each fold, in order, if the folds are known."""
     sensitive: Sensitive | None = None
-    """The groups that the rows belong to, where bounds or reports are about groups."""
+    """The groups of the rows, if bounds or reports need groups."""
 
     def of_folds(self, which: Collection[int]) -> Scores:
         """Return the scores of some folds only."""
@@ -42,7 +42,7 @@ class Scores(NamedTuple):
         return Scores(self.values[kept], self.signed_weights[kept])
 
     def mean_and_deviation(self) -> tuple[float, float]:
-        """Return both; 1 for the deviation of scores that are all equal, but for rounding."""
+        """Return mean and deviation of the scores; the deviation is 1 if all scores are equal up to rounding."""
         if self.points is None:
             mean, deviation = float(self.values.mean()), float(self.values.std())
         else:
@@ -53,7 +53,7 @@ class Scores(NamedTuple):
 
     @property
     def all_equal(self) -> bool:
-        """Whether all scores are equal as float32, so that no threshold separates rows."""
+        """Return whether all scores are equal as float32, so that no threshold separates rows."""
         low, high = float(self.values.min()), float(self.values.max())
         return high - low <= _ROUNDING * max(abs(low), abs(high))
 

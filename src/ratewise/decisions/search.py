@@ -1,6 +1,6 @@
 """Offsets of many classes by coordinate search: one class at a time, with all others fixed.
 
-Rows are counted by their labels or, where probabilities are at hand, half by these: the search is the same.
+Rows are counted by their labels or, if probabilities are available, half by these.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from scipy import sparse
 from ..counts import sums_by_class
 from ..measures import ConfusionMeasure
 
-_CELLS = 1 << 21  # of the tables of all places that are tried for a class
+_CELLS = 1 << 21  # cells in the tables of all moves that are tried for a class
 _WORTH_A_MOVE = 1e-9
 
 
 class OfTables(Protocol):
-    """What ranks decisions by C[..., true, predicted]: a measure, or a measure and bounds."""
+    """A ranking of decisions by C[..., true, predicted]: a measure, or a measure and bounds."""
 
     by_class: ClassVar[bool]
-    """Whether it needs no more than what is right, predicted and true of each class."""
+    """Whether it needs only the correct, the predicted and the true rows of each class."""
 
     def value(self, table: NDArray[Any]) -> Any: ...
 
 
 class Effort(NamedTuple):
-    """How often each class is moved, and how many places are tried for it."""
+    """How often each class is moved, and how many moves are tried."""
 
     rounds: int
     places: int
@@ -45,7 +45,7 @@ BY_PROBABILITIES = Effort(3, 128)
 
 @dataclass(frozen=True)
 class CountedRows(ABC):
-    """Rows that decisions are counted on."""
+    """Rows on which decisions are counted."""
 
     measure: OfTables
     weights: NDArray[Any]
@@ -54,14 +54,14 @@ class CountedRows(ABC):
 
     @abstractmethod
     def share(self, which: NDArray[np.intp] | slice, classes: Any) -> NDArray[Any]:
-        """Return what these rows weigh as rows of these classes."""
+        """Return the weights of these rows as rows of these classes."""
 
     @abstractmethod
     def by_cell(self, which: NDArray[np.intp] | slice, cells: NDArray[np.intp], n_cells: int) -> NDArray[Any]:
-        """Return what the rows of each cell weigh as rows of each class, added up."""
+        """Return the total weight of the rows of each cell as rows of each class."""
 
     def counts(self, predicted: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return a table; or, if the measure needs no more, what is right, predicted and true of each class."""
+        """Return a table, or only the correct, predicted and true weight of each class if these are enough."""
         n_classes, every = self.totals.size, slice(None)
         if self.measure.by_class:
             right = sums_by_class(predicted, self.share(every, predicted), n_classes)
@@ -125,15 +125,14 @@ class ProbableRows(CountedRows):
 
 
 def value_of(measure: Any, counts: NDArray[np.float64]) -> Any:
-    """Return the measure of what :meth:`CountedRows.counts` gives."""
+    """Return the measure of the counts from :meth:`CountedRows.counts`."""
     return measure.value_by_class(*np.moveaxis(counts, -2, 0)) if measure.by_class else measure.value(counts)
 
 
 def moved_class_by_class(rows: CountedRows, scores: NDArray[np.float64], effort: Effort) -> NDArray[np.float64]:
-    """Move one class after another to where the measure is best; returns the moves, and adds them to the scores.
+    """Move one class after another to the best value of the measure; return the moves, and add them to the scores.
 
-    The rows are put in the order of the class's lead over its best rival, and the line is drawn where the measure
-    is highest.
+    The rows are sorted by the class's lead over its best rival, and the cut is put where the measure is highest.
     """
     offsets = np.zeros(scores.shape[1])
     for _ in range(effort.rounds):
@@ -148,7 +147,7 @@ def moved_class_by_class(rows: CountedRows, scores: NDArray[np.float64], effort:
 
 
 def _best_move(rows: CountedRows, scores: NDArray[np.float64], k: int, places: int) -> float:
-    """Return by how much to move the scores of class k, all others held still."""
+    """Return the best move of the scores of class k, with all other classes fixed."""
     mine = scores[:, k].copy()
     scores[:, k] = -np.inf
     rivals = scores.argmax(axis=1)
@@ -160,7 +159,7 @@ def _best_move(rows: CountedRows, scores: NDArray[np.float64], k: int, places: i
     first: Any = slice(None)
     if furthest < leads.size // 2:  # one more than can be taken in, to draw the line before it
         first = np.argpartition(-leads, furthest)[: furthest + 1]
-    order = np.argsort(-leads[first])  # no line is drawn between equal leads
+    order = np.argsort(-leads[first])  # there is no cut between equal leads
     order = order if isinstance(first, slice) else first[order]
     ordered = leads[order]
     if not rows.measure.by_class:
@@ -177,7 +176,8 @@ def _best_move(rows: CountedRows, scores: NDArray[np.float64], k: int, places: i
 
 
 def _cuts(ordered: NDArray[np.float64], now: int, furthest: int, most: int) -> NDArray[np.intp]:
-    """Return numbers of rows to predict as a class: those between different leads, thinned, and the present."""
+    """Return candidate numbers of rows to predict as a class: between different leads, thinned, and the current
+    one."""
     places = np.unique(np.linspace(0, furthest, min(most, furthest) + 1).astype(np.intp))
     inner = (places > 0) & (places < ordered.size)
     differ = ~inner
@@ -188,15 +188,15 @@ def _cuts(ordered: NDArray[np.float64], now: int, furthest: int, most: int) -> N
 def _counts_at(
     rows: CountedRows, cuts: NDArray[np.intp], reached: NDArray[np.intp], rivals: NDArray[np.intp], k: int
 ) -> NDArray[np.float64]:
-    """Return the counts if the first so many rows are predicted as k, and all others as their rivals."""
+    """Return the counts if the rows before each cut are predicted as k, and all others as their rivals."""
     n_classes = rows.totals.size
     counts = rows.counts(rivals)
-    taken = np.searchsorted(cuts, np.arange(reached.size), side="right")  # the first cut that takes a row in
+    taken = np.searchsorted(cuts, np.arange(reached.size), side="right")  # the first cut that includes a row
     rivals = rivals[reached]
     cells = taken * n_classes + rivals
 
     def by_cut(values: NDArray[Any], where: NDArray[np.intp], classes: int) -> NDArray[np.float64]:
-        """Return sums over all rows that each cut takes in."""
+        """Return sums over the rows that each cut includes."""
         sums = sums_by_class(where, values, cuts.size * classes)
         return sums.reshape(-1, classes)[: cuts.size].cumsum(axis=0)
 

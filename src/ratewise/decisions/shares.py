@@ -29,8 +29,8 @@ class ShareEnds(NamedTuple):
         error: float | None,
         times: float = 1.0,
     ) -> ShareEnds:
-        """Return them for such a share of tables [..., true, predicted], as if there were so many times the
-        rows.
+        """Return the ends for the bound's share of tables [..., true, predicted], as if rows were ``times`` as
+        many.
         """
         whole = Bound(bound.denominator, (None, None), 1.0)
         everything = tables.sum(axis=(-2, -1))
@@ -41,7 +41,7 @@ class ShareEnds(NamedTuple):
 
     @classmethod
     def of_rows(cls, share: Any, rows: Any, margin: float, error: float | None) -> ShareEnds:
-        """Return them for shares of so many effective rows."""
+        """Return the ends for shares of this many effective rows."""
         if error is None:
             near = (rows * share + 0.5) / (rows + 1.0)
             wide = margin * np.sqrt(near * (1.0 - near) / (rows + 1.0))
@@ -55,12 +55,12 @@ class ShareEnds(NamedTuple):
 
 
 def kept_by(bound: Bound, ends: ShareEnds) -> NDArray[np.float64]:
-    """Return by how much a share certainly keeps its bound."""
+    """Return the margin by which a share certainly keeps its bound."""
     return ends.low - bound.level if bound.at_least else bound.level - ends.high
 
 
 def gap_room(gap: Gap, ends: list[ShareEnds]) -> NDArray[np.float64]:
-    """Return by how much the difference of any two groups certainly stays within its bound.
+    """Return the margin by which the difference of any two groups certainly stays within its bound.
 
     The ends of a difference follow from those of the two shares (MOVER: Newcombe, 1998; Zou and Donner, 2008).
     """
@@ -72,7 +72,7 @@ def gap_room(gap: Gap, ends: list[ShareEnds]) -> NDArray[np.float64]:
 
 
 def room(bound: Bound | Gap, ends: list[ShareEnds]) -> NDArray[np.float64]:
-    """Return how far the shares of groups, or their differences, are sure to keep a bound."""
+    """Return the margin by which the shares of groups, or their differences, certainly keep a bound."""
     if isinstance(bound, Gap):
         return gap_room(bound, ends)
     return np.asarray(np.min([kept_by(bound, one) for one in ends], axis=0))

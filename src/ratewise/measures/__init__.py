@@ -1,7 +1,7 @@
 """Measures to maximize, as functions of (TPR, TNR, prevalence) or of the confusion matrix, and their names.
 
-To add a measure: a frozen dataclass, in a new file or that of its family, and a line in the registry below. Tests,
-tables and scorers read the registry.
+To add a measure, write a frozen dataclass in a new file or in the file of its family, and add a line to the
+registry below. Tests, tables and scorers read the registry.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _REGISTRY: dict[str, Measure] = {
     "recall-at-alert-rate-0.02": RecallAtAlertRate(0.02),
 }
 
-# What the field reports of more than two classes; other measures are averaged over the classes.
+# The usual measures with more than two classes; other measures are averaged over the classes.
 _CONFUSION_REGISTRY: dict[str, ConfusionMeasure] = {
     "worst-recall": WorstRecall(),
     "min": WorstRecall(),
@@ -102,7 +102,7 @@ _CONFUSION_REGISTRY: dict[str, ConfusionMeasure] = {
     "micro-jaccard": MicroJaccard(),
 }
 
-# Names that end in a number of the user's: "f3", "recall-at-precision-0.95".
+# Names that end in a number from the user: "f3", "recall-at-precision-0.95".
 _FAMILIES: dict[str, Callable[[float], Measure]] = {
     "f": FBeta,
     "tpr-at-tnr": TPRAtTNR,
@@ -117,12 +117,12 @@ _BOUND = re.compile(
     r"[\s_-]*at[\s_-]*((?:tpr|fpr|alert[\s_-]*rate)[\s_-]*gap|tpr|tnr|recall|precision|alert[\s_-]*rate)"
     r"[\s_-]*(\d+\.?\d*|\.\d+)(?=[\s_-]*at|\s*$)"
 )
-_LARGEST_BETA = 10.0  # in a name: "f11" is a slip of the finger
+_LARGEST_BETA = 10.0  # in a name: "f11" is a typing error
 _NUMBERED = re.compile(r"(?P<stem>.*?)[\s_-]*(?P<number>(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)")
 
 
 def _plain(name: str) -> str:
-    """Return a name without what people write in different ways: case, spaces, underscores, hyphens."""
+    """Return a name without case, spaces, underscores and hyphens, which people write in different ways."""
     return re.sub(r"[\s_-]+", "", name.lower())
 
 
@@ -132,9 +132,9 @@ _PLAIN_FAMILIES = {_plain(name): kind for name, kind in _FAMILIES.items()}
 
 
 def measure_names(*, many_classes: bool = False) -> list[str]:
-    """Return the names of the registry; :func:`get_measure` takes other numbers in them too.
+    """Return the names of the registry; :func:`get_measure` accepts other numbers in them too.
 
-    ``many_classes`` returns those of more than two classes, for :func:`confusion_measure`.
+    ``many_classes`` returns the names for more than two classes, for :func:`confusion_measure`.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def measure_names(*, many_classes: bool = False) -> list[str]:
 def get_measure(measure: str | Measure | ConfusionMeasure | Callable[..., Any]) -> Measure:
     """Return a measure by its name; a measure is returned as it is, a function is wrapped in one.
 
-    Case, spaces, underscores and hyphens do not matter, and names that end in a number take any: "f3", "f0.25",
+    Case, spaces, underscores and hyphens do not matter. A number at the end of a name may vary: "f3", "f0.25",
     "recall-at-precision-0.95", "precision-at-recall-0.5", "tpr-at-fpr-0.001", "tpr-at-tnr-0.5",
     "recall-at-alert-rate-0.01". Bounds may follow any name (:class:`Constrained`): "f1-at-alert-rate-0.02",
     "gmean-at-tpr-gap-0.1-at-fpr-gap-0.1", and of more than two classes "macro-f1-at-recall-0.5".
@@ -183,11 +183,11 @@ def get_measure(measure: str | Measure | ConfusionMeasure | Callable[..., Any]) 
 
 
 def two_class_measure(measure: Any) -> Measure | None:
-    """Return the measure of two rates that this is or names; None for one of more than two classes only."""
+    """Return the measure of two rates with this name; None for a measure that needs more than two classes."""
     if isinstance(measure, ConfusionMeasure):
         return None
     if isinstance(measure, str) and _is_of_many_classes(measure):
-        confusion_measure(measure)  # refuses what it does not know
+        confusion_measure(measure)  # raises an error for an unknown measure
         return None
     if callable(measure) and not isinstance(measure, (Measure, type)) and takes_one_argument(measure):
         return None
@@ -197,13 +197,13 @@ def two_class_measure(measure: Any) -> Measure | None:
 def confusion_measure(
     measure: str | Measure | ConfusionMeasure | Callable[..., Any], classes: ArrayLike | None = None
 ) -> ConfusionMeasure:
-    """Return a measure of any number of classes, by the name under which the field reports it.
+    """Return a measure of any number of classes by its usual name.
 
-    "f1" is the macro average, "gmean" the geometric mean of the recalls, "min" the worst of them, "mcc", "kappa",
-    "accuracy" and "balanced-accuracy" are scikit-learn's; and "linear-kappa", "quadratic-kappa", "micro-f1",
-    "micro-jaccard". Other measures of two rates are averaged over the classes, each against the rest. A function
-    of one argument takes C[true, predicted]. ``classes`` are the labels in order, which bounds on single classes
-    name.
+    "f1" is the macro average, "gmean" the geometric mean of the recalls, "min" the worst recall. "mcc", "kappa",
+    "accuracy" and "balanced-accuracy" are as in scikit-learn. "linear-kappa", "quadratic-kappa", "micro-f1" and
+    "micro-jaccard" are other names. Other measures of two rates are averaged over the classes, each against the
+    rest. A function of one argument receives C[true, predicted]. ``classes`` are the labels in order, to which
+    bounds on single classes refer.
 
     Examples
     --------
@@ -238,9 +238,9 @@ def confusion_measure(
 
 
 def one_vs_rest_measure(measure: str | Measure | ConfusionMeasure | Callable[..., Any]) -> Measure:
-    """Return the measure of two rates by which one class is told from the rest.
+    """Return the measure of two rates for one class against the rest.
 
-    It is the measure itself, or that of the same name for two classes; balanced accuracy where there is none.
+    It is the measure itself, or the measure of the same name for two classes, or balanced accuracy.
 
     Examples
     --------
@@ -301,13 +301,13 @@ def _name_with_bounds(measure: Measure | ConfusionMeasure) -> list[str]:
 
 
 def _is_of_many_classes(name: str) -> bool:
-    """Return whether a name is only of measures of more than two classes."""
+    """Return whether a name belongs only to a measure of more than two classes."""
     plain = _plain(name)
     return plain not in _PLAIN_NAMES and (plain in _PLAIN_CONFUSION or plain.startswith(("macro", "micro")))
 
 
 def _with_bounds(name: str) -> Constrained | None:
-    """Return the measure that a name with bounds at its end is of; None of another name."""
+    """Return the measure for a name with bounds at its end; None for other names."""
     found = list(_BOUND.finditer(name))
     if not found or found[0].start() == 0 or _BOUND.sub("", name)[found[0].start() :].strip():
         return None
@@ -327,7 +327,7 @@ def _with_bounds(name: str) -> Constrained | None:
 
 
 def _field_of(words: str) -> str:
-    """Return the parameter of Constrained that these words bound."""
+    """Return the parameter of Constrained for the bound in these words."""
     plain = _plain(words)
     return next(name for name in _BOUNDED if _plain(name) == plain)
 
@@ -389,7 +389,8 @@ def _named(name: str) -> Measure:
 
 
 def _near(name: str) -> list[str]:
-    """Return known names like this one, which may be scikit-learn's, such as "f1_score" and "f1_macro"."""
+    """Return known names similar to this one, which may be a scikit-learn name such as "f1_score" or
+    "f1_macro"."""
     averaged = _AVERAGED.fullmatch(name)
     if averaged and _is_of_many_classes(swapped := f"{averaged[2]}-{averaged[1]}"):
         return [swapped]

@@ -16,9 +16,10 @@ from ..counts import Counts, Rates
 class Constraint(NamedTuple):
     """A bound that is linear in the two rates: it holds where constant + on_tpr TPR + on_tnr TNR >= 0.
 
-    ``label`` says it in words. ``confidence`` is the probability with which it is to hold on new rows; where it is
-    None, ``margin`` is the number of standard errors by which it must hold on the rows that choose a threshold.
-    :class:`Bound` makes them, scaled so that one penalty suits all: missing a bound altogether costs about 1.
+    ``label`` describes the bound. ``confidence`` is the probability with which it must hold on new rows; if it is
+    None, ``margin`` is the number of standard errors by which the bound must hold on the rows that choose a
+    threshold. :class:`Bound` makes constraints, scaled so that one penalty suits all: missing a bound completely
+    costs about 1.
 
     Examples
     --------
@@ -37,10 +38,10 @@ class Constraint(NamedTuple):
     margin: float
     confidence: float | None = None
     kind: str = ""
-    """Which rate is bounded ("TPR", "TNR", "FPR", "precision", ...); nothing for a line of another kind."""
+    """The bounded rate ("TPR", "TNR", "FPR", "precision", ...); empty for any other line."""
 
     def excess(self, tpr: Any, tnr: Any) -> Any:
-        """Return how far the bound is kept: 0 where it just holds, negative where it does not."""
+        """Return the margin by which the bound is kept: 0 if it just holds, negative if it does not."""
         return self.constant + self.on_tpr * np.asarray(tpr) + self.on_tnr * np.asarray(tnr)
 
 
@@ -55,7 +56,7 @@ RATES: dict[str, tuple[Cells, Cells]] = {
     "precision": ((1, 1), (None, 1)),
     "alert_rate": ((None, 1), (None, None)),
 }
-"""The rates of two classes, by the names under which they are bounded: a share of cells among others."""
+"""The rates of two classes by the names of their bounds: a share of cells among other cells."""
 _KINDS = dict(zip(RATES.values(), ("TPR", "TNR", "FPR", "precision", ALERTS), strict=True))
 
 
@@ -81,17 +82,17 @@ class Bound(NamedTuple):
     level: float
     at_least: bool = True
     margin: float = 0.5
-    """Standard errors by which it must hold on the rows that choose a threshold, where there is no confidence."""
+    """Standard errors by which the bound must hold on the rows that choose a threshold, without a confidence."""
     confidence: float | None = None
-    """The probability with which it is to hold on new rows."""
+    """The probability with which the bound must hold on new rows."""
     group: int | None = None
-    """The group of rows that it is about; None for all rows."""
+    """The group of rows to which the bound applies; None for all rows."""
     prevalence: float | None = None
-    """The share of positives at which it is to hold; None for that of the rows."""
+    """The share of positives at which the bound must hold; None for that of the rows."""
 
     @property
     def kind(self) -> str:
-        """Which rate of two classes is bounded; nothing for another."""
+        """The bounded rate of two classes; empty for any other share."""
         return _KINDS.get((self.numerator, self.denominator), "")
 
     @property
@@ -101,7 +102,7 @@ class Bound(NamedTuple):
         return f"{article} {kind} of at {'least' if self.at_least else 'most'} {self.level:g}"
 
     def of_class(self, k: int) -> Bound:
-        """Return the bound on class k that this one is on the positive class."""
+        """Return this bound on the positive class as a bound on class k."""
 
         def moved(cells: Cells) -> Cells:
             true, predicted = (k if one == 1 else one for one in cells)
@@ -110,7 +111,7 @@ class Bound(NamedTuple):
         return self._replace(numerator=moved(self.numerator), denominator=moved(self.denominator))
 
     def share(self, table: Any) -> Any:
-        """Return the share in C[..., true, predicted] that is bounded; 0 of no rows."""
+        """Return the bounded share in C[..., true, predicted]; 0 without rows."""
         table = table if self.group is None else table[..., self.group, :, :]
         part, whole = (_weight(table, cells) for cells in (self.numerator, self.denominator))
         return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)[()]
@@ -121,7 +122,7 @@ class Bound(NamedTuple):
         return np.asarray(share >= self.level if self.at_least else share <= self.level).tolist()
 
     def at(self, prevalence: Any) -> Constraint:
-        """Return the bound as a line in the two rates, scaled so that missing it altogether costs about 1.
+        """Return the bound as a line in the two rates, scaled so that missing it completely costs about 1.
 
         An upper bound and the lowest TPR are scaled by their level, other lower bounds by the errors that they
         allow.
@@ -149,10 +150,10 @@ class Bound(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A bound on how far a share of rows may differ between any two groups: at most ``level``.
+    """A bound on the difference of a share of rows between any two groups: at most ``level``.
 
-    Cells are those of a :class:`Bound`. Of the TPR it is equal opportunity, of the TPR and the FPR equalized odds,
-    of the share of rows predicted positive demographic parity.
+    Cells are as in a :class:`Bound`. A gap in TPR is equal opportunity, gaps in TPR and FPR are equalized odds,
+    and a gap in the share of rows predicted positive is demographic parity.
 
     Examples
     --------
@@ -173,7 +174,7 @@ class Gap(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Which rate of two classes is compared; nothing for another."""
+        """The compared rate of two classes; empty for any other share."""
         return _KINDS.get((self.numerator, self.denominator), "")
 
     @property
@@ -189,7 +190,7 @@ class Gap(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _remembered_line(bound: Bound, prevalence: float) -> Constraint:
-    """Return the line at one prevalence, cached because fits ask for it often."""
+    """Return the line at one prevalence, cached because fits need it often."""
     return bound._line(prevalence)
 
 
@@ -204,15 +205,16 @@ def _weight(table: Any, cells: Cells) -> Any:
 
 
 def bound_on(rate: str, level: float, margin: float, confidence: float | None) -> Bound:
-    """Return a bound on a rate by its name: at most for the FPR and the alert rate, at least for others."""
+    """Return a bound on a rate by its name: an upper bound for the FPR and the alert rate, a lower one for
+    others."""
     return Bound(*RATES[rate], level, rate not in ("fpr", "alert_rate"), margin, confidence)
 
 
 class RatesInterval(NamedTuple):
     """Intervals (low, high) of a model's rates on new rows, each with this confidence.
 
-    ``value`` is that of the measure. Rows are assumed to be drawn from one
-    distribution and, except for groups, independently.
+    ``value`` is the interval of the measure. Rows are assumed to come from one distribution and, except for
+    groups, to be independent.
 
     Examples
     --------
@@ -228,7 +230,7 @@ class RatesInterval(NamedTuple):
 
 
 class ConstraintWarning(UserWarning):
-    """The bound of its measure cannot be promised for the fitted model.
+    """The bound of the measure cannot be guaranteed for the fitted model.
 
     Examples
     --------
@@ -240,7 +242,7 @@ class ConstraintWarning(UserWarning):
 
 
 class UnknownRateWarning(UserWarning):
-    """There are too few rows of a class to say anything about its rate on new rows.
+    """There are too few rows of a class to estimate its rate on new rows.
 
     Examples
     --------

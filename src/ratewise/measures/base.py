@@ -34,7 +34,7 @@ class Measure(ABC):
     """A function of the true positive rate, the true negative rate and the prevalence.
 
     Subclasses are frozen dataclasses, so that a measure is a value: it can be compared, hashed, pickled,
-    cloned by scikit-learn and handed to compiled code. ``value`` is all that a subclass must write.
+    cloned by scikit-learn and passed to compiled code. A subclass must define ``value`` only.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Measure(ABC):
     """
 
     smooth: ClassVar[bool] = True
-    """False for a measure with a corner where its best models lie: its slopes there carry no information."""
+    """False for a measure with a corner at its best models: its slopes there have no information."""
     monotone: ClassVar[bool] = False
     """True if the measure never falls when a rate rises: the best threshold then needs no sort of all scores."""
 
@@ -70,10 +70,10 @@ class Measure(ABC):
         return float(by_tpr) / (high_p - low_p), float(by_tnr) / (high_n - low_n)
 
     def gains(self, rates: Rates, least: float = -math.inf) -> tuple[float, float]:
-        """Return what one more row of each class, predicted right, is worth: of the positives and the negatives.
+        """Return the gain of one more correctly predicted row of each class: of a positive, and of a negative.
 
-        The derivative of the measure by the counts of all rows, which weigh 1 together: the one linearization.
-        Slopes below ``least`` count as that much.
+        This linearization is the derivative of the measure by the counts of all rows, which weigh 1 together.
+        Slopes below ``least`` are raised to ``least``.
         """
         return gains_of_slopes(self.slopes(*rates), rates.prevalence, least)
 
@@ -116,9 +116,9 @@ class Measure(ABC):
         y_true, y_pred : arrays of labels
             At most two different labels between them.
         sample_weight : array, optional
-            Counts every row this many times.
+            How many times each row counts.
         pos_label : label, optional
-            The positive class; the last in sorted order unless given, as in scikit-learn.
+            The positive class; by default the last label in sorted order, as in scikit-learn.
         """
         rates = rates_from_labels(y_true, y_pred, sample_weight=sample_weight, pos_label=pos_label)
         return float(self.value(*rates))
@@ -134,13 +134,13 @@ class Measure(ABC):
 
 
 class ConcaveMeasure(Measure):
-    """A concave function Psi(TPR, TNR): what :class:`~ratewise.solvers.Spade` maximizes.
+    """A concave function Psi(TPR, TNR), which :class:`~ratewise.solvers.Spade` maximizes.
 
     SPADE replaces Psi by its tangent planes ``alpha P + beta N - Psi*(alpha, beta)`` and learns the dual pair
-    (alpha, beta) along with the model. ``project``, ``conjugate_gradient`` and what they call run inside the
-    compiled loop, so they take and return plain floats and use ``self``'s numbers, arithmetic and ``math`` only.
-    The defaults fit every measure that scales with its rates (Psi(cP, cN) = c Psi(P, N)): its conjugate is zero on
-    the whole dual region.
+    (alpha, beta) along with the model. ``project``, ``conjugate_gradient`` and the functions that they call run in
+    the compiled loop, so they take and return plain floats and use ``self``'s numbers, arithmetic and ``math``
+    only. The defaults fit every measure that scales with its rates (Psi(cP, cN) = c Psi(P, N)): its conjugate is
+    zero on the whole dual region.
 
     Examples
     --------
@@ -150,19 +150,19 @@ class ConcaveMeasure(Measure):
     """
 
     lipschitz: ClassVar[bool] = True
-    """False where the slopes grow without bound as a rate nears zero: SPADE then lifts the rewards by
+    """False if the slopes grow without bound as a rate approaches zero: SPADE then raises the rewards by
     epsilon(t) = t^(-1/4)."""
 
     @abstractmethod
     def project(self, alpha: float, beta: float, epsilon: float = 0.0) -> tuple[float, float]:
         """Return the nearest point of the sufficient dual region (the paper's A_Psi) to (alpha, beta).
 
-        ``epsilon`` is how far rewards are kept above zero. A measure that is not Lipschitz limits its region to
-        the slopes that occur there; at 0 it is the whole region.
+        ``epsilon`` is the distance of rewards from zero. A measure that is not Lipschitz limits its region to the
+        slopes that occur there; at 0 it is the whole region.
         """
 
     def first_pair(self) -> tuple[float, float]:
-        """Return the dual pair SPADE starts from: the gradient at (1/2, 1/2), which lies in every region."""
+        """Return SPADE's first dual pair: the gradient at (1/2, 1/2), which is in every region."""
         return self.project(*self.slopes(0.5, 0.5))
 
     def conjugate(self, alpha: float, beta: float) -> float:
@@ -179,9 +179,9 @@ class ConcaveMeasure(Measure):
 
 
 class PseudoLinearMeasure(Measure):
-    """A ratio of affine functions of the rates: what Stamp and Amp maximize.
+    """A ratio of affine functions of the rates, which Stamp and Amp maximize.
 
-    A subclass writes ``coefficients``; the rest follows from it. The paper divides by b0 and calls the
+    A subclass defines ``coefficients``; everything else follows from them. The paper divides by b0 and calls the
     quotients c, alpha, beta, gamma, delta.
 
     Examples
@@ -193,7 +193,7 @@ class PseudoLinearMeasure(Measure):
     """
 
     largest: ClassVar[float] = math.inf
-    """The value of a perfect model, where it is the same at any prevalence: rounding must not exceed it."""
+    """The value of a perfect model, if it is the same at any prevalence; rounding must not exceed it."""
 
     @abstractmethod
     def coefficients(self, prevalence: Any) -> PseudoLinearCoefficients:
@@ -209,8 +209,8 @@ class PseudoLinearMeasure(Measure):
             tpr, tnr = np.asarray(tpr), np.asarray(tnr)
         numerator = a[0] + a[1] * tpr + a[2] * tnr
         denominator = b[0] + b[1] * tpr + b[2] * tnr
-        # 0/0 occurs where no row is positive, truly or by prediction; scikit-learn returns 0 there too.
-        if isinstance(denominator, float):  # ten times as fast as an array of one, and fits call it often
+        # 0/0 occurs if no row is positive or predicted positive; scikit-learn returns 0 then too.
+        if isinstance(denominator, float):  # ten times as fast as an array of one number, and fits call it often
             return min(numerator / denominator, self.largest) if denominator != 0.0 else 0.0
         safe = np.where(denominator == 0, 1.0, denominator)
         return np.minimum(np.where(denominator == 0, 0.0, numerator / safe), self.largest)[()]
@@ -224,16 +224,16 @@ class PseudoLinearMeasure(Measure):
         return (a[1] - level * b[1]) / denominator, (a[2] - level * b[2]) / denominator
 
     def valuation_weights(self, level: float, prevalence: float) -> tuple[float, float]:
-        """Return what a unit of TPR and a unit of TNR are worth at this level.
+        """Return the values of a unit of TPR and of a unit of TNR at this level.
 
-        The paper's (alpha - v gamma, beta - v delta): a model beats the level v exactly if
+        These are the paper's (alpha - v gamma, beta - v delta): a model reaches the level v exactly if
         ``c + weights . (P, N) >= v``.
         """
         a, b = self.coefficients(prevalence)
         return (a[1] - level * b[1]) / b[0], (a[2] - level * b[2]) / b[0]
 
     def valuation(self, tpr: float, tnr: float, level: float, prevalence: float) -> float:
-        """Return V(w, v) of the paper: at least v exactly if the measure is."""
+        """Return V(w, v) of the paper, which is at least v exactly if the measure is at least v."""
         a, b = self.coefficients(prevalence)
         on_tpr, on_tnr = self.valuation_weights(level, prevalence)
         return a[0] / b[0] + on_tpr * tpr + on_tnr * tnr
@@ -247,7 +247,7 @@ class PseudoLinearMeasure(Measure):
     def convergence_rate(self, largest_reward: float, prevalence: float) -> float:
         """Return eta(m) of Table 2: the factor by which each round of AMP shrinks the excess error.
 
-        (g - f) / (g + 1), where f and g bound gamma P + delta N for rewards in [0, m).
+        It is (g - f) / (g + 1), where f and g bound gamma P + delta N for rewards in [0, m).
         """
         limit = self.reward_limit(prevalence)
         if not 0.0 < largest_reward < limit:
@@ -291,7 +291,7 @@ class PseudoLinearMeasure(Measure):
 
 
 def at_prevalence(measure: Measure, prevalence: float) -> Measure:
-    """Return the measure at this prevalence, whatever the prevalence of the rows; the same solvers maximize it.
+    """Return the measure at this prevalence, for rows of any prevalence; the same solvers maximize it.
 
     The rates of the two classes do not depend on the prevalence, so nothing else changes.
 
@@ -363,7 +363,7 @@ class PseudoLinearAtPrevalence(MeasureAtPrevalence, PseudoLinearMeasure):
 def gains_of_slopes(
     slopes: tuple[float, float], prevalence: float, least: float = -math.inf
 ) -> tuple[float, float]:
-    """Return what a row of each class gains where the measure has these slopes in TPR and TNR, or ``least``."""
+    """Return the gains of a row of each class for these slopes in TPR and TNR, each raised to ``least``."""
     return max(slopes[0], least) / prevalence, max(slopes[1], least) / (1.0 - prevalence)
 
 
@@ -373,7 +373,7 @@ def require_positive(measure: Any, *names: str) -> None:
 
 
 def require_not_negative(measure: Any, *names: str) -> None:
-    """Refuse parameters of a measure that are not finite numbers of 0 or more."""
+    """Refuse parameters of a measure that are not finite nonnegative numbers."""
     _require(measure, names, "a finite number of 0 or more", lambda value: 0 <= value < math.inf)
 
 

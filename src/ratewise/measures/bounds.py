@@ -1,4 +1,4 @@
-"""Measures under bounds: a rate or the precision where another one is high enough."""
+"""Measures under bounds: a rate or the precision, under a bound on another rate."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .base import ConcaveMeasure, Measure, require_not_negative, require_positiv
 
 
 def confidence_field() -> Any:
-    """Return the field of a confidence, which may be None; compiled code does not get it."""
+    """Return the dataclass field of a confidence, which may be None; compiled code does not receive it."""
     return field(default=0.9, metadata={"compiled": False})
 
 
 class PenalisedTPR(ConcaveMeasure):
-    """TPR, less a proportional penalty where a bound that is linear in the rates is missed.
+    """TPR, minus a proportional penalty if a bound that is linear in the rates is missed.
 
     Psi(P, N) = P + penalty min(0, c0 + c1 P + c2 N). Its slopes are (1, 0) where the bound holds and
-    (1 + penalty c1, penalty c2) where it does not, so its dual region is the segment between the two; at a share s
-    of the way the conjugate is -s penalty c0. A subclass is a frozen dataclass with a ``penalty`` and writes
+    (1 + penalty c1, penalty c2) where it does not, so its dual region is the segment between the two. At a share s
+    of the segment, the conjugate is -s penalty c0. A subclass is a frozen dataclass with a ``penalty`` and defines
     ``line``.
 
     Examples
@@ -133,7 +133,7 @@ class TPRAtFPR(PenalisedTPR):
     fpr : float
         The highest FPR allowed, above 0.
     penalty : float
-        What twice the false positives allowed cost.
+        The cost of twice the allowed false positives.
     margin : float
         Used where ``confidence`` is None: standard errors by which the bound must hold on the rows that choose the
         threshold.
@@ -363,7 +363,7 @@ class RecallAtAlertRate(Measure):
 
 
 def _alerts(tpr: Any, tnr: Any, prevalence: Any) -> Any:
-    """Return the share of all rows that is predicted positive."""
+    """Return the share of all rows predicted positive."""
     p = np.asarray(prevalence)
     return p * np.asarray(tpr) + (1.0 - p) * (1.0 - np.asarray(tnr))
 

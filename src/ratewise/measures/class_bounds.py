@@ -15,11 +15,11 @@ from .bounds import check_parameters, confidence_field
 from .confusion import ConfusionMeasure, Table
 
 Levels = float | tuple[tuple[Any, float], ...] | None
-"""One level for every class, or (label, level) of some."""
+"""One level for every class, or (label, level) for some classes."""
 
 
 def checked_levels(name: str, given: Any) -> Levels:
-    """Return levels of classes, a mapping as pairs; refuse levels that are not shares."""
+    """Return levels of classes, with a mapping as pairs; refuse levels that are not shares."""
     if given is None or not isinstance(given, (Mapping, tuple)):
         return given  # type: ignore[no-any-return]
     pairs = tuple(given.items() if isinstance(given, Mapping) else given)
@@ -39,17 +39,17 @@ def _is_share(level: Any) -> bool:
 
 @dataclass(frozen=True)
 class ConstrainedClasses(ConfusionMeasure):
-    """What :class:`Constrained` means with more than two classes: a measure, and bounds on single classes.
+    """The form of :class:`Constrained` with more than two classes: a measure, and bounds on single classes.
 
-    The value falls by ``penalty`` where a bound is missed altogether. Decisions are chosen by the bounds
-    themselves, whatever the penalty.
+    The value falls by ``penalty`` if a bound is missed completely. The bounds themselves choose decisions,
+    whatever the penalty.
 
     Parameters
     ----------
     measure : ConfusionMeasure
     recall, precision, alert_rate : float, or (label, level) of some classes, optional
     penalty, margin, confidence : float
-        As of :class:`Constrained`.
+        As in :class:`Constrained`.
     classes : tuple, optional
         The labels in order; 0, 1, 2, ... unless given.
 
@@ -84,7 +84,7 @@ class ConstrainedClasses(ConfusionMeasure):
         return f"Constrained({', '.join([self.measure.label, *said])})"
 
     def of_classes(self, classes: ArrayLike) -> ConstrainedClasses:
-        """Return the measure for classes with these labels; refuse bounds on others."""
+        """Return the measure for classes with these labels; refuse bounds on other labels."""
         found = replace(self, classes=tuple(np.asarray(classes).tolist()))
         found.class_bounds(len(found.classes or ()))
         return found
@@ -111,7 +111,7 @@ class ConstrainedClasses(ConfusionMeasure):
         return found
 
     def named(self, bound: Bound) -> str:
-        """Return what a bound is on: "the recall of 'rare'"."""
+        """Return the subject of a bound as text: "the recall of 'rare'"."""
         k = bound.numerator[1]
         assert k is not None
         label = k if self.classes is None else self.classes[k]
@@ -163,7 +163,7 @@ class ConstrainedClasses(ConfusionMeasure):
 
 
 _BOUNDED = {"recall": "tpr", "precision": "precision", "alert_rate": "alert_rate"}
-"""What is bounded of a class, and the rate of two classes that it is, with this class as the positive one."""
+"""The shares of a class that can be bounded, as rates of two classes with this class as the positive one."""
 
 
 def _written(levels: Levels) -> str:

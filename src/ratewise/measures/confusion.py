@@ -1,7 +1,7 @@
 """Measures of whole confusion matrices: functions of C[..., true, predicted], of any number of classes.
 
-To add one: a frozen dataclass with ``value`` and, where there is a formula, ``gains``; and a line in the registry
-of this package. Without a formula gains are taken by complex step.
+To add one, write a frozen dataclass with ``value`` and, if there is a formula, ``gains``; and add a line to the
+registry of this package. Without a formula, gains are computed by complex step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Table = NDArray[Any]
 """C[..., true, predicted]: the weight of the rows of each class predicted as each class."""
 
 _COMPLEX_STEP = 1e-30
-_STEP = 1e-6  # of all weight, where a function takes no complex numbers
+_STEP = 1e-6  # share of all weight, for functions that do not accept complex numbers
 
 
 class ConfusionMeasure(ABC):
@@ -38,7 +38,7 @@ class ConfusionMeasure(ABC):
     """
 
     smooth: ClassVar[bool] = True
-    """False if gains jump where the best decisions lie; ``softened`` is then close to it and smooth."""
+    """False if gains jump at the best decisions; ``softened`` is then a close, smooth measure."""
     by_class: ClassVar[bool] = False
     """True of a :class:`MeasureByClass`, which needs three numbers per class and no table."""
 
@@ -51,15 +51,15 @@ class ConfusionMeasure(ABC):
         """Return the measure of C[..., true, predicted], in any unit of weight."""
 
     def gains(self, table: Table) -> NDArray[np.float64]:
-        """Return the derivative by each cell of C[true, predicted]: what one more row there is worth.
+        """Return the derivative by each cell of C[true, predicted]: the gain of one more row there.
 
-        By complex step, which is exact; a function that takes no complex numbers gets central differences.
+        The complex step is exact; functions that do not accept complex numbers use central differences.
         """
         table = np.asarray(table, dtype=np.float64)
         cells = np.eye(table.size).reshape(table.shape * 2)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("error")  # a function that drops the imaginary part says so
+                warnings.simplefilter("error")  # a function that drops the imaginary part warns
                 steps = [[self.value(table + 1j * _COMPLEX_STEP * cell) for cell in row] for row in cells]
                 found = np.imag(np.array(steps, dtype=np.complex128)) / _COMPLEX_STEP
             if np.iscomplexobj(np.array(steps)) and np.isfinite(found).all():
@@ -75,17 +75,18 @@ class ConfusionMeasure(ABC):
 
     @property
     def softened(self) -> ConfusionMeasure:
-        """A smooth measure to climb in place of this one."""
+        """A smooth measure to maximize in place of this one."""
         return self
 
     def scale(self, shares: NDArray[np.float64]) -> tuple[float, float]:
-        """Return the values of a useless and of a perfect model, where the classes have these shares."""
+        """Return the values of a useless and of a perfect model, for classes with these shares."""
         return 0.0, 1.0
 
     def score(
         self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None, labels: Any = None
     ) -> float:
-        """Return the measure of predicted labels; ``labels`` are the classes in order, by default those found."""
+        """Return the measure of predicted labels; ``labels`` are the classes in order, by default all that
+        occur."""
         true, predicted = plain_labels(y_true), plain_labels(y_pred)
         if true.shape != predicted.shape or true.ndim != 1 or true.size == 0:
             raise ValueError(
@@ -123,9 +124,9 @@ class MeasureByClass(ConfusionMeasure):
 
     @abstractmethod
     def gains_by_class(self, right: Any, predicted: Any, true: Any) -> tuple[Any, Any]:
-        """Return what one more row predicted as each class is worth: a row of that class, and a row of another.
+        """Return the gains of one more row predicted as each class: of a row of this class, and of another class.
 
-        Up to a constant per true class, which no decision depends on.
+        They are correct up to a constant per true class, on which no decision depends.
         """
 
     def value(self, table: Table) -> Any:
@@ -133,12 +134,12 @@ class MeasureByClass(ConfusionMeasure):
 
 
 def over(part: Any, whole: Any) -> Any:
-    """Return part / whole; 0 where the whole is."""
+    """Return part / whole, and 0 where the whole is 0."""
     return np.where(whole == 0, 0.0, part / np.where(whole == 0, 1.0, whole))[()]
 
 
 class RatioOfCells(ConfusionMeasure):
-    """A ratio of two weighted sums of cells; a subclass writes their weights."""
+    """A ratio of two weighted sums of cells; a subclass defines their weights."""
 
     @abstractmethod
     def cells(self, n_classes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -181,7 +182,7 @@ class ClassCosts(RatioOfCells):
     Parameters
     ----------
     costs : K x K numbers, or a nested tuple of them
-        What a row of each class costs if it is predicted as each class, 0 or more.
+        The cost of a row of each class if it is predicted as each class, 0 or more.
 
     Examples
     --------
@@ -272,12 +273,12 @@ def _counted(n_classes: int, without: int | None) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class WeightedKappa(ConfusionMeasure):
-    """Cohen's kappa of many classes: 1 less the disagreement over that of chance.
+    """Cohen's kappa for many classes: 1 minus the disagreement divided by that of chance.
 
     Parameters
     ----------
     weights : None, "linear" or "quadratic"
-        What a disagreement weighs: 1, or the distance of the two classes in their order, or its square.
+        The weight of a disagreement: 1, or the distance of the two classes in their order, or its square.
 
     Examples
     --------
@@ -299,7 +300,7 @@ class WeightedKappa(ConfusionMeasure):
         return np.sign(apart) if self.weights is None else apart if self.weights == "linear" else apart**2
 
     def _parts(self, table: Table) -> tuple[Any, Any, Any, Any]:
-        """Return the disagreement, that of chance, and what a row and a column of each class weigh in it."""
+        """Return the disagreement, that of chance, and the weights of each class's row and column in it."""
         weights = self._disagreement(table.shape[-1])
         true, predicted = table.sum(axis=-1), table.sum(axis=-2)
         total = np.maximum(np.real(true.sum(axis=-1)), 1e-300) + 1j * np.imag(true.sum(axis=-1))
@@ -331,7 +332,7 @@ class ClassCorrelation(ConfusionMeasure):
     """
 
     def value(self, table: Table) -> Any:
-        table = 1.0 * table  # the fourth power of a number of rows may be beyond whole numbers
+        table = 1.0 * table  # the fourth power of a number of rows may overflow whole numbers
         true, predicted, total = table.sum(axis=-1), table.sum(axis=-2), table.sum(axis=(-2, -1))
         right = np.trace(table, axis1=-2, axis2=-1)
         spread = (total**2 - (true**2).sum(axis=-1)) * (total**2 - (predicted**2).sum(axis=-1))
@@ -355,7 +356,7 @@ class ClassCorrelation(ConfusionMeasure):
 class MacroAverage(MeasureByClass):
     """The mean of a measure of two rates over the classes, each against the rest.
 
-    Classes count that have rows or are predicted: with F-beta and Jaccard it is scikit-learn's macro average.
+    Classes that have rows or are predicted count. With F-beta and Jaccard it is scikit-learn's macro average.
 
     Examples
     --------
@@ -375,7 +376,7 @@ class MacroAverage(MeasureByClass):
         return own / total, others / total
 
     def of_rates(self, rates: Rates, there: Any = None) -> Any:
-        """Return the mean over the last axis of the rates, of the classes that occur."""
+        """Return the mean over the classes that occur, along the last axis of the rates."""
         there = rates.prevalence > 0 if there is None else there
         known = rates._replace(prevalence=np.where(there, rates.prevalence, 0.5))
         values = np.where(there, self.measure.value(*known), 0.0)
@@ -388,7 +389,7 @@ class MacroAverage(MeasureByClass):
     def gains_at(self, rates: Rates) -> NDArray[np.float64]:
         """Return the gains of rows that weigh 1 together, up to a constant per true class.
 
-        A row that is of the predicted class adds to its TPR; any other row lowers its TNR.
+        A row of the predicted class raises its TPR; any other row lowers its TNR.
         """
         own, others = self._gains_at(rates)
         found: NDArray[np.float64] = np.tile(others, (own.size, 1))
@@ -396,7 +397,7 @@ class MacroAverage(MeasureByClass):
         return found
 
     def _gains_at(self, rates: Rates) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what a row predicted as each class is worth: one of that class, and one of another."""
+        """Return the gains of a row predicted as each class: of a row of this class, and of another class."""
         prevalence = rates.prevalence
         p = np.clip(prevalence, 1e-12, 1.0 - 1e-12)
         on_tpr, on_tnr = np.where(prevalence > 0, self._slopes(rates), 0.0)
@@ -404,7 +405,7 @@ class MacroAverage(MeasureByClass):
         return on_tpr / p / there, -on_tnr / (1.0 - p) / there
 
     def _slopes(self, rates: Rates) -> NDArray[np.float64]:
-        """Return the slopes of all classes at once, by central differences: there may be thousands."""
+        """Return the slopes of all classes in one call, by central differences: there may be thousands."""
         tpr, tnr, prevalence = rates
         steps = np.array([[_STEP], [-_STEP]])
         moved_tpr, moved_tnr = (np.clip(one + steps, 0.0, 1.0) for one in (tpr, tnr))
@@ -424,10 +425,10 @@ class MacroAverage(MeasureByClass):
 
 @dataclass(frozen=True)
 class FunctionOfCounts(ConfusionMeasure):
-    """A function of C[true, predicted] of your own.
+    """The user's own function of C[true, predicted].
 
-    Its gains are taken by complex step, so it should be made of arithmetic and numpy's analytic functions; with
-    others (min, abs) they are taken by differences.
+    Its gains are computed by complex step, so it should use arithmetic and numpy's analytic functions. With other
+    functions (min, abs), differences are used.
 
     Examples
     --------

@@ -15,19 +15,19 @@ from .class_bounds import ConstrainedClasses, checked_levels
 
 @dataclass(frozen=True)
 class Constrained(Measure):
-    """Maximize a measure among the decisions that keep some bounds: of all rows, of classes, of groups.
+    """Maximize a measure among the decisions that keep bounds on all rows, on classes or on groups.
 
     Parameters
     ----------
     measure : Measure, ConfusionMeasure, name or function of the rates
-        What to maximize.
+        The measure to maximize.
     tpr, tnr : float, optional
         With two classes: the lowest each may be, between 0 and 1.
     precision : float, or {class: float} with more than two classes, optional
-        The lowest it may be; with more than two classes that of every class, or of those named.
+        The lowest precision; with more than two classes, of every class or of the named classes.
     penalty : float
-        The value falls by this much where a bound is missed altogether. Thresholds are chosen by the bounds
-        themselves, whatever the penalty.
+        The value falls by this much if a bound is missed completely. The bounds themselves choose thresholds,
+        whatever the penalty.
     margin : float
         Used where ``confidence`` is None: standard errors by which the bounds must hold on the rows that choose
         the threshold.
