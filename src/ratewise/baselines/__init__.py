@@ -1,4 +1,4 @@
-"""The methods of the paper's experiments that ratewise is compared with, compiled in the same way."""
+"""The methods from the paper's experiments to which ratewise is compared, compiled in the same way."""
 
 from .onepmb import OnePMB
 from .plugin import LogisticBaseline, PlugIn

@@ -1,18 +1,18 @@
-"""The most violated labelling of a structural SVM, without a visit of all contingency tables: compiled.
+"""Find the most violated labelling of a structural SVM without visiting all contingency tables (compiled).
 
-The value of a labelling of n points is its loss 1 - measure, less the mean signed score of its errors:
+The value of a labelling of n points is its loss 1 - measure, minus the mean signed score of its errors:
 
     loss(labelling) - (1/n) * (sum of y * score over the points it gets wrong)
 
 Among labellings with i wrong positives and j wrong negatives the best one gets the i lowest positives and the j
 highest negatives wrong. So the search is over tables (i, j), of value ``loss(i, j) + rows[i] + columns[j]``, where
-rows and columns are running sums of sorted scores, concave both. There are n_pos * n_neg tables; two properties
-of the loss make far fewer enough.
+rows and columns are running sums of sorted scores, both concave. There are n_pos * n_neg tables; two properties
+of the loss reduce the search to far fewer.
 
 *Concave columns.* If the loss is concave in j for every i, so is the value, and each i needs one binary search:
 O(n_pos log n_neg). Take a ratio A/B of affine functions that grows with both rates. Its second derivative in the
-TNR is -2 (B_N / B) times its slope, so with B_N <= 0 the measure is convex and the loss concave. Such are F-beta
-and Jaccard. If B_P <= 0 instead, the two classes change places.
+TNR is -2 (B_N / B) times its slope, so with B_N <= 0 the measure is convex and the loss concave. Examples are
+F-beta and Jaccard. If B_P <= 0 instead, the two classes change places.
 
 *Monotone columns.* If the loss's mixed difference, loss(i+1, j+1) - loss(i+1, j) - loss(i, j+1) + loss(i, j), has
 one sign, so has the value's, and the best j moves one way as i grows. Find the best j of the middle i among
@@ -52,14 +52,14 @@ class TableLoss(NamedTuple):
     kind: int
     """RATIO or one of the concave measures."""
     numerator: tuple[float, float, float]
-    """Of a RATIO: constant, TPR, TNR."""
+    """The coefficients of a RATIO: constant, TPR, TNR."""
     denominator: tuple[float, float, float]
     concave: bool
     """Whether the value is concave in the column; otherwise the best column is monotone in the row."""
     rising: bool
-    """Of monotone columns: whether the best column grows with the row."""
+    """For monotone columns: whether the best column grows with the row."""
     transposed: bool
-    """Whether rows are wrong negatives, rather than wrong positives."""
+    """Whether rows count wrong negatives instead of wrong positives."""
 
 
 def table_loss_of(measure: Measure, prevalence: float) -> TableLoss:

@@ -22,14 +22,14 @@ from ..solvers.base import require_number
 from ..training.rows import ArrayRows
 
 OnCheckpoint = Callable[[float, NDArray[np.float64], float], None]
-"""Called with the CPU seconds of the fit so far, and the coefficients and intercept it would end with now."""
+"""A function of the CPU seconds of the fit so far, and of the coefficients and intercept at that moment."""
 
-# The factor between the times of two checkpoints: some 100 checkpoints between 1 ms and 1 minute.
+# The factor between the times of two checkpoints: about 100 checkpoints between 1 ms and 1 minute.
 _SPACING = 1.1
 
 
 class Stopwatch:
-    """CPU seconds of this process since it was created, without the time it was stopped."""
+    """Measures the CPU seconds of this process since its creation, without the time while it is stopped."""
 
     def __init__(self) -> None:
         self._start = time.process_time()
@@ -51,8 +51,8 @@ class Stopwatch:
 class Checkpoints:
     """Passes models to a callback with the clock stopped, at times that grow by a tenth.
 
-    What only a checkpoint needs, such as the threshold of an unfinished model, is computed with the clock stopped
-    too: hence ``report`` takes a function that makes the model, not the model.
+    Values that only a checkpoint needs, such as the threshold of an unfinished model, are also computed with the
+    clock stopped. Therefore ``report`` takes a function that makes the model, not the model.
     """
 
     def __init__(self, callback: OnCheckpoint | None, clock: Stopwatch):
@@ -61,7 +61,7 @@ class Checkpoints:
         self.clock = clock
 
     def report(self, make_model: Callable[[], tuple[NDArray[np.float64], float]], *, last: bool = False) -> None:
-        """Pass on (coef, intercept) if a checkpoint is due, or in any case if it is the last."""
+        """Pass on (coef, intercept) if a checkpoint is due or if it is the last."""
         seconds = self.clock.seconds
         if self._callback is None or (seconds < self._due and not last):
             return
@@ -71,31 +71,31 @@ class Checkpoints:
 
 
 class ThresholdedModel(NamedTuple):
-    """A model of standardized columns, and the score above which it predicts positive."""
+    """A model of standardized columns, and its threshold for predicting positive."""
 
     model: LinearModel
     threshold: float = 0.0
     value: float = float("nan")
-    """The measure on the validation rows, where it was computed."""
+    """The measure on the validation rows, if it was computed."""
 
 
 Finish = Callable[[LinearModel], ThresholdedModel]
-"""Returns what the fit would end with if it stopped at this model."""
+"""A function that returns the result of the fit if it stopped at this model."""
 
 
 class FitContext(NamedTuple):
-    """What the fit of a baseline works with."""
+    """The data of a baseline's fit."""
 
     measure: Measure
     stream: ArrayRows
     """All rows, standardized, in an order that mixes the classes evenly."""
     learning: ArrayRows
     validation: ArrayRows
-    """The validation rows; all rows where there are none, or too few for both classes."""
+    """The validation rows; all rows if there are none, or too few for both classes."""
     rng: np.random.Generator
     clock: Stopwatch
     report: Callable[[Callable[[], ThresholdedModel]], None]
-    """Passes on, at a checkpoint, what the fit would end with now."""
+    """Passes on, at a checkpoint, the result of the fit if it stopped now."""
 
     def with_best_threshold(self, model: LinearModel) -> ThresholdedModel:
         """Return the model with the threshold at which the measure on the validation rows is best."""
@@ -105,9 +105,9 @@ class FitContext(NamedTuple):
     def best_of(
         self, values: tuple[float, ...], threshold: str, learn: Callable[[float, Finish], LinearModel]
     ) -> tuple[ThresholdedModel, float]:
-        """Return the best model on the validation rows, and the value that ``learn`` made it with.
+        """Return the best model on the validation rows, and the value from which ``learn`` made it.
 
-        Until a run has ended and shown to be better, checkpoints report the best model before it.
+        Until a run has ended and is better, checkpoints report the previous best model.
         """
         evaluate = self.with_best_threshold if threshold == "tune" else self.with_zero_threshold
         best = evaluate(learn(values[0], evaluate)), values[0]
@@ -118,7 +118,7 @@ class FitContext(NamedTuple):
         return best
 
     def with_zero_threshold(self, model: LinearModel) -> ThresholdedModel:
-        """Return the model as it is, with its measure on the validation rows."""
+        """Return the unchanged model, with its measure on the validation rows."""
         rates = rates_at(self.validation.scores(*model), self.validation.signed_weights)
         return ThresholdedModel(model, 0.0, float(self.measure.value(*rates)))
 
@@ -136,17 +136,17 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         """Return the model and its threshold."""
 
     def _check_parameters(self) -> None:
-        """Refuse parameters out of range."""
+        """Raise an error for parameters out of range."""
 
     def _check_validation(self) -> None:
-        """Refuse a threshold or a validation fraction out of range."""
+        """Raise an error for a threshold or a validation fraction out of range."""
         threshold = getattr(self, "threshold", "tune")
         if threshold not in ("tune", "zero"):
             raise ValueError(f"threshold must be 'tune' or 'zero'; got {threshold!r}.")
         self._require("validation_fraction", low=0, high=1, at_low=True)
 
     def _require(self, *names: str, **bounds: Any) -> None:
-        """Refuse parameters that are not numbers within these bounds."""
+        """Raise an error for parameters that are not numbers within these bounds."""
         for name in names:
             require_number(name, getattr(self, name), type(self).__name__, **bounds)
 
@@ -169,7 +169,7 @@ class LinearBaseline(ClassifierMixin, BaseEstimator):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         transform = rows.checked.standardizer()
         stream = ArrayRows(rows.X, rows.signed_weights, transform, rng)
-        # Scores are those of the positive class, scikit-learn's decision function that of classes_[1].
+        # Scores are for the positive class; scikit-learn's decision function is for classes_[1].
         sign = 1.0 if positive_label(rows.classes, self.pos_label) == rows.classes[1] else -1.0
 
         def of_original_columns(found: ThresholdedModel) -> tuple[NDArray[np.float64], float]:

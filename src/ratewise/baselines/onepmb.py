@@ -17,38 +17,38 @@ from .labelling import learn_batches, table_loss_of
 from .linear import Finish, FitContext, LinearBaseline, OnCheckpoint, ThresholdedModel, candidates
 
 STEP_GRID = (1.0, 1e1, 1e2, 1e3)
-"""What ``step="tune"`` chooses from."""
+"""The values among which ``step="tune"`` chooses."""
 
 
 class OnePMB(LinearBaseline):
-    """SVMPerf's surrogate by gradient steps: one for the most violated labelling of each buffer of points.
+    """Minimize SVMPerf's surrogate by gradient steps, one for the most violated labelling of each buffer.
 
     This is 1PMB of Kar, Narasimhan and Jain (2014), for the measures that :class:`SVMPerf` takes. The steps fall
-    as one over the root of their number, models are kept in a ball, and their mean is taken. Beyond their paper,
-    there may be several passes over the rows, in the same buffers but in another order; the mean is then that of
-    the last pass. Where a measure depends on the prevalence, that of all rows is taken, and a buffer without
-    points of both classes is left out.
+    as one over the square root of their number, models are kept in a ball, and the mean of the models is returned.
+    In an extension of the paper, there may be several passes over the rows, in the same buffers but in another
+    order; the mean is then that of the last pass. A measure that depends on the prevalence uses the prevalence of
+    all rows. A buffer without points of both classes is left out.
 
     Parameters
     ----------
     measure : str or Measure, default="f1"
     step : "tune", float or floats, default="tune"
-        The first step. Of several, or of those "tune" stands for (1 to 1000 by tens), the best on the validation
-        rows is taken.
+        The first step. If there are several, the best on the validation rows is used. "tune" tries 1 to 1000 by
+        tens.
     buffer : int, default=500
-        Points in a buffer.
+        The number of points in a buffer.
     passes : int, default=25
-        Passes over the rows for each step size; as many as the paper gives its own methods.
+        The number of passes over the rows for each step size; the paper gives its own methods as many.
     radius : float, default=1000.0
-        That of the ball that models are kept in, on standardized columns.
+        The radius of the ball in which models are kept, on standardized columns.
     threshold : {"tune", "zero"}, default="tune"
-        "tune" takes the threshold at which the measure on the validation rows is best; "zero" is the paper's own.
+        "tune" uses the threshold with the best measure on the validation rows; "zero" is the paper's choice.
     validation_fraction : float, default=0.2
         The share of validation rows, for the step and the threshold. 0 uses the training rows for them. There is
         no refit on all rows: the norm of the model depends on the number of buffers, and the threshold would not
         suit it.
     random_state : int, RandomState or None
-        Decides which rows are validation rows, and the order of the buffers.
+        Determines the validation rows, and the order of the buffers.
     pos_label, on_checkpoint
         As for :class:`LogisticBaseline`.
 

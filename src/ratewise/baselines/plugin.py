@@ -25,25 +25,25 @@ from .linear import (
 
 
 class LogisticBaseline(LinearBaseline):
-    """Logistic regression that predicts positive where the probability is above one half.
+    """Logistic regression that predicts positive if the probability is above one half.
 
-    The usual first attempt; the measure is only what :meth:`score` computes.
+    This is the usual first attempt; only :meth:`score` uses the measure.
 
     Parameters
     ----------
     measure : str or Measure, default="f1"
-        What ``score`` is.
+        The measure that ``score`` computes.
     C : float, default=1.0
         The inverse of the L2 penalty, as in scikit-learn, on standardized columns.
     tol : float, default=1e-5
-        L-BFGS stops where no slope of the mean loss is above this.
+        L-BFGS stops when no slope of the mean loss is above this.
     max_iter : int, default=1000
     pos_label : label, default=None
         The class whose rate is the TPR; ``classes_[1]`` unless given.
     random_state : int, RandomState or None
-        Decides the order in which rows are added up.
+        Determines the order in which rows are summed.
     on_checkpoint : function of (cpu_seconds, coef, intercept), optional
-        Called during the fit, with its clock stopped, with the model it would end with at that moment.
+        A function called during the fit, while its clock is stopped, with the model at that moment.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class LogisticBaseline(LinearBaseline):
     def _minimise(
         self, stream: ArrayRows, context: FitContext, at_checkpoint: Finish, start: LinearModel | None = None
     ) -> LinearModel:
-        """Return the minimizer of log loss and L2 penalty, by scipy's L-BFGS; ``C`` as in scikit-learn."""
+        """Return the minimizer of log loss plus L2 penalty, by scipy's L-BFGS; ``C`` is as in scikit-learn."""
         seen = stream.summary
         objective = WeightedReward(stream, Logistic(), (seen.prevalence, 1.0 - seen.prevalence))
         # scikit-learn sums natural log losses; here they are to base 2 and averaged.
@@ -120,29 +120,29 @@ class LogisticBaseline(LinearBaseline):
 
 
 class PlugIn(LogisticBaseline):
-    """Logistic regression, with the threshold at which the measure is best on validation rows. For any measure.
+    """Logistic regression with the threshold that is best on validation rows, for any measure.
 
     The paper's protocol (after Koyejo and others, 2014) runs L-BFGS to convergence and tunes the threshold on
-    validation rows. It does not say whether the model is then fitted again on all rows; here it is, starting from
-    the first model, so that all rows are used; it costs little. ``refit=False`` leaves it out.
+    validation rows. It does not say whether the model is then fitted again on all rows. Here it is fitted again,
+    starting from the first model, so that all rows are used; this costs little. ``refit=False`` omits it.
 
     Parameters
     ----------
     measure : str, Measure or function, default="f1"
-        What the threshold is tuned for.
+        The measure for which the threshold is tuned.
     C, tol, max_iter, pos_label, on_checkpoint
         As for :class:`LogisticBaseline`.
     validation_fraction : float, default=0.2
         The share of validation rows, for the threshold. 0 tunes it on the training scores.
     refit : bool, default=True
-        Fit again on all rows once the threshold is known.
+        Whether to fit again on all rows once the threshold is known.
     random_state : int, RandomState or None
-        Decides which rows are validation rows.
+        Determines the validation rows.
 
     Attributes
     ----------
     n_iter_ : int
-        Iterations of L-BFGS, those of the refit included.
+        Iterations of L-BFGS, including those of the refit.
 
     Examples
     --------

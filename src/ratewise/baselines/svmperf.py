@@ -23,8 +23,8 @@ from .linear import (
 )
 
 C_GRID = (1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3, 1e4, 1e5)
-"""What ``C="tune"`` chooses from."""
-# A plane whose share has been 0 for so many rounds is dropped.
+"""The values among which ``C="tune"`` chooses."""
+# A plane is dropped after its share has been 0 for this number of rounds.
 _IDLE_ROUNDS = 20
 # With more planes than columns the Gram matrix is singular, and the solver needs it definite. Where planes are
 # nearly equal it needs a larger ridge, or it fails or misses the optimum.
@@ -35,49 +35,50 @@ _SMALL_GAP = 1e-5  # in units of the loss
 class SVMPerf(LinearBaseline):
     """A structural SVM whose loss is one minus the measure, solved by cutting planes.
 
-    For F-beta, Jaccard and other pseudo-linear measures, min, Q-mean, G-mean and H-mean (Joachims 2005, 2009). A
-    round takes two passes over the rows, a sort and a fast search; see :mod:`ratewise.baselines.labelling`.
+    It takes F-beta, Jaccard and other pseudo-linear measures, min, Q-mean, G-mean and H-mean (Joachims 2005,
+    2009). A round needs two passes over the rows, a sort and a fast search; see
+    :mod:`ratewise.baselines.labelling`.
 
     C must be tuned. Scores grow with C, and while they are small the loss outweighs them: the most violated
-    labelling gets a whole class wrong. For F1 and Jaccard it has no true positive, their loss is then 1 whatever
-    the rest, and the measure does not enter the fit: both give the same model. The customary C = 0.01 was such
-    a value on all four data sets tried; on one of them (covtype, class 5) so was every C up to 100,000. Here
-    scores are averaged over the points and the loss is between 0 and 1; where scores are summed instead, the same
-    model has a C smaller by the square of the number of points.
+    labelling gets a whole class wrong. For F1 and Jaccard this labelling has no true positive, and the loss of
+    both is then always 1. So the measure has no effect on the fit, and both give the same model. The customary
+    C = 0.01 was such a value on all four data sets tried; on one of them (covtype, class 5) every C up to 100,000
+    was. Here scores are averaged over the points and the loss is between 0 and 1. If scores are summed instead,
+    the same model has a C smaller by the square of the number of points.
 
     Parameters
     ----------
     measure : str or Measure, default="f1"
     C : "tune", float or floats, default="tune"
-        The weight of the loss against the squared length of the model. Of several, or of those "tune" stands for
-        (0.01 to 100,000 by tens), the best on the validation rows is taken.
+        The weight of the loss against the squared length of the model. If there are several, the best on the
+        validation rows is used. "tune" tries 0.01 to 100,000 by tens.
     epsilon : float, default=1e-3
         No labelling may violate its bound by more than this, in units of the measure.
     max_planes : int, default=1000
-        Rounds for one value of C at most.
+        The largest number of rounds for one value of C.
     max_seconds : float, default=None
-        CPU seconds for the whole fit, tuning included; half of them for tuning where a refit follows. When they
-        are over, the best model so far is taken.
+        The CPU seconds for the whole fit, including tuning; half of them for tuning if a refit follows. After this
+        time the best model so far is used.
     threshold : {"tune", "zero"}, default="tune"
-        "tune" takes the threshold at which the measure on the validation rows is best; "zero" is Joachims' own,
-        mostly worse.
+        "tune" uses the threshold with the best measure on the validation rows; "zero" is Joachims' choice, usually
+        worse.
     validation_fraction : float, default=0.2
         The share of validation rows, for C and the threshold. 0 uses the training rows for them.
     refit : bool, default=True
-        Fit again on all rows with the C chosen.
+        Whether to fit again on all rows with the chosen C.
     random_state : int, RandomState or None
-        Decides which rows are validation rows.
+        Determines the validation rows.
     pos_label, on_checkpoint
         As for :class:`LogisticBaseline`.
 
     Attributes
     ----------
     C_ : float
-        The C chosen.
+        The chosen C.
     converged_ : bool
-        Whether the model is as good as ``epsilon`` asks.
+        Whether the model has the accuracy ``epsilon``.
     tables_ : array of shape (planes, 2)
-        True positives and true negatives of every labelling found in the last run of cutting planes.
+        The true positives and true negatives of every labelling found in the last run of cutting planes.
 
     Examples
     --------
@@ -139,7 +140,7 @@ class SVMPerf(LinearBaseline):
 
     def _choose(self, context: FitContext, values: tuple[float, ...], share: float) -> ThresholdedModel:
         """Return the model with the best C on the validation rows, found in this share of the time."""
-        planes = CuttingPlanes(context.learning, context.measure)  # those of one C are a good start for the next
+        planes = CuttingPlanes(context.learning, context.measure)  # planes of one C are a good start for the next
         converged: dict[float, bool] = {}
 
         def learn(C: float, at_checkpoint: Finish) -> LinearModel:
@@ -184,7 +185,7 @@ class PlanesSolution(NamedTuple):
 
 
 class CuttingPlanes:
-    """A structural SVM with one slack for the whole training set. The planes found hold for every C.
+    """A structural SVM with one slack for the whole training set. The planes found are valid for every C.
 
     The problem is Joachims' (2005, with the single slack of 2009), over models with the intercept as one more
     weight:
@@ -247,7 +248,7 @@ class CuttingPlanes:
         return CuttingPlane(direction, float(loss), hits, rejections)
 
     def _add(self, plane: CuttingPlane) -> None:
-        """Add a plane, and drop those that have been idle for long."""
+        """Add a plane, and drop planes that have had no share for long."""
         busy = self._idle < _IDLE_ROUNDS
         self._kept = [kept for kept, is_busy in zip(self._kept, busy, strict=True) if is_busy]
         products = np.array([kept.direction @ plane.direction for kept in self._kept])
@@ -273,7 +274,7 @@ class CuttingPlanes:
 
 
 def plane_shares(gram: NDArray[np.float64], losses: NDArray[np.float64], C: float) -> NDArray[np.float64]:
-    """Return the share of C each plane has at the optimum of the dual: all 0 or more, with a sum of at most 1.
+    """Return each plane's share of C at the optimum of the dual: all 0 or more, with a sum of at most 1.
 
     The dual is: maximize ``shares . losses - C/2 shares . gram . shares``.
     """

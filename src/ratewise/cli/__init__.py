@@ -30,7 +30,7 @@ def main() -> None:
         from .app import app
 
         app(prog_name="ratewise")
-    except KeyboardInterrupt:  # before the commands were there, or after their end
+    except KeyboardInterrupt:  # before the commands were loaded, or after their end
         ignore_interrupts()
         print("Stopped.", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
@@ -42,7 +42,7 @@ def _interrupt_once(number: int, frame: Any) -> NoReturn:
 
 
 def _interrupt_again(lost: Any) -> None:
-    """Repeat a Ctrl-C that came while a library called back from C, where Python can only print and drop it."""
+    """Repeat a Ctrl-C that arrived during a callback from C, where Python can only print and drop it."""
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
@@ -59,7 +59,7 @@ def ignore_interrupts() -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Give a command that was started with closed streams (`>&-`) streams that say so when they are used."""
+    """Replace closed streams (`>&-`) of a command by streams that raise a clear error when they are used."""
     missing = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
     while (
         missing and (number := os.open(os.devnull, os.O_RDWR)) <= 2
@@ -71,7 +71,7 @@ def _replace_closed_streams() -> None:
 
 
 class _Closed(io.TextIOBase):
-    """A stream that nothing can be read from or written to."""
+    """A stream that can be neither read nor written."""
 
     def __init__(self, message: str):
         self._message = message

@@ -8,7 +8,7 @@ import click
 
 from ._output import Meter, print_table, printable
 
-_SHOWN = 30  # classes in a table for people
+_SHOWN = 30  # classes in a printed table
 _SHOWN_CELLS = 12  # classes up to which all cells of the confusion table are shown
 _DRAWN = 1 << 23  # cells of drawn tables
 
@@ -53,7 +53,7 @@ def evaluation_of_classes(
 
 
 def _with_intervals(classes: list[dict[str, Any]], counts: Any) -> list[dict[str, Any]]:
-    """Add the ends of each recall and precision; classes not seen, or not predicted, have none."""
+    """Add the interval of each recall and precision; classes not seen, or not predicted, have none."""
     import numpy as np
     from scipy.special import betaincinv
 
@@ -74,7 +74,7 @@ def _with_intervals(classes: list[dict[str, Any]], counts: Any) -> list[dict[str
 
 
 def _measured(measure: Any, counts: Any, seed: int) -> dict[str, float | None]:
-    """Return the measure and its interval, from tables as uncertain as the counts; of too many classes none."""
+    """Return the measure and its interval, from random tables around the counts; no interval for many classes."""
     from ..decisions.draws import DRAWS, drawn_counts, interval, normal_draws
 
     cells, value = counts.weights.size, float(measure.value(counts.weights))
@@ -116,12 +116,12 @@ def classes_of(classifier: Any, table: Any) -> list[dict[str, Any]]:
 
 
 def print_classes(classes: list[dict[str, Any]], *, to_stderr: bool = False) -> None:
-    """Print the classes with the lowest recall, all of them if they are few."""
+    """Print the classes with the lowest recall, or all classes if there are few."""
     shown = _least_recalled(classes)
     rows = [(one["class"], one["recall"], one["precision"], one["share"]) for one in shown]
     print_table(("class", "recall", "precision", "share of rows"), rows, to_stderr=to_stderr)
 
 
 def _least_recalled(classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return all classes if they are few, and otherwise those with the lowest recall."""
+    """Return all classes if there are few, and otherwise those with the lowest recall."""
     return classes if len(classes) <= _SHOWN else sorted(classes, key=lambda one: one["recall"] or 0.0)[:_SHOWN]

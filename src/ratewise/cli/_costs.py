@@ -15,7 +15,7 @@ _KINDS = ("false_positive", "false_negative", "true_positive")
 
 
 def costs_options(said: str) -> Callable[[Command], Command]:
-    """Return the options for the costs of decisions; ``said`` is the help on what they are for."""
+    """Return the options for the costs of decisions; ``said`` is the help on their purpose."""
 
     def both(command: Command) -> Command:
         true_positive = click.option(
@@ -32,7 +32,7 @@ def costs_options(said: str) -> Callable[[Command], Command]:
 def _require_two(
     context: click.Context, parameter: click.Parameter, given: tuple[str, str] | None
 ) -> tuple[str, str] | None:
-    """Refuse an option in place of the second cost, which click takes for a value."""
+    """Raise an error for an option in place of the second cost, which click reads as a value."""
     option = next((text for text in given or () if text.startswith("-") and not _is_number(text)), None)
     if option is not None:
         raise click.BadParameter(
@@ -50,7 +50,7 @@ def _is_number(text: str) -> bool:
 
 
 def given_costs(costs: tuple[str, str] | None, true_positive: str | None) -> dict[str, float | str] | None:
-    """Return what was given as Python's costs= has it: numbers, and names of columns."""
+    """Return the given costs in the form of Python's costs=: numbers, and names of columns."""
     if costs is None:
         if true_positive is not None:
             raise click.UsageError("--true-positive-cost is for --costs: give what mistakes cost too.")
@@ -80,13 +80,13 @@ def costs_for(model: Any, path: str, given: dict[str, float | str] | None) -> Ma
 
 
 def require_fitted_to_costs(model: Any, path: str, given: Any) -> None:
-    """Refuse costs for a model whose decisions do not depend on them."""
+    """Raise an error for costs if the model's decisions do not depend on them."""
     if given is not None and not getattr(model, "fitted_to_costs_", False):
         raise click.UsageError(f"{path} was fitted without costs: leave out --costs.")
 
 
 def decided_by_costs(model: Any, scores: Any, costs: Mapping[str, float | str], window: Any) -> Any:
-    """Return the class that is expected to cost least in each row of a window."""
+    """Return the class with the lowest expected cost in each row of a window."""
     from ..estimators._costs import cheapest, costs_in_columns, shares_of_scores
 
     by_row = costs_in_columns(costs, window.kept, getattr(model, "encoder_", None))
@@ -96,7 +96,7 @@ def decided_by_costs(model: Any, scores: Any, costs: Mapping[str, float | str], 
 def spent_in_window(
     model: Any, predicted: Any, costs: Mapping[str, float | str], window: Any, spent: dict[str, float]
 ) -> dict[str, float]:
-    """Return what decisions cost so far, and what no model would have cost: the same class for all rows."""
+    """Return the cost of decisions so far, and the cost without a model: the same class for all rows."""
     import numpy as np
 
     from ..decisions.costs import row_costs

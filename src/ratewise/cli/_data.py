@@ -17,7 +17,7 @@ from ._output import Meter, sentence
 
 
 def open_sources(sources: tuple[str, ...], file_format: str | None, **columns: Any) -> Any:
-    """Open a stream over these files. What is seen to be wrong without reading them is bad usage."""
+    """Open a stream over these files. Errors that are visible without reading them are bad usage."""
     from ..streams import DataError, open_stream
 
     if "-" in sources and len(sources) > 1:
@@ -34,7 +34,7 @@ def open_sources(sources: tuple[str, ...], file_format: str | None, **columns: A
 
 
 def require_files(models: Sequence[str], sources: Sequence[str], file_format: str | None) -> None:
-    """Refuse models and data that are not there, before anything that takes seconds to import."""
+    """Raise an error for missing models and data, before imports that take seconds."""
     from ..streams.open import find_files
 
     for path in models:
@@ -49,11 +49,11 @@ def require_files(models: Sequence[str], sources: Sequence[str], file_format: st
 def refuse_inputs_as_outputs(
     outputs: dict[str, str | None], sources: tuple[str, ...], file_format: str | None = None, *others: str | None
 ) -> None:
-    """Refuse to write to a file that is read, whatever it is called, before anything is read."""
+    """Raise an error if an output is also an input, under any name, before anything is read."""
     from ..streams.open import find_files
 
     inputs = [one for one in others if one is not None]
-    with contextlib.suppress(ValueError, OSError):  # missing files are refused when they are opened
+    with contextlib.suppress(ValueError, OSError):  # missing files raise an error when they are opened
         inputs += find_files(list(sources), file_format)[0] if sources and "-" not in sources else []
     for option, output in outputs.items():
         for one in inputs:
@@ -64,14 +64,14 @@ def refuse_inputs_as_outputs(
 
 
 def _same_file(first: str, second: str) -> bool:
-    """Return whether two names, links among them, are of one file. Devices may be read and written at once."""
+    """Return whether two names (or links) mean the same file. Devices may be read and written at the same time."""
     if not os.path.isfile(second) or "-" in (first, second):
         return False
     return os.path.exists(first) and os.path.samefile(first, second)
 
 
 def columns_are(sources: tuple[str, ...], file_format: str | None) -> str | None:
-    """Return how open_stream takes the columns of these files, as far as names tell: "named", for instance."""
+    """Return how open_stream takes the columns of these files, judged by their names: for example "named"."""
     from ..streams.formats import FORMATS, format_of
 
     name = file_format or format_of(sources[0])
@@ -79,7 +79,7 @@ def columns_are(sources: tuple[str, ...], file_format: str | None) -> str | None
 
 
 def _typed(how: str | None, columns: dict[str, Any]) -> dict[str, Any]:
-    """Return columns as open_stream takes them: by name; by number for npy and npz; for svmlight only how many."""
+    """Return columns in open_stream's form: by name; by number for npy and npz; only their count for svmlight."""
     if how == "numbered":
         return {name: value if name == "decimal" else _numbered(value) for name, value in columns.items()}
     features = columns.get("features")
@@ -121,9 +121,9 @@ def stream_for(
 
 
 def _leave_gaps(encoder: Any, source: str) -> None:
-    """Let gaps stay NaN, to be refused, and refuse dates and texts: the model was fitted on numbers without gaps.
+    """Keep gaps as NaN, and raise an error for dates and texts: the model was fitted on numbers without gaps.
 
-    An encoder that is learned from the new rows would fill a gap with their mean, which the model has never seen.
+    An encoder learned from the new rows would fill a gap with their mean, which the model has never seen.
     """
     from ..features.codecs import Boolean, Number
     from ..features.kinds import DATE, NUMBER
@@ -138,7 +138,7 @@ def _leave_gaps(encoder: Any, source: str) -> None:
 
 
 def target_of(model: Any, target: str | None) -> str | None:
-    """Return the column with the labels: the one given, or the model's own. Files without names hold labels."""
+    """Return the label column: the given one, or the model's. Files without column names contain the labels."""
     encoder = getattr(model, "encoder_", None)
     if target is None and encoder is not None and encoder.named:
         return getattr(model, "target_", None)
@@ -146,7 +146,7 @@ def target_of(model: Any, target: str | None) -> str | None:
 
 
 def require_positive(model: Any, path: str, positive: str | None) -> None:
-    """Refuse a positive class that is not that of the model, whose threshold is for its own."""
+    """Raise an error for a positive class other than the model's, because the threshold is for the model's."""
     from ..estimators._positive import PositiveClass
 
     if model.classes_.size > 2:
@@ -162,9 +162,9 @@ def require_positive(model: Any, path: str, positive: str | None) -> None:
 
 
 def scores_of(model: Any, window: Any) -> Any:
-    """Return the decision function, with a column per class of more than two.
+    """Return the decision function, with a column per class for more than two classes.
 
-    Columns were found by name when they were read, and are a bare matrix now.
+    Columns were found by name when they were read; here they are a matrix without names.
     """
     from ..estimators._rows import linear_scores
 
@@ -189,7 +189,7 @@ def scores_of(model: Any, window: Any) -> Any:
 
 
 def check_labels(window: Any, classes: Any) -> None:
-    """Refuse rows without labels, or with a label that the model does not know."""
+    """Raise an error for rows without labels, or with a label that the model does not know."""
     if window.labels is None:
         raise ValueError("There are no labels to compare with: name their column with --target.")
     unknown = ~np.isin(window.labels, classes)
@@ -201,7 +201,7 @@ def check_labels(window: Any, classes: Any) -> None:
 
 
 def decisions_of(model: Any, window: Any, column: str | None) -> Any:
-    """Return scores less the threshold of each row's group: above 0 where the second class is predicted."""
+    """Return scores minus the threshold of each row's group: above 0 if the second class is predicted."""
     groups = None if column is None else window.kept[column]
     scores = scores_of(model, window)
     return scores - model._row_thresholds(groups, scores.size)
@@ -233,7 +233,7 @@ def load(path: str) -> Any:
 
 
 def load_of_classes(path: str) -> Any:
-    """Return a model of one label a row."""
+    """Return a model with one label per row."""
     model = load(path)
     if model.multilabel_:
         raise click.UsageError(
@@ -244,7 +244,7 @@ def load_of_classes(path: str) -> Any:
 
 
 def column_of_groups(model: Any, path: str, given: str | None) -> str | None:
-    """Return the column with the group of each row: the given one, or that of the model's thresholds."""
+    """Return the column with the group of each row: the given one, or the column of the model's thresholds."""
     if given is not None and model.classes_.size > 2:
         raise click.UsageError(f"{path} is a model of {model.classes_.size} classes: leave out --sensitive.")
     if given is not None or not hasattr(model, "group_thresholds_"):
@@ -260,7 +260,7 @@ def column_of_groups(model: Any, path: str, given: str | None) -> str | None:
 
 @contextlib.contextmanager
 def written(path: str) -> Iterator[BinaryIO]:
-    """Open a file that is there whole or not at all, or standard output."""
+    """Open a file that is written completely or not at all, or standard output."""
     if path == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -270,7 +270,7 @@ def written(path: str) -> Iterator[BinaryIO]:
 
 
 def columns_of(model: Any) -> list[dict[str, Any]] | None:
-    """Return what each column was taken for, and why; None for a model of numbers."""
+    """Return the kind of each column, and the reason; None for a model of numbers."""
     encoder = getattr(model, "encoder_", None)
     return None if encoder is None else encoder.described()
 

@@ -33,7 +33,7 @@ def print_groups(groups: list[dict[str, Any]], *, to_stderr: bool = False) -> No
 
 
 def counted_groups(counts: dict[Any, Any], seed: int) -> list[dict[str, Any]]:
-    """Return the rates of each group of labelled rows, by its counts, with 95% intervals."""
+    """Return the rates of each group of labelled rows, from its counts, with 95% intervals."""
     from ..decisions.draws import interval, normal_draws, resampled
 
     found = []

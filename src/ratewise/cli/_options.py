@@ -48,7 +48,7 @@ seed_option = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=
 
 
 class ColumnNames(click.ParamType):  # type: ignore[type-arg]
-    """Names with commas between them."""
+    """Names separated by commas."""
 
     name = "a,b,..."
 
@@ -60,7 +60,7 @@ class ColumnNames(click.ParamType):  # type: ignore[type-arg]
 
 
 def columns_option(*names: str, help: str) -> Callable[[Command], Command]:
-    """Return an option that takes names of columns with commas between them, and may be repeated."""
+    """Return an option that takes column names separated by commas, and may be repeated."""
     return click.option(
         *names,
         type=ColumnNames(),

@@ -27,14 +27,14 @@ from .warmup import warmup
 
 
 class Commands(click.Group):
-    """A group of commands that never shows a traceback (RATEWISE_DEBUG=1 does).
+    """A group of commands that never shows a traceback (except with RATEWISE_DEBUG=1).
 
-    The one place where the end of a command becomes a sentence on stderr and an exit code: 0 success, 1 bad data,
-    2 bad usage, 130 after Ctrl-C.
+    This is the only place where the end of a command becomes a sentence on stderr and an exit code: 0 success,
+    1 bad data, 2 bad usage, 130 after Ctrl-C.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order in which they are used, not that of the alphabet."""
+        """Return the commands in the order of use, not in alphabetical order."""
         return list(self.commands)
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -44,8 +44,8 @@ class Commands(click.Group):
 
     def _exit_code(self, *args: Any, **kwargs: Any) -> int:
         try:
-            code = super().main(*args, **kwargs)  # what ctx.exit was given, as --help does
-            sys.stdout.flush()  # a full disk shows here, not after the last line of ours
+            code = super().main(*args, **kwargs)  # the code given to ctx.exit, for example by --help
+            sys.stdout.flush()  # a full disk raises its error here, not after our last line
             return code if isinstance(code, int) else 0
         except click.ClickException as error:
             message, code = error, error.exit_code
@@ -63,7 +63,7 @@ class Commands(click.Group):
 
 
 def _drop_unwritten_output() -> None:
-    """Drop what stdout could not take, or Python would try again when it ends, and fail with a traceback."""
+    """Drop output that stdout could not take: at exit Python would try again, and fail with a traceback."""
     try:
         sys.stdout.flush()
     except OSError:
