@@ -46,12 +46,12 @@ def sentence(error: Exception) -> str:
 
 
 def _for_the_shell(text: str) -> str:
-    """Return a message with the option to type instead of what to write in Python."""
+    """Return a message that names the command's option instead of the Python parameter."""
     return _ADVICE.sub(r"\1", text)
 
 
 def say_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """Print a warning of ours as a sentence. Those of numpy, such as of an overflow, do not help the user."""
+    """Print a warning of ratewise as a sentence. Warnings of numpy, such as overflow, do not help the user."""
     if category.__module__.partition(".")[0] == __name__.partition(".")[0] or os.environ.get("RATEWISE_DEBUG"):
         click.echo(f"Warning: {printable(_for_the_shell(str(message)))}", err=True)
 
@@ -84,7 +84,7 @@ def _plain(value: Any) -> Any:
 def print_table(
     headings: Sequence[str], rows: Iterable[Sequence[Any]], *, to_stderr: bool = False, whole_names: bool = False
 ) -> None:
-    """Print a table whose numbers are set to the right; empty headings are left out.
+    """Print a table with right-aligned numbers; empty headings are left out.
 
     ``whole_names`` keeps the first column, names that may be typed again, from being broken into lines.
     """
@@ -107,7 +107,7 @@ def print_table(
 
 
 def shown(cell: Any) -> str:
-    """Return a number with the digits that matter."""
+    """Return a number with its significant digits."""
     if isinstance(cell, bool):
         return str(cell)
     if isinstance(cell, int):
@@ -161,7 +161,7 @@ def _rates(report: dict[str, Any]) -> str:
 
 
 def _short(number: float) -> str:
-    """Return three digits and a letter: the whole line has to fit on 80 characters."""
+    """Return three digits and a letter, because the whole line must fit into 80 characters."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:.3g}{letter}"

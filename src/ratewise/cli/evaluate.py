@@ -117,7 +117,7 @@ def _say_unlabelled(stream: Any, *, quiet: bool) -> None:
 
 
 def _count(classifier: Any, stream: Any, meter: Meter, groups: str | None, costs: Any, *, weighted: bool) -> Any:
-    """Return the counts of all rows, their number, the counts of each group, and what the decisions cost."""
+    """Return the counts of all rows, their number, the counts of each group, and the costs of the decisions."""
     import numpy as np
 
     from ..counts import Counts

@@ -167,7 +167,7 @@ def fit(
         columns = _with_costs(columns, by_row, sources, file_format)
     _require_groups(maximized, sensitive)
     stream = open_sources(sources, file_format, **columns)
-    # These take seconds to import: what is wrong with the arguments and the files has been said by now.
+    # These imports take seconds: errors in the arguments and the files have been reported before.
     from .._trusted_types import require_skops
     from ..estimators._streams import StreamFolds, StreamOptions
     from ..persistence import save_model
@@ -208,7 +208,7 @@ def fit(
 
 
 def _require_commas(sources: tuple[str, ...], given: dict[str, list[str]]) -> None:
-    """Refuse names of columns with spaces between them: all but the first are taken for files."""
+    """Raise an error for column names separated by spaces: all except the first are read as files."""
     stray = next((one for one in sources if one.isidentifier() and not os.path.exists(one)), None)
     option = next((option for option, names in given.items() if names), None)
     if stray is not None and option is not None:
@@ -271,7 +271,7 @@ def _classifier(measure: Any, solver: str, sharpen: bool, seed: int, positive: A
 
 
 def _require_groups(measure: Any, sensitive: str | None) -> None:
-    """Refuse bounds on groups without groups, before anything is read."""
+    """Raise an error for bounds on groups without groups, before anything is read."""
     from ..measures import one_vs_rest_measure
 
     if one_vs_rest_measure(measure).group_bounds and sensitive is None:
@@ -279,7 +279,7 @@ def _require_groups(measure: Any, sensitive: str | None) -> None:
 
 
 def _wanted(taken_for: tuple[str, ...], exclude: list[str], keep: list[str]) -> dict[str, str] | None:
-    """Return what --as, --exclude and --id say of columns; those that are kept are no features anyway."""
+    """Return the kinds of columns by --as, --exclude and --id; columns that are kept are not features anyway."""
     from ..features.columns import KINDS
 
     wanted = {name: "ignore" for name in exclude if name not in keep}
@@ -308,7 +308,7 @@ def _typed(text: str | None, rows: Any) -> Any:
 
 
 def _checkpoint_place(checkpoint: str | None, output: str, stream: Any) -> Path | None:
-    """Return the file: beside the model unless given, none for a stream that cannot be read again."""
+    """Return the file: next to the model unless given; None for a stream that cannot be read again."""
     from ..training.checkpoint import require_checkpoint
 
     if checkpoint == "-":
@@ -327,7 +327,7 @@ def _checkpoint_place(checkpoint: str | None, output: str, stream: Any) -> Path 
 
 
 def _default_checkpoint(output: str) -> str:
-    """Return the checkpoint beside the model."""
+    """Return the checkpoint next to the model."""
     from .._atomic import name_beside
 
     folder, name = os.path.split(output)
@@ -405,7 +405,7 @@ def _report(classifier: Any, output: str, seconds: float, as_json: bool) -> None
 
 
 def _warn_of_time_order(classifier: Any, stream: Any) -> None:
-    """Say how to validate by time where the first rows are in the order of a column of dates."""
+    """Explain how to validate by time if the first rows are in the order of a column of dates."""
     import numpy as np
 
     encoder = getattr(classifier, "encoder_", None)
@@ -430,7 +430,7 @@ def _warn_of_time_order(classifier: Any, stream: Any) -> None:
 
 
 def _warn_of_a_common_positive(classifier: Any, survey: Any) -> None:
-    """Name the positive class if the user did not and most rows are of it: another one may be meant."""
+    """Name the positive class if the user did not and most rows have it: the user may mean the other class."""
     if classifier.pos_label is None and classifier.classes_.size == 2 and not classifier.multilabel_:
         other, positive = classifier.classes_.tolist()
         share = survey.label_counts.get(positive, 0) / max(survey.rows, 1)

@@ -94,9 +94,9 @@ class _Signals:
 
 
 def _rows_as_they_come(stopped: _Signals) -> Iterator[list[list[str]]]:
-    """Yield what has come on standard input since, as rows of texts, the header alone first.
+    """Yield the new rows from standard input as texts; the header comes first, alone.
 
-    An empty list is yielded while nothing comes.
+    An empty list is yielded while no rows arrive.
     """
     file: Any = sys.stdin.buffer
     rest, encoding = b"", "utf-8-sig"
@@ -162,7 +162,7 @@ class _Follower:
         self._rows = self._learned = self._unsaved = 0
 
     def _resumed(self, begun_from: str) -> Any:
-        """Return the model with its state, if it is one that may have begun from the other."""
+        """Return the model with its state, if it may have started from the given model."""
         from ._data import load_of_classes
 
         kept, first = load_of_classes(self._path), self._model
@@ -197,7 +197,7 @@ class _Follower:
         self._header = names
 
     def _take(self, rows: list[list[str]], writer: Any) -> None:
-        """Write what is predicted for rows, then learn from those with a label."""
+        """Write the predictions for rows, then learn from the rows with a label."""
         import numpy as np
 
         from .predict import predicted_columns
@@ -246,7 +246,7 @@ class _Follower:
         return self._classes[key]
 
     def save(self) -> None:
-        """Keep the model and its state, if there is anything new."""
+        """Save the model and its state, if anything is new."""
         from ..persistence import save_model
 
         if self._unsaved:

@@ -122,7 +122,7 @@ def _predictions(
 
 
 def predicted_columns(classifier: Any, scores: Any, least: Any = 0.0) -> dict[str, list[Any]]:
-    """Return label, score and probability of rows by their scores, as ``decision_function`` returns them.
+    """Return label, score and probability of rows, given the scores from ``decision_function``.
 
     ``least`` are scores above which the second class is predicted.
     """
