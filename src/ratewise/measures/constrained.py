@@ -40,12 +40,12 @@ class Constrained(Measure):
         How far the TPR, the FPR or the share of rows predicted positive may differ between any two groups. ``fit``
         then needs ``sensitive_features``: equal opportunity, with both rates equalized odds, demographic parity.
     per_group : bool
-        Whether ``tpr``, ``tnr``, ``precision`` and ``alert_rate`` are to hold in every group instead.
+        Whether ``tpr``, ``tnr``, ``precision`` and ``alert_rate`` must hold in every group instead.
     group_cuts : bool
         With bounds on groups: one threshold per group, so that ``predict`` needs ``sensitive_features`` too. False
         keeps the bounds with one threshold for all rows, and ``predict`` needs nothing.
     recall : float or {class: float}, optional
-        With more than two classes: the lowest recall of every class, or of those named.
+        With more than two classes: the lowest recall of every class, or of the named classes.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Constrained(Measure):
         )
 
     def of_many(self) -> ConstrainedClasses:
-        """Return the measure that it means with more than two classes."""
+        """Return the measure for more than two classes."""
         from . import confusion_measure
 
         two = [name for name in ("tpr", "tnr", *_GAPS) if getattr(self, name) is not None]

@@ -49,9 +49,9 @@ class MinRate(ConcaveMeasure):
 class WeightedMin(ConcaveMeasure):
     """1 - max(on_positives (1 - TPR), on_negatives (1 - TNR)): the worse error rate, priced.
 
-    The class with the larger weight may be neglected less; with both weights 1 it is min(TPR, TNR). At the default
-    an FPR of 10% is no worse than an FNR of 5%. (A weight on the rates themselves, as in
-    min(a TPR, b TNR), would do the opposite: the heavier rate binds later.)
+    Errors in the class with the larger weight cost more; with both weights 1 the measure is min(TPR, TNR). At the
+    default, an FPR of 10% is no worse than an FNR of 5%. (A weight on the rates themselves, as in
+    min(a TPR, b TNR), would do the opposite: the rate with the larger weight binds later.)
 
     Its dual region is the segment from (on_positives, 0) to (0, on_negatives), and its conjugate there is that of
     Q-mean, alpha + beta - 1.
@@ -101,8 +101,8 @@ class WeightedMin(ConcaveMeasure):
 class BalancedAccuracy(ConcaveMeasure, PseudoLinearMeasure):
     """(TPR + TNR) / 2: accuracy as if both classes were equally common.
 
-    Youden's index is twice this less 1. It is linear, so it belongs to both families: its dual region is the one
-    point (1/2, 1/2), and its valuation weighs the rates equally at every level.
+    Youden's index is twice this value minus 1. The measure is linear, so it belongs to both families: its dual
+    region is the single point (1/2, 1/2), and its valuation weighs the rates equally at every level.
 
     Examples
     --------
@@ -133,8 +133,8 @@ class BalancedAccuracy(ConcaveMeasure, PseudoLinearMeasure):
 class QMean(ConcaveMeasure):
     """1 - sqrt(((1 - TPR)^2 + (1 - TNR)^2) / 2): one minus the distance from the perfect classifier.
 
-    Its dual region is the quarter disc of radius sqrt(1/2). It is the one measure of Table 1 whose conjugate
-    is not zero there: alpha + beta - 1, with gradient (1, 1).
+    Its dual region is the quarter disc of radius sqrt(1/2). It is the only measure of Table 1 whose conjugate is
+    not zero there: alpha + beta - 1, with gradient (1, 1).
 
     Examples
     --------
@@ -178,7 +178,7 @@ class HMean(ConcaveMeasure):
     """2 TPR TNR / (TPR + TNR): high only if both rates are.
 
     Its dual region is {sqrt(alpha) + sqrt(beta) >= sqrt(2)} within the ball of radius 2. The boundary is the
-    curve (2 s^2, 2 (1 - s)^2), s in [0, 1], which meets the ball in its two end points.
+    curve (2 s^2, 2 (1 - s)^2), s in [0, 1], whose two end points are on the ball.
 
     Examples
     --------
@@ -235,8 +235,8 @@ class HMean(ConcaveMeasure):
 class GMean(ConcaveMeasure):
     """sqrt(TPR TNR): zero where one of the two rates is.
 
-    Its dual region {alpha beta >= 1/4} reaches to infinity, because the slopes grow without bound as a rate
-    nears zero. Where rewards stay in [epsilon, 1 + epsilon], a ball holds all the slopes that occur.
+    Its dual region {alpha beta >= 1/4} is unbounded, because the slopes grow without bound as a rate approaches
+    zero. If rewards stay in [epsilon, 1 + epsilon], a ball contains all slopes that occur.
 
     Examples
     --------
@@ -273,7 +273,8 @@ class GMean(ConcaveMeasure):
         return (large, small) if alpha > beta else (small, large)
 
     def squared_radius(self, epsilon: float) -> float:
-        """Return that of the ball which holds the slopes at rates in [epsilon, 1 + epsilon]: O(1 / epsilon)."""
+        """Return the radius of the ball that contains the slopes at rates in [epsilon, 1 + epsilon]: O(1 /
+        epsilon)."""
         ratio = (1.0 + epsilon) / epsilon
         return 0.25 * (ratio + 1.0 / ratio)
 
@@ -286,7 +287,7 @@ class GMean(ConcaveMeasure):
         low = 0.0
         high = max(1.0, max(alpha, 0.0) + 0.25 * (0.25 + abs(beta)))
         if alpha > 0.0 and beta > 0.0:
-            # Along the normal: right up to the square of the distance.
+            # Along the normal: exact up to the square of the distance.
             x = min(alpha + (0.25 - alpha * beta) * beta / max(alpha * alpha + beta * beta, 1e-9), high)
         elif beta > 0.0:
             x = min(0.25 / beta, high)
@@ -301,7 +302,7 @@ class GMean(ConcaveMeasure):
             slope = x * x * (4.0 * x - 3.0 * alpha) + 0.25 * beta
             step = error / slope if slope > 0.0 else x
             x -= step
-            if abs(step) < 1e-6 * x:  # the next would be of the order of its square
+            if abs(step) < 1e-6 * x:  # the next step would be about its square
                 break
             if x <= low or x >= high:
                 x = 0.5 * (low + high)

@@ -19,8 +19,8 @@ class MatthewsCorrelation(Measure):
     """The correlation of truth and prediction, from -1 over 0 for guessing to 1.
 
     With q = p P + (1 - p) (1 - N), the share of rows predicted positive, it is
-    sqrt(p (1 - p)) (P + N - 1) / sqrt(q (1 - q)): neither concave nor pseudo-linear, so sharpening maximizes it. 0
-    where all rows get the same prediction, as in scikit-learn.
+    sqrt(p (1 - p)) (P + N - 1) / sqrt(q (1 - q)): neither concave nor pseudo-linear, so sharpening maximizes it.
+    It is 0 if all rows get the same prediction, as in scikit-learn.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class FowlkesMallows(Measure):
     """sqrt(precision recall): the geometric mean where F1 takes the harmonic one.
 
     With q = p P + (1 - p) (1 - N), the share of rows predicted positive, it is P sqrt(p / q): neither concave nor
-    pseudo-linear, so sharpening maximizes it. 0 where no row is predicted positive.
+    pseudo-linear, so sharpening maximizes it. It is 0 if no row is predicted positive.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class FunctionMeasure(Measure):
             try:
                 with np.errstate(all="ignore"):
                     value = float(self.value(tpr, tnr, 0.3))
-            except (TypeError, ValueError, ArithmeticError):  # the fit says what is wrong with it
+            except (TypeError, ValueError, ArithmeticError):  # the fit reports the error
                 return
             if math.isnan(value):
                 raise ValueError(
@@ -138,7 +138,7 @@ class FunctionMeasure(Measure):
 
 
 def takes_one_argument(function: Callable[..., Any]) -> bool:
-    """Return whether a function is of one argument: of a confusion matrix, not of two rates."""
+    """Return whether a function has one argument: a confusion matrix, not two rates."""
     return _required_arguments(function) == 1
 
 

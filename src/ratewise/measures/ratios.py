@@ -145,9 +145,9 @@ class CohenKappa(PseudoLinearMeasure):
 class NetBenefit(PseudoLinearMeasure):
     """TP / n - FP / n times t / (1 - t): true positives per row, less the false ones at their price.
 
-    ``probability`` is t, the probability at which acting and not acting are worth the same to you: at 0.1 one
-    true positive pays for nine false positives. The largest value is the prevalence; a model is of use if it beats
-    0 (act on nobody) and p - (1 - p) t / (1 - t) (act on everybody). Linear in the rates.
+    ``probability`` is t, the probability at which acting and not acting have the same value to you: at 0.1 one
+    true positive is worth nine false positives. The largest value is the prevalence. A model is useful if it
+    exceeds 0 (act on nobody) and p - (1 - p) t / (1 - t) (act on everybody). The measure is linear in the rates.
 
     Examples
     --------
@@ -175,12 +175,12 @@ class NetBenefit(PseudoLinearMeasure):
 class CostMatrix(PseudoLinearMeasure):
     """Minus the mean cost of a row, with costs laid out as scikit-learn's confusion matrix.
 
-    The best possible value is 0 where right decisions are free, and values are negative. Linear in the rates.
+    If right decisions are free, the best possible value is 0. The measure is linear in the rates.
 
     Parameters
     ----------
     costs : ((true negative, false positive), (false negative, true positive))
-        What each outcome costs; gains are negative costs. A mistake must cost more than the right decision on the
+        The cost of each outcome; gains are negative costs. A mistake must cost more than the right decision on the
         same row. In the default, ``CostMatrix(((0, 1), (10, 0)))``, a false negative costs as much as ten false
         positives.
 
@@ -233,7 +233,7 @@ class PseudoLinear(PseudoLinearMeasure):
     """(a0 + a1 TPR + a2 TNR) / (b0 + b1 TPR + b2 TNR), whatever the prevalence.
 
     For coefficients that depend on the prevalence, derive from
-    :class:`~ratewise.measures.PseudoLinearMeasure` and write ``coefficients``.
+    :class:`~ratewise.measures.PseudoLinearMeasure` and define ``coefficients``.
 
     Examples
     --------

@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from .confusion import ConfusionMeasure, MeasureByClass, Table, over
 
-_LEAST_RECALL = 1e-6  # where slopes are taken that grow without bound
+_LEAST_RECALL = 1e-6  # slopes that grow without bound are computed here
 
 
 class MeasureOfRecalls(MeasureByClass):
-    """A mean of the recalls of the classes that have rows; a subclass writes ``mean`` and its ``slopes``."""
+    """A mean of the recalls of the classes that have rows; a subclass defines ``mean`` and its ``slopes``."""
 
     @abstractmethod
     def mean(self, recalls: Any, there: Any) -> Any:
-        """Return the mean over the last axis, of the classes that occur."""
+        """Return the mean over the classes that occur, along the last axis."""
 
     @abstractmethod
     def slopes(self, recalls: NDArray[np.float64]) -> Any:
-        """Return the derivative by each recall; all classes occur."""
+        """Return the derivative by each recall, if all classes occur."""
 
     def value_by_class(self, right: Any, predicted: Any, true: Any) -> Any:
         return self.mean(over(right, true), np.real(true) > 0)

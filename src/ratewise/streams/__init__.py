@@ -1,4 +1,4 @@
-"""Rows that need not fit in memory: files and batches, encoded, shuffled and read ahead."""
+"""Rows that do not have to fit in memory: files and batches, encoded, shuffled and read ahead."""
 
 from .._errors import DataError
 from ..features.encode import Encoder

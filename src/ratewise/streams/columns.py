@@ -26,12 +26,12 @@ _LONGEST_MEAN_BYTES, _MANY_BYTES = 1 << 14, 1 << 24  # of texts that are read
 
 
 def is_long_text(n_bytes: int, count: int) -> bool:
-    """Return whether texts of so many bytes are too long to be read some thousand rows at a time."""
+    """Return whether texts of this many bytes are too long to be read some thousand rows at a time."""
     return n_bytes > max(_MANY_BYTES, _LONGEST_MEAN_BYTES * count)
 
 
 def require_short_text(n_bytes: int, count: int, name: str, place: Place) -> None:
-    """Refuse so many bytes of texts before they are copied."""
+    """Refuse too many bytes of texts before they are copied."""
     if is_long_text(n_bytes, count):
         raise place.error(
             f"it holds long text, of more than {_LONGEST_MEAN_BYTES:,} bytes in the mean. Shorten it, or leave "
@@ -120,7 +120,7 @@ class TablePlan:
     weight: str | None
     target_type: Any
     ignores_others: bool
-    """The features were named, so other columns do not matter."""
+    """Whether the features were named, so that other columns do not matter."""
     kept: tuple[str, ...] = ()
     """Columns that come along as they are."""
 
@@ -259,7 +259,7 @@ class TableReader(Reader):
 
 
 class LabelledReader(Reader):
-    """The rows of a table that have a label; how many have none is counted."""
+    """The rows of a table that have a label; rows without a label are counted."""
 
     def __init__(self, reader: Reader):
         super().__init__(reader.name, [None] * len(reader.sizes))

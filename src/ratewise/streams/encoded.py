@@ -24,13 +24,13 @@ from .columns import labels, sample_weights
 from .formats import Reader, Rows
 from .kept import KeptReader, bytes_of
 
-# One decodes while another encodes. More would compete with the threads that learn.
+# One thread decodes while another encodes. More would compete with the threads that learn.
 _THREADS = min(os.cpu_count() or 1, 2)
 _DISK_SHARE = 0.5  # of the free disk: other programs need some too
 
 
 class EncodedRows(NamedTuple):
-    """Rows that are encoded: a matrix, the place of each label among the classes, and the weights."""
+    """Encoded rows: a matrix, the index of each label among the classes, and the weights."""
 
     X: Any
     codes: NDArray[np.int8]
@@ -45,7 +45,7 @@ class EncodedRows(NamedTuple):
 
 
 class RowEncoder(NamedTuple):
-    """How the rows of a reader become encoded rows."""
+    """The encoding of the rows of a reader."""
 
     encoder: Encoder
     classes: NDArray[Any]
@@ -68,7 +68,7 @@ class RowEncoder(NamedTuple):
 
 
 class NoRoomError(Exception):
-    """Rows take more room than they may, or than there is."""
+    """Rows take more space than is allowed or available."""
 
 
 class DiskCacheWarning(RuntimeWarning):
@@ -88,12 +88,12 @@ class Store(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Forget all rows."""
+        """Discard all rows."""
 
     def readers(self, readers: Sequence[Reader], encode: RowEncoder) -> list[Reader]:
         """Encode the rows of all readers in threads, and return readers of the encoded rows.
 
-        Rows that are kept as they were decoded are released one piece after another.
+        Decoded rows that were kept are released one piece after another.
         """
         try:
             return self._encoded(readers, encode)
@@ -154,7 +154,7 @@ class MemoryStore(Store):
 class DiskStore(Store):
     """Encoded rows in a file of a folder, of at most half of its free disk.
 
-    The file has no name there, so that it is gone as soon as it is not needed, however the process ends.
+    The file has no name in the folder, so the system removes it when the process ends, in any way.
     """
 
     def __init__(self, folder: str):
@@ -201,7 +201,7 @@ class DiskStore(Store):
 
 
 class _OnDisk(NamedTuple):
-    """Where encoded rows lie in a file, and of which types and shapes their arrays are."""
+    """The place of encoded rows in a file, and the types and shapes of their arrays."""
 
     start: int
     forms: list[tuple[Any, tuple[int, ...]]]

@@ -33,7 +33,7 @@ def open_stream(
     decimal: str = ".",
     drop_unlabelled: bool = False,
 ) -> Stream:
-    """Return a stream of rows from files, or from batches, that need not fit in memory.
+    """Return a stream of rows from files or batches that do not have to fit in memory.
 
     Parameters
     ----------
@@ -43,21 +43,21 @@ def open_stream(
         an iterator, or a function that returns one; each batch is a pair (X, y), a triple (X, y, weights), or a
         table of pandas, polars or Arrow.
     target : str or int, optional
-        The column that holds the labels. npy: the number of a column, or another npy file. npz: the name of an
-        array, ``y`` if not given. svmlight files contain their own. None: there are no labels, as for prediction.
+        The column of the labels. npy: the number of a column, or another npy file. npz: the name of an array, by
+        default ``y``. svmlight files contain their labels. None: there are no labels, as for prediction.
     features : list of str, optional
-        The columns to learn from; all others if not given. Only these are read. Column numbers for npy and npz;
-        for svmlight the number of columns, if it is to be fixed.
+        The columns to learn from; by default all other columns. Only these are read. For npy and npz, column
+        numbers; for svmlight, the number of columns, if it should be fixed.
     weight : str or int, optional
         The column with the weights of the rows, given in the same way as the target.
     format : str, optional
-        "parquet", "feather", "csv", "svmlight", "npy" or "npz", where the file's name does not show it.
+        "parquet", "feather", "csv", "svmlight", "npy" or "npz", if the file's name does not show it.
     window_rows : int, optional
-        How many rows are in memory at a time; 32 MB of rows if not given.
+        How many rows are in memory at a time; by default 32 MB of rows.
     encoder : Encoder, optional
-        The encoder of a model: columns are then found by its names.
+        The encoder of a model: its names then select the columns.
     columns : dict, optional
-        What some columns are, by name, where the rules would decide otherwise: "number", "boolean", "category",
+        The kinds of some columns, by name, if the rules would choose other kinds: "number", "boolean", "category",
         "date", "text" or "ignore".
     keep : list of str, optional
         Columns that each window has unchanged (``window.kept``), such as identifiers, groups or times. They are
@@ -65,7 +65,7 @@ def open_stream(
     decimal : {".", ","}, default="."
         The decimal sign of numbers in CSV files.
     drop_unlabelled : bool, default=False
-        Leave out rows whose label is missing, which are refused otherwise; ``stream.n_unlabelled`` counts them.
+        Leave out rows whose label is missing; otherwise they raise an error. ``stream.n_unlabelled`` counts them.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def _is_path(source: Any) -> bool:
 
 
 def _open_paths(paths: list[str], request: Request, format: Format) -> Opened:
-    """Open files, or one pipe or device, which is read once, as standard input is."""
+    """Open files, or one pipe or device, which can be read only once, like standard input."""
     pipes = [path for path in paths if os.path.exists(path) and not os.path.isfile(path)]
     if not pipes:
         return format.open_files(paths, request)

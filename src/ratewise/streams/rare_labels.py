@@ -10,7 +10,7 @@ _ALIKE = 0.75  # as difflib has it: "frud" and "fraud" are 0.89
 
 
 def mistyped_as(label: Any, counts: Mapping[Any, int]) -> str:
-    """Return the question whether a label is a mistyped one of more rows, or, with none like it, a mistake."""
+    """Return a question to the user: is this label another label mistyped or, if none is similar, a mistake?"""
     usual = {str(one).strip().casefold(): one for one in counts if counts[one] > counts[label]}
     like = difflib.get_close_matches(str(label).strip().casefold(), usual, n=1, cutoff=_ALIKE)
     if not (like and isinstance(label, str)):

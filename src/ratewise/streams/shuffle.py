@@ -27,7 +27,7 @@ _MOST_LANES = 8
 _LANE_MEMORY = 64 << 20
 # Files sorted by a column need several lanes. (5 million rows of 30: F1 .491 with one lane, .498 with several.)
 _FEWEST_LANES, _MOST_LANE_MEMORY = 4, 1 << 30
-_FEWEST_TURNS = 8  # in a window, so that raw rows are few beside it
+_FEWEST_TURNS = 8  # per window, so that raw rows take little memory beside it
 _SMALLEST_TAKE, _LARGEST_TAKE = 32, 1 << 14
 
 Span = tuple[str, int | None, int | None]  # file, first row, row after the last
@@ -62,7 +62,7 @@ class Lane:
         self._to_skip = 0
 
     def take(self, rows: int) -> list[Rows]:
-        """Return the next rows, exactly so many unless the piece ends; none at its end."""
+        """Return exactly this many next rows, or fewer at the end of the piece."""
         self._reader.require_whole()
         taken: list[Rows] = []
         wanted = rows
@@ -77,7 +77,7 @@ class Lane:
         return taken
 
     def _next_batch(self) -> Rows | None:
-        """Return what is left of the last batch, or the next one, after what was to be skipped."""
+        """Return the rest of the last batch, or the next batch, after the rows to skip."""
         while batch := self._rest or next(self._batches, None):
             self._rest, skipped = None, min(self._to_skip, batch.size)
             self._to_skip -= skipped
@@ -99,7 +99,7 @@ class Lane:
 
 
 class Mixer:
-    """Rows of many pieces in turn."""
+    """A mixer of rows, which takes them from many pieces in turn."""
 
     def __init__(self, readers: Sequence[Reader], order: list[tuple[int, int]], lanes: int, take: int):
         self._readers, self._waiting = readers, deque(order)
@@ -119,7 +119,7 @@ class Mixer:
         return self._lanes.popleft() if self._lanes else None
 
     def take(self, most: int) -> list[Rows]:
-        """Return the next rows, at most so many; none at the end of the pass."""
+        """Return at most this many next rows; none at the end of the pass."""
         while lane := self._next_lane():
             if rows := lane.take(min(self._take, most)):
                 self._lanes.append(lane)
@@ -127,13 +127,13 @@ class Mixer:
         return []
 
     def take_all(self, wanted: int) -> Iterator[Rows]:
-        """Yield so many rows, or those that are left."""
+        """Yield this many rows, or all rows that are left."""
         while wanted > 0 and (rows := self.take(wanted)):
             yield from rows
             wanted -= sum(part.size for part in rows)
 
     def skip(self, rows: int) -> int:
-        """Skip so many rows, in the order of ``take``, and return their number."""
+        """Skip this many rows, in the order of ``take``, and return their number."""
         passed = 0
         while passed < rows and (lane := self._next_lane()):
             if step := lane.skip(min(self._take, rows - passed)):
@@ -161,14 +161,14 @@ class Window(NamedTuple):
     where: str
     """Where the rows come from, for messages: "train/a.parquet, rows 1,001 to 2,000"."""
     kept: dict[str, list[Any]] = {}  # noqa: RUF012 - as all of a tuple, never changed
-    """Columns that ``open_stream`` was told to keep."""
+    """The columns of ``keep`` in ``open_stream``."""
 
 
 class WindowMaker:
-    """Cuts mixed rows into windows and encodes them.
+    """A maker of windows: it cuts mixed rows into windows and encodes them.
 
     An encoder that is not fitted learns vocabularies and widths from the first window, and the means of numbers
-    from every window as it comes: the best possible in a single pass. Rows may be ``encoded`` already.
+    from every window in turn: a single pass allows no more. Rows may be ``encoded`` already.
     """
 
     def __init__(
@@ -240,7 +240,7 @@ class WindowMaker:
                 yield part
 
     def _learned(self, parts: Iterator[Rows]) -> list[Rows]:
-        """Return the rows of one window, after the encoder has learned from them what it has to."""
+        """Return the rows of one window, after the encoder has learned from them."""
         rows = list(parts)
         if self._learner is None or not rows:
             return rows
@@ -259,7 +259,7 @@ class WindowMaker:
 
 
 def where(spans: list[Span]) -> str:
-    """Return the places of rows as text; runs that touch are joined."""
+    """Return the places of rows as text; adjacent runs are joined."""
     joined: list[Span] = []
     for file, first, stop in sorted(spans, key=lambda span: (span[0], -1 if span[1] is None else span[1])):
         if joined and joined[-1][0] == file and joined[-1][2] == first:

@@ -1,4 +1,4 @@
-"""Streams: rows that need not fit in memory, surveyed once and read window by window."""
+"""Streams: rows that do not have to fit in memory, surveyed once and read window by window."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from .prefetch import Prefetched
 from .rare_labels import mistyped_as
 from .shuffle import WINDOW_BYTES, Mixer, Window, WindowMaker, take_size
 
-_SORTED_SHARE = 0.1  # of the changes that mixed labels would show
+_SORTED_SHARE = 0.1  # share of the label changes in mixed rows
 _FEWEST_CHANGES = 10.0  # fewer may be chance
-_SORTED_VARIANCE = 0.25  # of the labels, if blocks of rows account for so much of it
+_SORTED_VARIANCE = 0.25  # share of the labels' variance that is between blocks of rows
 _BLOCK_ROWS = 1024
 _MOST_RAW_COLUMNS = 4096
 _MOST_CLASSES, _COUNTED_ONE_BY_ONE = 10_000, 8
@@ -39,7 +39,7 @@ Progress = Callable[[dict[str, Any]], object]
 
 
 class FileSurvey(NamedTuple):
-    """What the first pass over a stream found.
+    """The results of the first pass over a stream.
 
     Examples
     --------
@@ -53,17 +53,17 @@ class FileSurvey(NamedTuple):
     rows: int
     label_counts: dict[Any, int]
     missing: dict[str, int]
-    """How many numbers are missing in each column that misses some; the column's mean stands in for them."""
+    """How many numbers are missing, for each column with missing numbers; the column's mean replaces them."""
     sorted_by_label: bool
-    """Neighboring rows share their label far more often than chance would have it."""
+    """Whether neighboring rows have the same label far more often than by chance."""
     hashed: dict[str, int]
-    """Columns with more values than the vocabulary holds, and how many buckets they were hashed into."""
+    """Columns with more values than the vocabulary can contain, and the number of their hash buckets."""
     categories: dict[str, int] = {}  # noqa: RUF012 - as all of a tuple, never changed
-    """Columns that hold text, and how many columns of the matrix each became."""
+    """Columns of text, and the number of matrix columns that each became."""
 
 
 class Stream:
-    """Rows of files or batches that need not fit in memory, read window by window. Made by ``open_stream``.
+    """Rows of files or batches that do not have to fit in memory, read window by window; see ``open_stream``.
 
     ``target`` and ``weight`` are the names of the target and the weights in messages.
 
@@ -83,7 +83,7 @@ class Stream:
         self.target = None if opened.target is None else str(opened.target)
         self.weight = weight
         self.kept = tuple(kept)
-        """Columns that come along with each window."""
+        """Columns that each window has unchanged."""
         self._readers = opened.readers
         self._window_rows = window_rows
         self._rows_counted: int | None = None
@@ -95,7 +95,7 @@ class Stream:
         self._keep_bytes = 0.0
 
     def want(self, columns: Mapping[str, str] | None) -> None:
-        """Set what columns are, as with ``columns`` of ``open_stream``."""
+        """Set the kinds of columns, as with ``columns`` of ``open_stream``."""
         if columns:
             if self.encoder.fitted or not self.encoder.named:
                 raise ValueError("columns= is of named columns of a stream whose encoder is not fitted yet.")
@@ -115,7 +115,7 @@ class Stream:
 
     @property
     def n_rows(self) -> int | None:
-        """The number of rows, where it is known without reading or has been counted."""
+        """The number of rows, if it is known without reading or has been counted."""
         if self._rows_counted is not None:
             return self._rows_counted
         sizes = [size for reader in self._readers for size in reader.sizes]
@@ -135,7 +135,7 @@ class Stream:
 
     @property
     def sparse(self) -> bool:
-        """Windows hold CSR matrices."""
+        """Whether windows contain CSR matrices."""
         return self.encoder.sparse
 
     @property
@@ -145,7 +145,7 @@ class Stream:
 
     @property
     def window_rows(self) -> int:
-        """How many rows a window holds, except for the last of a pass; about 32 MB of rows if not given."""
+        """The number of rows per window, except for the last of a pass; by default about 32 MB of rows."""
         if self._window_rows is not None:
             return self._window_rows
         if self.encoder.sparse_input:
@@ -158,26 +158,25 @@ class Stream:
         Parameters
         ----------
         rng : numpy Generator, optional
-            Files and pieces of files are read in random order, several at a time, so that rows of different
-            places meet in one window. The same state of the generator gives the same windows, bit for bit.
-            Without it, rows come in order.
-        skip : int
-            How many windows of the pass to leave out: those of an earlier run that is now resumed.
+            With it, files and pieces of files are read in random order, several at a time, so that a window has
+            rows from different places. The same state of the generator gives the same windows, bit for bit.
+            Without it, rows come in order. skip : int How many windows of the pass to skip: those that an earlier
+            run, which is now resumed, has processed.
         """
         self._prepare()
         return Prefetched(self._one_pass(rng, skip))
 
     def passes(self, orders: Iterable[tuple[np.random.Generator | None, int]]) -> Prefetched[Window | None]:
-        """Return one pass after another, each given as what ``windows`` takes, with None at the end of each.
+        """Return one pass after another, each given by the arguments of ``windows``, with None at the end of each.
 
-        The thread does not wait between two passes: it reads the first windows of the next one meanwhile.
+        The thread does not wait between two passes: it already reads the first windows of the next pass.
         """
         self._prepare()
         return Prefetched(window for order in orders for window in chain(self._one_pass(*order), [None]))
 
     def _prepare(self) -> None:
         if self.repeatable and not self.encoder.fitted and (self.encoder.kinds or self.encoder.elastic):
-            self.survey()  # a width learned from the first window alone would leave out what comes later
+            self.survey()  # a width learned from the first window would exclude later columns
         self._use_up()
 
     def _one_pass(self, rng: np.random.Generator | None, skip: int) -> Iterator[Window]:
@@ -222,7 +221,8 @@ class Stream:
     def keep_encoded(self, classes: NDArray[Any], folder: str | None = None) -> None:
         """Keep encoded rows of these classes for later passes: in memory, or in a file of a folder.
 
-        In memory they may take what the survey may keep. Passes give the same windows as without.
+        In memory they may take as much as the rows that the survey keeps. The windows of later passes are the
+        same.
         """
         readers, self._decoded = self._decoded or self._readers, None
         if not all(reader.decodes for reader in self._readers) or classes.size > _MOST_CLASSES_KEPT:
@@ -250,7 +250,7 @@ class Stream:
         self._store = store
 
     def release(self) -> None:
-        """Forget all rows that are kept: later passes read the files."""
+        """Discard all kept rows: later passes read the files."""
         self._decoded = self._encoded = None
         if self._store is not None:
             self._store.close()
@@ -282,8 +282,8 @@ class Stream:
     def raw_windows(self, rng: np.random.Generator | None = None) -> Iterator[tuple[Any, str]]:
         """Return one pass over the raw columns and the target: an Arrow table per window, and its first file.
 
-        With a generator, rows of different places meet in one window and are shuffled within it. Sparse rows
-        become as many columns as they are wide, at most 4096.
+        With a generator, a window has rows from different places, and they are shuffled. Sparse rows become dense
+        columns, at most 4096.
         """
         if self.encoder.elastic and not self.encoder.fitted:
             self.survey()  # the width of an svmlight file needs all its rows
@@ -348,7 +348,7 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 class _LabelCounter:
-    """Counts the labels of rows in order, and how they are spread."""
+    """A counter of the labels of rows in order, and of their distribution over blocks of rows."""
 
     def __init__(self, name: str):
         self.name = name
@@ -424,7 +424,7 @@ class _LabelCounter:
 
     @property
     def sorted_by_label(self) -> bool:
-        """Labels change far too seldom, or some blocks are nearly all of one class and others of the other."""
+        """Return whether rows are sorted: labels change too rarely, or most blocks have almost only one class."""
         if len(self.counts) < 2:
             return False
         share = next(iter(self.counts.values())) / self._rows

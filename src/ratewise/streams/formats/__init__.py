@@ -1,4 +1,4 @@
-"""The formats of files: their registry, and what their readers have in common.
+"""The formats of files: their registry, and the common parts of their readers.
 
 To add a format, write a module here with a function ``open_files(paths, request)`` that returns an ``Opened``, and
 add a line to ``FORMATS``. A text format's function takes an open binary file too, in place of the paths. Only the
@@ -36,7 +36,7 @@ class Format(NamedTuple):
     module: str
     endings: tuple[str, ...]
     columns: Literal["named", "numbered", "counted"] = "named"
-    """How ``open_stream`` is given the columns: by name, by number, or only how many there are."""
+    """How the user gives columns to ``open_stream``: by name, by number, or only their number."""
     text: str | None = None
     """The name of a text format in messages: files may be compressed, and rows may come from standard input."""
 
@@ -72,7 +72,7 @@ def few_enough_to_keep_open(files: int) -> bool:
 
 
 class Request(NamedTuple):
-    """What ``open_stream`` was asked for."""
+    """The arguments of ``open_stream``."""
 
     target: Any
     features: Any
@@ -80,11 +80,11 @@ class Request(NamedTuple):
     format: str | None
     encoder: Encoder | None
     columns: Mapping[str, str] | None = None
-    """What the user says of columns, by name."""
+    """The kinds of columns that the user gave, by name."""
     keep: tuple[str, ...] = ()
     """Columns that come along as they are."""
     decimal: str = "."
-    """What numbers in texts are written with."""
+    """The decimal sign of numbers in texts."""
 
 
 class Opened(NamedTuple):
@@ -98,7 +98,7 @@ class Opened(NamedTuple):
 def matrix_encoder(
     n_features: int, name: str, request: Request, *, is_sparse: bool = False, names: list[str] | None = None
 ) -> Encoder:
-    """Return the encoder of a matrix: that of the model, whose width it must have, or a new one."""
+    """Return the encoder of a matrix: the model's, if the width agrees, or a new one."""
     from ...features.encode import Encoder
 
     encoder = request.encoder
@@ -166,13 +166,13 @@ class Reader:
 
     repeatable = True
     decodes = True
-    """Reading costs more than a copy of the rows, so that they are worth keeping."""
+    """Whether reading costs more than a copy of the rows, so that they are worth keeping."""
     lane_bytes = 0
     """About how much memory an open piece takes."""
     sizes: list[int | None]
-    """The number of rows of each piece; None where it is not known without reading it."""
+    """The number of rows of each piece; None if it is not known without reading the piece."""
     mapped: Sequence[MappedFile] = ()
-    """The files that are kept open, of which rows are read when they are accessed."""
+    """The files that are kept open; their rows are read on access."""
 
     def __init__(self, name: str, sizes: Sequence[int | None] = (None,)):
         self.name = name
@@ -180,15 +180,13 @@ class Reader:
         self.kinds: dict[str, str] = {}  # of named columns that are read
 
     def require_whole(self) -> None:
-        """Refuse files that were shortened since they were mapped: the system ends a process that accesses
-        them.
-        """
+        """Refuse files that were shortened after mapping: the system ends a process that accesses them."""
         for file in self.mapped:
             if file.bytes.size() < len(file.bytes):
                 raise DataError(f"{self.name}: the file was shortened while it was read. Start again.")
 
     def place(self, piece: int) -> Place:
-        """Return where a piece begins; its row number is known if the sizes of all pieces before it are."""
+        """Return where a piece begins, with its row number if the sizes of all earlier pieces are known."""
         known = [size for size in self.sizes[:piece] if size is not None]
         return Place(self.name, sum(known) if len(known) == piece else None)
 
@@ -251,7 +249,7 @@ class TextReader(Reader):
 class MappedFile:
     """The bytes of a file, mapped into memory and read from disk when accessed.
 
-    What was accessed counts as memory of the process until it is released; it stays in the system's cache.
+    Accessed bytes count as memory of the process until they are released; they stay in the system's cache.
     """
 
     def __init__(self, path: str):
@@ -262,7 +260,7 @@ class MappedFile:
         self._used = 0
 
     def used(self, count: int) -> None:
-        """Note that so many bytes were accessed and are not needed for now; release them once they are many."""
+        """Count this many accessed bytes as no longer needed; release them when there are many."""
         self._used += count
         if self._used >= _RELEASE_AFTER and hasattr(mmap, "MADV_DONTNEED"):
             self.bytes.madvise(mmap.MADV_DONTNEED)

@@ -126,7 +126,7 @@ def _open_npz(path: str, request: Request, keep_open: bool) -> MappedReader | Co
 
 @dataclass(frozen=True)
 class MatrixPlan:
-    """The columns of a matrix that are read; None where the target or the weights are not columns of it."""
+    """The columns of a matrix that are read; None if the target or the weights are not columns of it."""
 
     features: Any
     """A slice or an array of column numbers."""
@@ -147,7 +147,7 @@ class MatrixPlan:
 def plan_matrix(
     n_columns: int, file: str, target: int | None, features: Sequence[int] | None, weight: int | None
 ) -> MatrixPlan:
-    """Return the plan for a matrix with so many columns."""
+    """Return the plan for a matrix with this many columns."""
 
     def checked(j: Any, use: str = "") -> int:
         if not isinstance(j, (int, np.integer)):
@@ -174,9 +174,9 @@ def plan_matrix(
 
 
 class _ArrayHeader:
-    """The shape and type of an array, and where its numbers begin: checked, before any of them is read.
+    """The shape and type of an array, and where its numbers begin, checked before any number is read.
 
-    ``start`` is the beginning of the file, and ``size`` how many bytes the whole of it has.
+    ``start`` is the beginning of the file, and ``size`` the number of its bytes.
     """
 
     def __init__(self, start: bytes, size: int, name: str):
@@ -199,7 +199,7 @@ class _ArrayHeader:
             raise DataError(f"{name}: the file is cut off, or damaged; the shape {self.shape} does not fit it.")
 
     def check(self, role: str) -> None:
-        """Refuse what cannot be the matrix, a part of it, the target or the weight."""
+        """Refuse an array that cannot be the matrix, a part of it, the target or the weight."""
         if role == "X":
             if len(self.shape) != 2:
                 raise DataError(
@@ -242,7 +242,7 @@ class _ArrayHeader:
 
 @contextlib.contextmanager
 def _unpacking(name: str) -> Iterator[None]:
-    """Turn what zipfile and the unpackers raise for a damaged archive into one sentence."""
+    """Turn the errors of zipfile and the unpackers for a damaged archive into one message."""
     try:
         yield
     except (DataError, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
@@ -351,7 +351,7 @@ class _NpzFile:
 
 
 class _Arrays(NamedTuple):
-    """A matrix, dense or CSR, its target and weights, and the mapped files they lie in."""
+    """A matrix, dense or CSR, its target and weights, and the mapped files that contain them."""
 
     X: Any
     target: Any
