@@ -60,16 +60,16 @@ def write_bytes(path: str | os.PathLike[str] | BinaryIO, content: bytes) -> None
 
 
 def abandoned_parts(path: str | os.PathLike[str]) -> list[Path]:
-    """Return what :func:`atomic_write` left beside a file when its process was killed, not what is in use."""
+    """Return files that :func:`atomic_write` left beside a file when its process was killed, but none in use."""
     target = Path(os.path.realpath(path))
     pattern = re.compile(rf"\.{re.escape(_stem(target))}\.[0-9a-f]{{8}}\.partial")
     return [one for one in target.parent.glob(".*.partial") if pattern.fullmatch(one.name) and _is_abandoned(one)]
 
 
 def name_beside(name: str, ending: str) -> str:
-    """Return the name of a file that belongs to another: its name and an ending, shortened where it is too long.
+    """Return the name of a file that belongs to another file: its name and an ending, shortened if too long.
 
-    A digest replaces what is cut off, so the names of two files differ.
+    A digest replaces the removed part, so the names of two files differ.
     """
     if len(os.fsencode(name + ending)) <= _LONGEST_NAME:
         return name + ending
@@ -90,7 +90,7 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def _lock(file: BinaryIO) -> bool:
-    """Lock an open file, which its closing or the end of the process undoes; False if another process has."""
+    """Lock an open file until it is closed or the process ends; return False if another process has locked it."""
     try:
         import fcntl
     except ModuleNotFoundError:  # Windows, where no file can be removed that another process has open

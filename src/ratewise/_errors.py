@@ -1,4 +1,4 @@
-"""What is wrong with a file, and where."""
+"""Errors in files, with their places."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ARROW_ERRORS = (OSError, ValueError, NotImplementedError, LookupError, TypeError)
-"""What Arrow raises for a file that is damaged, or of a type that it does not know."""
+"""The errors of Arrow for a file that is damaged, or has an unknown type."""
 _LONGEST_QUOTED = 200
 
 
@@ -38,7 +38,7 @@ class ColumnWarning(UserWarning):
 
 
 def need_pyarrow(what: str, module: str = "pyarrow") -> Any:
-    """Return the pyarrow package or a module of it, or raise one sentence on how to get it."""
+    """Return the pyarrow package or a module of it, or raise an error that says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -53,27 +53,27 @@ def not_whole(kind: str, error: Exception) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of a message of others, not too long."""
+    """Return the first line of another library's message, shortened."""
     return shortened(next(iter(str(error).splitlines()), "") or type(error).__name__)
 
 
 def shortened(text: str) -> str:
-    """Return a name or a value of a file as a message quotes it, not too long."""
+    """Return a name or a value of a file as quoted in a message, shortened."""
     return text if len(text) <= _LONGEST_QUOTED else text[:_LONGEST_QUOTED] + " ..."
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run of rows comes from."""
+    """The place of a run of rows in its source."""
 
     file: str
     first_row: int | None = None
-    """The number of the first of them, from 0, where it is known."""
+    """The number of the first row, from 0, if it is known."""
     find_first_row: Callable[[], int] | None = field(default=None, repr=False)
     """A slow way to find that number, for an error message."""
 
     def shifted(self, rows: int) -> Place:
-        """Return the place that many rows further on."""
+        """Return the place this many rows later."""
         first, find = self.first_row, self.find_first_row
         return Place(self.file, None if first is None else first + rows, find and (lambda: find() + rows))
 

@@ -1,7 +1,7 @@
 """Checks that turn arrays from users into arrays that compiled loops can read safely.
 
-Compiled loops check no index. So what comes from a caller, a file or another machine passes through here once:
-every index of a sparse matrix lies inside of its shape, every offset of an Arrow array inside of its buffers.
+Compiled loops check no index. So arrays from a caller, a file or another machine pass through here once: every
+index of a sparse matrix must be inside its shape, and every offset of an Arrow array inside its buffers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 LARGEST_UNPACKED = 1 << 30
-"""How many bytes may be unpacked at once, whatever the file says."""
+"""The most bytes that may be unpacked in one step, whatever the file says."""
 
 _SAMPLED_ROWS, _FEWEST_ROWS, _FAR, _FLOAT32_WHOLE = 256, 8, 30.0, 2.0**24
 
@@ -35,10 +35,10 @@ class FarColumnWarning(UserWarning):
 
 
 def plain_matrix(X: Any, what: str = "X") -> Any:
-    """Return X, checked as far as can be done without changing it; refuse what would silently lose information.
+    """Check X as far as possible without changing it, and return it; refuse arrays that would lose information.
 
     The arrays of a sparse matrix may be too short, or point outside of it. Masked and complex arrays would lose
-    their mask and their imaginary part on the way to floats.
+    their mask and their imaginary part in the conversion to floats.
     """
     require_table(X, what)
     if isinstance(X, np.ma.MaskedArray):
@@ -66,7 +66,7 @@ def require_table(X: Any, what: str = "X") -> None:
 
 
 def is_text(array: Any) -> bool:
-    """Whether the numbers that an array of texts holds are all those of characters."""
+    """Return whether all numbers in an array of texts are valid character codes."""
     numbers = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="))).view(np.uint32)
     return bool(numbers.size == 0 or numbers.max() <= sys.maxunicode)
 
@@ -74,7 +74,7 @@ def is_text(array: Any) -> bool:
 def trusted_csr(X: Any, what: str = "X") -> Any:
     """Return a sparse matrix as checked CSR with sorted indices, none twice in a row.
 
-    Entries that are stored twice are added up, as scipy does. Nothing is copied if nothing has to be changed.
+    Duplicate entries are added up, as in scipy. Nothing is copied unless something must be changed.
     """
     X = plain_matrix(X, what)
     return canonical_csr(X if X.format == "csr" else X.tocsr())
@@ -90,7 +90,7 @@ def canonical_csr(X: Any) -> Any:
 
 
 def warn_of_far_columns(X: Any) -> None:
-    """Warn of columns of CSR rows to learn from that have a value in every row, far from 0, as a sample tells.
+    """Warn of columns of CSR training rows that, in a sample, have a value far from 0 in every row.
 
     Sparse rows are not centered. Such a column acts as a second intercept, and the differences between rows are
     lost in it.
@@ -150,7 +150,7 @@ def trusted_batch(batch: Any) -> Any:
 
 
 def array_of(values: Any) -> NDArray[Any]:
-    """Return values as an array. Of texts and others in a list numpy would make texts: 1 and NaN among them."""
+    """Return values as an array; numpy would turn all values of a mixed list, such as 1 and NaN, into texts."""
     found: NDArray[Any] = np.asarray(values)
     if found.dtype.kind in "US" and found.ndim == 1 and any(not isinstance(one, str) for one in values):
         return np.array(values, dtype=object) if isinstance(values, list | tuple) else found
@@ -204,13 +204,13 @@ def is_of_texts(labels: NDArray[Any]) -> bool:
 
 
 def _equals_itself(value: Any) -> bool:
-    """Return False for NaN and NaT, and for NA of pandas, which is neither equal to itself nor different."""
+    """Return False for NaN and NaT, and for pandas' NA, which is neither equal to itself nor different."""
     equal = value == value
     return isinstance(equal, bool | np.bool_) and bool(equal)
 
 
 def has_two_whole_values(y: NDArray[Any]) -> bool:
-    """Return whether labels are two whole numbers, without sorting: that takes as long as to learn from them."""
+    """Return whether labels are two whole numbers, without sorting, which would take as long as learning."""
     if y.dtype.kind not in "biuf" or y.size == 0:
         return False
     low, high = y.min(), y.max()

@@ -78,7 +78,7 @@ def require_sound_encoders(content: Any, name: str) -> None:
 
 
 def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
-    """Yield an object from a file and all that it holds, each once."""
+    """Yield an object from a file and all objects that it contains, each once."""
     if id(value) in seen or isinstance(value, (str, int, float, type(None), type)):
         return
     seen.add(id(value))
@@ -93,7 +93,7 @@ def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
 
 
 def _is_sound_one_hot(encoder: OneHotEncoder) -> bool:
-    """Return whether every category has its own column: the code of a value lies below the number of columns."""
+    """Return whether every category has its own column: codes of values are below the number of columns."""
     fitted = vars(encoder)
     if "categories_" not in fitted:
         return True  # a parameter, not fitted
@@ -113,7 +113,7 @@ def _is_sound_one_hot(encoder: OneHotEncoder) -> bool:
 
 
 def _is_ordered(categories: NDArray[Any]) -> bool:
-    """Return whether numbers rise, a NaN last: their codes are found by bisection, those of texts in a dict."""
+    """Return whether numbers increase, with a NaN last: bisection finds their codes; a dict has those of texts."""
     if categories.dtype.kind not in "biuf":
         return categories.dtype.kind in "OUS"
     numbers = categories[:-1] if categories.size and np.isnan(categories[-1]) else categories
@@ -144,7 +144,7 @@ def _is_interval(value: Any) -> bool:
 
 
 def _are_costs(classifier: MeasureClassifier, *, two: bool) -> bool:
-    """Return whether what a model knows of costs per row is what a fit stores."""
+    """Return whether a model's attributes for costs per row have the form that a fit stores."""
     fitted, columns = getattr(classifier, "fitted_to_costs_", False), getattr(classifier, "cost_columns_", {})
     kinds_and_costs = isinstance(columns, dict) and all(
         isinstance(kind, str) and isinstance(cost, str | int | float) for kind, cost in columns.items()

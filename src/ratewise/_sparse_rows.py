@@ -11,9 +11,9 @@ from scipy import sparse
 
 
 def csr_of(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], like: Any, n_columns: int) -> Any:
-    """Return a matrix of the type ``like`` that holds these arrays themselves.
+    """Return a matrix of the type ``like`` with these arrays themselves.
 
-    Given to the constructor, slices of larger arrays would be copied, and all indices looked at.
+    The constructor would copy slices of larger arrays, and check all indices.
     """
     rows = like((indptr.size - 1, n_columns), dtype=data.dtype)
     rows.data, rows.indices, rows.indptr = data, indices, indptr
@@ -32,7 +32,7 @@ def row_range(X: Any, start: int, stop: int) -> Any:
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """Return CSR matrices of the same width one below the other, copied once; a single one as it is."""
+    """Return CSR matrices of equal width stacked row-wise, copied once; a single one is returned as it is."""
     if len(parts) == 1:
         return parts[0]
     types = {part.indices.dtype for part in parts} | {part.indptr.dtype for part in parts}

@@ -18,7 +18,7 @@ from .estimators.decision_rule import DecisionRule
 from .features.codecs import CODECS
 from .measures import ConfusionMeasure, FunctionMeasure, FunctionOfCounts, Measure, Rates, RatesInterval
 
-# All measures of the library but those of a function, because a file cannot hold one; and the rates.
+# All measures of the library except for functions, which a file cannot contain; and the rates.
 _MEASURES = {
     kind.__name__: f"{kind.__module__}.{kind.__name__}"
     for kind in vars(measures).values()
@@ -152,7 +152,7 @@ _CHECKED_ESTIMATORS = {
 _LOSSES = ("sklearn._loss.", "sklearn.linear_model._sgd_fast.")  # no prediction uses them
 _STEP_LOADERS = {"DTypeNode", "TypeNode", "SliceNode", "TreeNode", "LossNode", "RandomGeneratorNode"}
 
-# What a file may unpack to. A schema of many categories packs to a 40th; an array of zeros to a 1000th.
+# The largest unpacked sizes. A schema of many categories packs to a 40th; an array of zeros to a 1000th.
 MOST_BYTES = 1 << 31
 _SCHEMA_RATIO, _MOST_SCHEMA_BYTES = 100, 1 << 26
 _UNPACKED_RATIO, _UNPACKED_BYTES = 20, 1 << 28
@@ -161,7 +161,7 @@ WHOLE_MODELS: dict[type, str] = {MeasureMaximizer: "maximizer", DecisionRule: "r
 
 
 def audited(data: bytes, name: str, trusted: set[str]) -> bytes:
-    """Return the file with moved classes under their present paths; refuse all that is neither plain nor trusted.
+    """Return the file with current paths for moved classes; refuse objects that are neither plain nor trusted.
 
     Only the schema is read, which is plain JSON.
     """
@@ -209,10 +209,10 @@ def _present_path(path: str) -> str:
 
 
 def _step_paths(schema: Any, data: bytes) -> set[str]:
-    """Return the paths that a file with steps of a pipeline, or with an estimator, may hold besides ours.
+    """Return the paths, besides the library's, that a file with pipeline steps or an estimator may contain.
 
-    Skops itself says which estimators of scikit-learn are safe to make; functions are none of them. Of these, the
-    ones that are also safe to predict with need no trust.
+    Skops defines which estimators of scikit-learn are safe to create; functions are not among them. Of these, the
+    estimators that are also safe to predict with need no trust.
     """
     if not {"steps", *WHOLE_MODELS.values()} & set(schema.get("content", ())):
         return set()
@@ -251,7 +251,7 @@ def _require_modest(archive: zipfile.ZipFile, file_bytes: int, name: str) -> Non
 
 
 def require_skops() -> Any:
-    """Return the skops package, or raise with the pip line; call it before a long fit."""
+    """Return the skops package, or raise an error with the pip command; call this before a long fit."""
     try:
         import skops.io
     except ModuleNotFoundError as error:

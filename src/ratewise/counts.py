@@ -1,4 +1,4 @@
-"""The confusion matrix: the one table that rates, measures and bounds are computed from."""
+"""The confusion matrix, from which rates, measures and bounds are computed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 
 class Rates(NamedTuple):
-    """True positive rate, true negative rate, and the share of positives among the rows they were counted on.
+    """True positive rate, true negative rate, and the share of positives among the counted rows.
 
-    Numbers, or arrays with an entry per cut, per draw or per class (each against the rest).
+    They are numbers, or arrays with an entry per cut, per draw or per class (each against the rest).
 
     Examples
     --------
@@ -27,7 +27,7 @@ class Rates(NamedTuple):
 
     @classmethod
     def of_totals(cls, positives: Any, true_positives: Any, negatives: Any, true_negatives: Any) -> Rates:
-        """Return the rates of these weights of rows, in the order of the compiled loops; 0 for no rows."""
+        """Return the rates from these weights, in the order of the compiled loops; 0 for a class without rows."""
         if isinstance(positives, float):  # three times as fast as arrays of one, and fits call it often
             tpr = true_positives / positives if positives > 0 else 0.0
             tnr = true_negatives / negatives if negatives > 0 else 0.0
@@ -37,7 +37,7 @@ class Rates(NamedTuple):
 
     @classmethod
     def above_cuts(cls, true_positives: Any, false_positives: Any, positives: Any, negatives: Any) -> Rates:
-        """Return the rates where so much of each class is predicted positive: arrays with an entry per cut."""
+        """Return the rates if these weights of each class are predicted positive: arrays with an entry per cut."""
         nothing = np.zeros(np.shape(true_positives))
         tpr = true_positives / positives if positives > 0 else nothing
         tnr = 1.0 - false_positives / negatives if negatives > 0 else nothing
@@ -55,7 +55,7 @@ class Rates(NamedTuple):
 
     @property
     def precision(self) -> Any:
-        """The share of positives among the rows predicted positive; 0 where there are none."""
+        """The share of positives among the rows predicted positive; 0 if no row is predicted positive."""
         true_positives, predicted = np.asarray(self.prevalence) * self.tpr, np.asarray(self.alert_rate)
         return np.where(predicted > 0, true_positives / np.where(predicted > 0, predicted, 1.0), 0.0)[()]
 
@@ -64,8 +64,8 @@ class Rates(NamedTuple):
 class Counts:
     """The weight of the rows of each class that were predicted as each class: ``weights[..., true, predicted]``.
 
-    Leading axes are groups. ``squares`` are the sums of the squared weights; None if every row weighs 1. Of two
-    classes the positive one is number 1.
+    Leading axes are groups. ``squares`` are the sums of the squared weights; None if every row weighs 1. With two
+    classes, the positive one is number 1.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Counts:
         groups: NDArray[Any] | None = None,
         n_groups: int | None = None,
     ) -> Counts:
-        """Count rows by the numbers of their true and predicted classes, and of their groups if they have some."""
+        """Count rows by the numbers of their true and predicted classes, and of their groups if there are any."""
         shape: tuple[int, ...] = (n_classes, n_classes)
         cells = n_classes * true.astype(np.intp) + predicted
         if groups is not None:
@@ -108,7 +108,7 @@ class Counts:
 
     @classmethod
     def of_models(cls, true: NDArray[np.bool_], predicted: NDArray[np.bool_], weights: NDArray[Any]) -> Counts:
-        """Count what several models, along the leading axes of ``predicted``, predict for rows of two classes."""
+        """Count the predictions of several models, along the leading axes of ``predicted``, for two classes."""
         one_of_each = np.stack([~true, true], axis=1)
         columns = np.hstack([one_of_each * weights[:, np.newaxis], one_of_each * weights[:, np.newaxis] ** 2])
         positive = predicted.astype(np.float64) @ columns
@@ -124,7 +124,7 @@ class Counts:
         return cls(np.array([[true_negatives, false_positives], [false_negatives, true_positives]]))
 
     def merge(self, other: Counts) -> Counts:
-        """Return the counts of the rows of both."""
+        """Return the sum of both counts."""
         if self.squares is None and other.squares is None:
             return Counts(self.weights + other.weights)
         return Counts(self.weights + other.weights, self.squared() + other.squared())
@@ -138,7 +138,7 @@ class Counts:
         return self.weights if self.squares is None else self.squares
 
     def effective_points(self) -> Any:
-        """Return the effective number of rows of each class: as informative as so many rows of equal weight."""
+        """Return the effective rows of each class: the number of equally informative rows of equal weight."""
         return effective_points(self.weights.sum(axis=-1), self.squared().sum(axis=-1))
 
     @property
@@ -173,13 +173,13 @@ def effective_points(total: Any, squares: Any) -> Any:
 
 
 def against_the_rest(points: NDArray[Any]) -> list[tuple[float, float]]:
-    """Return the points of each class, and those of all others."""
+    """Return the points of each class, and the points of all other classes."""
     total = points.sum()
     return [(one, float(total - one)) for one in points.tolist()]
 
 
 def one_vs_rest_rates(right: Any, predicted: Any, totals: Any) -> Rates:
-    """Return rates per class from the weight of rows rightly predicted, predicted, and truly of each class."""
+    """Return rates per class from the correct, the predicted and the true weight of each class."""
     everything = totals.sum(axis=-1, keepdims=True)
     tpr = right / np.maximum(totals, 1e-300)
     tnr = 1.0 - (predicted - right) / np.maximum(everything - totals, 1e-300)
@@ -187,11 +187,11 @@ def one_vs_rest_rates(right: Any, predicted: Any, totals: Any) -> Rates:
 
 
 def mean_rates(table: NDArray[Any]) -> Rates:
-    """Return the mean rates of all classes, each against the rest, of C[true, predicted]."""
+    """Return the mean rates of all classes, each against the rest, from C[true, predicted]."""
     return Rates(*(float(one.mean()) for one in Counts(table).one_vs_rest()))
 
 
 def sums_by_class(codes: NDArray[np.intp], values: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
-    """Return the values of the rows of each class, added up."""
+    """Return the sums of the rows' values by class."""
     sums: NDArray[Any] = np.bincount(codes, weights=values, minlength=n_classes)
     return sums.astype(np.float64, copy=False)

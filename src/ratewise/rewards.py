@@ -1,11 +1,11 @@
 """Rewards of a signed score y * s, and their slopes.
 
 A reward is a surrogate of the 0-1 reward "the point is on its own side", at most 1 everywhere. Hinge and logistic
-are concave, which the paper's guarantees need; the sigmoid is bounded on both sides, as the measure itself is,
-and not concave.
+are concave, as the paper's guarantees require. The sigmoid is bounded on both sides, like the measure itself, and
+not concave.
 
-Each is a frozen dataclass whose methods work on numbers and on arrays, so that compiled loops and numpy code
-use the same lines. Write your own the same way.
+Each reward is a frozen dataclass whose methods work on numbers and on arrays, so that compiled loops and numpy use
+the same code. User-defined rewards have the same form.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Reward(ABC):
 
     concave: ClassVar[bool] = True
     largest: ClassVar[float] = 1.0
-    """No reward is above this."""
+    """The upper bound of the reward."""
 
     @abstractmethod
     def value(self, z: Any) -> Any:

@@ -17,11 +17,11 @@ from .kernels import add_column_moments, gather_scaled, gather_standardized, mer
 _SAMPLE_ROWS = 20_000  # for a covariance
 _WHITENING_RIDGE = 0.01
 _FEWEST_ROWS_PER_THREAD = 8192
-_PARTS_PER_THREAD = 4  # so that a thread that is held up does not hold up the others for long
+_PARTS_PER_THREAD = 4  # so that a delayed thread does not delay the others for long
 
 
 class Transform(Protocol):
-    """What rows are learned in: a linear map of the user's columns."""
+    """The transform of rows for learning: a linear map of the user's columns."""
 
     @property
     def width(self) -> int:
@@ -33,11 +33,11 @@ class Transform(Protocol):
 
     @property
     def scale(self) -> NDArray[np.float64]:
-        """How much each of the user's columns varies."""
+        """The spread of each of the user's columns."""
 
     @property
     def centre(self) -> NDArray[np.float64]:
-        """What is subtracted from each of the user's columns."""
+        """The centre of each of the user's columns, which is subtracted."""
 
     def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
         """Return the rows of X in this order, transformed."""
@@ -46,11 +46,11 @@ class Transform(Protocol):
         """Return a model of transformed columns as the same model of the user's columns."""
 
     def transform_coef(self, coef: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
-        """Return a model of the user's columns as one of transformed columns."""
+        """Return a model of the user's columns as a model of transformed columns."""
 
 
 class Standardizer:
-    """Running column statistics, and the standardization they make.
+    """Running column statistics, and the standardization by them.
 
     Dense columns are centered and divided by their standard deviation. Columns of a sparse matrix are not
     centered, which would fill it. If they were divided by their standard deviation, rare words would outweigh
@@ -62,13 +62,13 @@ class Standardizer:
         self.active, self._scaled = active, scaled
         self.count = 0.0
         self.mean = np.zeros(n_features)
-        self.squares = np.zeros(n_features)  # dense: of the deviations from the mean; sparse: of the entries
+        self.squares = np.zeros(n_features)  # of deviations from the mean if dense, of entries if sparse
         self.nonzeros: NDArray[np.float64] | None = None  # of the columns of sparse rows
         self.missing: NDArray[np.float64] | None = None  # numbers of each column of dense rows
         self._narrow = True  # all rows so far were float32
 
     def update(self, X: Any) -> Standardizer:
-        """Take in more rows."""
+        """Add more rows to the statistics."""
         if not self.active or X.shape[0] == 0:
             return self
         self._narrow = self._narrow and X.dtype == np.float32
@@ -79,7 +79,7 @@ class Standardizer:
         return self
 
     def update_with_gaps(self, X: Any) -> Standardizer:
-        """Take in more rows, in which a missing number (NaN) counts as the mean of its column."""
+        """Add more rows, in which a missing number (NaN) counts as the mean of its column."""
         if self.missing is None:
             before = self.snapshot()
             if not np.isnan(self.update(X).mean).any():
@@ -97,7 +97,7 @@ class Standardizer:
         self.count += X.shape[0]
 
     def merge(self, other: Standardizer) -> Standardizer:
-        """Merge the statistics of both, as if one had seen all rows."""
+        """Merge the statistics of two standardizers, as if one had seen all rows."""
         if (self.nonzeros is None) != (other.nonzeros is None) and self.count and other.count:
             raise ValueError("Some rows are dense and others sparse: the two are scaled differently.")
         merged = self.snapshot() if self.count else other.snapshot()
@@ -122,19 +122,19 @@ class Standardizer:
 
     @property
     def _present(self) -> NDArray[np.float64]:
-        """How many numbers of each column there are."""
+        """The number of values in each column that are not missing."""
         return self.count - (np.zeros_like(self.mean) if self.missing is None else self.missing)
 
     @property
     def centre(self) -> NDArray[np.float64]:
-        """What is subtracted from each column: its mean, as a float32 if the rows are, so that it is exact."""
+        """The centre of each column: its mean, as a float32 if the rows are, so that it is exact."""
         if self.nonzeros is not None or not self.active:
             return np.zeros_like(self.mean)
         return self.mean.astype(np.float32).astype(np.float64) if self._narrow else self.mean
 
     @property
     def scale(self) -> NDArray[np.float64]:
-        """What each column is divided by; 1 for a column that does not vary."""
+        """The divisor of each column; 1 for a constant column."""
         if not self.active or self.count == 0 or not self._scaled:
             return np.ones_like(self.mean)
         if self.nonzeros is not None:
@@ -142,7 +142,7 @@ class Standardizer:
             spread = np.sqrt(self.squares / np.sqrt(self.count * np.maximum(self.nonzeros, 1.0)))
             return np.where(spread > 0, spread, 1.0)
         spread = np.sqrt(self.squares / self.count)
-        # Rounding leaves a constant column a spread of about 1e-16 of its size.
+        # After rounding, a constant column has a spread of about 1e-16 of its size.
         return np.where(spread > 1e-12 * np.abs(self.mean), spread, 1.0)
 
     @property
@@ -171,12 +171,12 @@ class Standardizer:
         return coef, float(intercept - coef @ self.centre)
 
     def transform_coef(self, coef: NDArray[Any], intercept: float) -> tuple[NDArray[np.float64], float]:
-        """Return a model of the user's columns as one of standardized columns."""
+        """Return a model of the user's columns as a model of standardized columns."""
         coef = np.asarray(coef, dtype=np.float64)
         return coef * self.scale, float(intercept + coef @ self.centre)
 
     def transform(self, X: Any, order: NDArray[np.signedinteger[Any]], dtype: Any, threads: int = 1) -> Any:
-        """The rows of X in this order, standardized: one copy, made in one pass over the rows."""
+        """Return the rows of X in this order, standardized: one copy, made in one pass over the rows."""
         if sparse.issparse(X):
             return gather_scaled(X, order, 1.0 / self.scale, dtype)
         out = np.empty((order.size, X.shape[1]), dtype=dtype)
@@ -186,7 +186,7 @@ class Standardizer:
         return out
 
     def require_scalable(self, X: Any, names: Any = None, numbers: Any = None) -> None:
-        """Refuse finite rows, taken in before, of which a column is too large or too small to be scaled.
+        """Refuse finite rows, already added, if one of their columns is too large or too small to be scaled.
 
         Squares must be numbers, and so must the inverse of the deviation in the width of the rows. ``numbers`` are
         the user's columns that X has, where these are not all.
@@ -210,7 +210,8 @@ class Standardizer:
         )
 
     def _tiny_column(self, X: Any) -> int | None:
-        """Return a column that varies by so little that its squares, or 1 over its deviation, are not numbers."""
+        """Return a column whose variation is so small that its squares, or 1 / deviation, are not finite
+        numbers."""
         smallest = np.finfo(np.float32).tiny if X.dtype == np.float32 else np.sqrt(np.finfo(np.float64).tiny)
         tiny = np.flatnonzero(self.squares <= self.count * float(smallest) ** 2)
         if self.nonzeros is not None:
@@ -221,15 +222,15 @@ class Standardizer:
         return int(tiny[vary][0]) if vary.any() else None
 
     def shift_and_factor(self, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """What to subtract from each column and what to multiply it by then, in the width of the rows.
+        """Return the number to subtract from each column, and the factor to apply then, in the rows' precision.
 
-        Subtracting the centre first loses nothing, since it is a float32 if the rows are.
+        Subtracting the centre first is exact, since it is a float32 if the rows are.
         """
         return self.centre.astype(dtype), (1.0 / self.scale).astype(dtype)
 
 
 def scalable_moments(X: Any, names: Any = None, numbers: Any = None) -> Standardizer:
-    """Return the moments of rows without infinity, NaN for what is missing; refuse columns that cannot be scaled.
+    """Return the moments of rows, which must be finite or NaN (missing); refuse columns that cannot be scaled.
 
     ``numbers`` are the user's columns that X has, where these are not all.
     """
@@ -240,7 +241,7 @@ def scalable_moments(X: Any, names: Any = None, numbers: Any = None) -> Standard
 
 
 def with_means(X: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows with the mean of a column where it is missing, or 0 where it has no value at all."""
+    """Return the rows with missing numbers replaced by the mean of their column, or by 0 if it has no values."""
     missing = np.isnan(X)
     with np.errstate(all="ignore"):
         sums = np.where(missing, 0.0, X).sum(axis=0, dtype=np.float64)
@@ -251,13 +252,13 @@ def with_means(X: NDArray[Any]) -> NDArray[Any]:
 class Whitener:
     """Standardized columns, whitened so that no two are correlated.
 
-    A method with one step size for all directions learns the strong ones first and the weak ones never. Whitening
+    A method with one step size for all directions learns strong directions first and weak ones never. Whitening
     makes all directions equally strong: a few passes then replace a hundred. It costs one multiplication of the
-    rows by a square matrix, so it pays where columns are few.
+    rows by a square matrix, so it pays with few columns.
 
-    The covariance is taken from a sample of rows, which may miss a rare column altogether: no column is taken to
-    vary less than standardizing says it does. ``covariance`` is that of standardized columns; the ridge is added
-    to the variances, so that directions in which rows hardly differ are not amplified.
+    The covariance comes from a sample of rows, in which a rare column may not occur. So no column gets a smaller
+    variance than standardizing gives it. ``covariance`` is that of standardized columns; the ridge is added to the
+    variances, so that directions in which rows hardly differ are not amplified.
     """
 
     def __init__(
@@ -319,7 +320,7 @@ def standardized_products(
 
 
 def sample_size(n_features: int) -> int:
-    """Return how many rows are enough to take a covariance from."""
+    """Return the number of rows that are enough for a covariance."""
     return max(_SAMPLE_ROWS, 50 * n_features)
 
 
@@ -338,7 +339,7 @@ def _fill_in_threads(
     out: NDArray[Any],
     threads: int,
 ) -> None:
-    """Call ``fill(order, out)`` for all parts of the two; the outcome does not depend on the number of threads."""
+    """Call ``fill(order, out)`` for all parts of both; the result does not depend on the number of threads."""
     if threads == 1 or order.size < 2 * _FEWEST_ROWS_PER_THREAD:
         fill(order, out)
         return
