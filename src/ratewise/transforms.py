@@ -210,8 +210,7 @@ class Standardizer:
         )
 
     def _tiny_column(self, X: Any) -> int | None:
-        """Return a column whose variation is so small that its squares, or 1 / deviation, are not finite
-        numbers."""
+        """Return a column that varies so little that its squares, or 1 / deviation, are not finite numbers."""
         smallest = np.finfo(np.float32).tiny if X.dtype == np.float32 else np.sqrt(np.finfo(np.float64).tiny)
         tiny = np.flatnonzero(self.squares <= self.count * float(smallest) ** 2)
         if self.nonzeros is not None:

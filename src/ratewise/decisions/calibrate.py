@@ -194,8 +194,7 @@ def class_calibrations(
 def _least_log_loss(
     start: NDArray[np.float64], rows: ClassRowsOfOneSpread, *, constants: bool
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the slope, at least 0, and the constants with the least log loss; and the loss, by Newton's
-    method."""
+    """Return the slope, at least 0, and the constants with the least log loss, and this loss (by Newton)."""
     free = np.full(start.size, constants)
     free[0] = True
     for _ in range(2):  # a second time if the slope must stay at 0

@@ -220,8 +220,7 @@ class _ClassProblem:
         return offsets, float(ranked.value(self.rows.plus(offsets).table()))
 
     def _feasible(self, start: NDArray[np.float64], *, promised: bool) -> NDArray[np.float64]:
-        """Return offsets that keep the bounds, raised and lowered from the start; the nearest if there are
-        none."""
+        """Return offsets that keep the bounds, raised and lowered from the start, or the nearest offsets."""
         offsets, best, most, since = start.copy(), start, -np.inf, 0
         recalls, others = (np.flatnonzero(one) for one in (self._kinds == "recall", self._kinds != "recall"))
         for _ in range(_ROUNDS):

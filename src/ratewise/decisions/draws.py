@@ -14,8 +14,7 @@ DRAWS = 2000
 
 
 def normal_draws(seed: int, draws: int = DRAWS, cells: int = 4) -> NDArray[np.int64]:
-    """Return standard normal numbers in thousandths, one per cell in each draw; a report contains these
-    numbers."""
+    """Return standard normal numbers in thousandths, one per cell in each draw, as a report contains them."""
     return np.rint(1000.0 * np.random.default_rng(seed).standard_normal((draws, cells))).astype(np.int64)
 
 

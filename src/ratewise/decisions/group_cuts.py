@@ -185,8 +185,7 @@ class _GroupProblem:
         return np.unique(np.concatenate(found), axis=0)
 
     def _windows(self) -> Iterator[list[NDArray[np.bool_]]]:
-        """Yield masks of the cuts of each group, with a row per window that must contain the rates of all
-        groups."""
+        """Yield masks of the cuts of each group, with a row per window for the rates of all groups."""
         gaps = [k for k, one in enumerate(self._group_bounds) if isinstance(one, Gap)]
         allowed = [np.ones(curve.thresholds.size, dtype=np.bool_) for curve in self._curves]
         for k, bound in enumerate(self._group_bounds):

@@ -184,8 +184,7 @@ def rates_interval(
 def _values_on(
     grids: list[NDArray[np.float64]], measure: Measure, prevalence: float, points: Points
 ) -> NDArray[np.float64]:
-    """Return the values at rates on a grid, and at possible prevalences if the measure depends on the
-    prevalence."""
+    """Return the values at rates on a grid, and at possible prevalences if the measure depends on them."""
     noise = math.sqrt(sum(1.0 / max(number, 1.0) for number in points))  # of the log odds of a positive row
 
     def at(z: float) -> NDArray[np.float64]:

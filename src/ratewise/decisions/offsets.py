@@ -70,8 +70,7 @@ class ClassGains(NamedTuple):
 
     @property
     def offsets(self) -> NDArray[np.float64] | None:
-        """The offsets on log probabilities, of which the highest wins; None if the rule does not have this
-        form."""
+        """The offsets on log probabilities, of which the highest wins; None if the rule has another form."""
         weights, shifts = self.gains if self.gains.shape[0] == 2 else (np.zeros(0), np.ones(1))
         if self.slope <= 0.0:  # the probabilities have no information
             return None
@@ -273,8 +272,7 @@ def _values_between(
 
 
 def search_weights(rows: ProbableRows) -> NDArray[np.float64]:
-    """Move the weight of one class after another to the best value of the measure, from the better of two
-    starts."""
+    """Move one class weight after another to the best value of the measure, from the better of two starts."""
     start = max(_starts(rows), key=lambda gains: rows.value(_decided(rows.probabilities, gains)))
     offsets = np.log(start[0])
     scores = np.log(np.maximum(rows.probabilities, _LEAST)) + offsets

@@ -176,8 +176,8 @@ def _best_move(rows: CountedRows, scores: NDArray[np.float64], k: int, places: i
 
 
 def _cuts(ordered: NDArray[np.float64], now: int, furthest: int, most: int) -> NDArray[np.intp]:
-    """Return candidate numbers of rows to predict as a class: between different leads, thinned, and the current
-    one."""
+    """Return candidate numbers of rows to predict as a class: the current one, and some between different
+    leads."""
     places = np.unique(np.linspace(0, furthest, min(most, furthest) + 1).astype(np.intp))
     inner = (places > 0) & (places < ordered.size)
     differ = ~inner

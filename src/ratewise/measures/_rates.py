@@ -205,8 +205,7 @@ def _weight(table: Any, cells: Cells) -> Any:
 
 
 def bound_on(rate: str, level: float, margin: float, confidence: float | None) -> Bound:
-    """Return a bound on a rate by its name: an upper bound for the FPR and the alert rate, a lower one for
-    others."""
+    """Return a bound on a rate by its name: upper for the FPR and the alert rate, lower for others."""
     return Bound(*RATES[rate], level, rate not in ("fpr", "alert_rate"), margin, confidence)
 
 

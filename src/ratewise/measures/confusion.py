@@ -85,8 +85,7 @@ class ConfusionMeasure(ABC):
     def score(
         self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None, labels: Any = None
     ) -> float:
-        """Return the measure of predicted labels; ``labels`` are the classes in order, by default all that
-        occur."""
+        """Return the measure of predicted labels; ``labels`` are the classes in order; the default is all."""
         true, predicted = plain_labels(y_true), plain_labels(y_pred)
         if true.shape != predicted.shape or true.ndim != 1 or true.size == 0:
             raise ValueError(

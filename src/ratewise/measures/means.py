@@ -273,8 +273,7 @@ class GMean(ConcaveMeasure):
         return (large, small) if alpha > beta else (small, large)
 
     def squared_radius(self, epsilon: float) -> float:
-        """Return the radius of the ball that contains the slopes at rates in [epsilon, 1 + epsilon]: O(1 /
-        epsilon)."""
+        """Return the radius of the ball with all slopes at rates in [epsilon, 1 + epsilon]: O(1 / epsilon)."""
         ratio = (1.0 + epsilon) / epsilon
         return 0.25 * (ratio + 1.0 / ratio)
 

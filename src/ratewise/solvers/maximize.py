@@ -63,8 +63,7 @@ def _by_newton_steps(objective: Objective, curvature: Curvature, request: Maximi
 
 
 def _in_the_metric(objective: Objective, curvature: Curvature, request: Maximize) -> LinearModel:
-    """Return the model after a few gradient steps, scaled so that all directions are equally curved at the
-    start."""
+    """Return the model after a few gradient steps, scaled to equal curvature in all directions at the start."""
     model, penalties = _flat(request.start), _penalties(request.l2, request.start)
     loss, gradient = _penalized(objective, model, penalties)
     matrix = curvature(model)

@@ -63,8 +63,7 @@ def maximize_together(
     tolerance: float,
     iterations: int,
 ) -> NDArray[np.float64]:
-    """Return the models with the largest mean rewards less their penalties; each stops when it no longer
-    improves."""
+    """Return the models with the largest mean rewards less penalties; each stops when it no longer improves."""
     found = starts.copy()
     climbing = np.arange(len(starts))
     models, penalties = starts.copy(), np.repeat(l2[:, np.newaxis], starts.shape[1], axis=1)

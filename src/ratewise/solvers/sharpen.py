@@ -83,8 +83,7 @@ class Candidate(NamedTuple):
     """The solver of the model, or of the model from which it was sharpened."""
 
     def normalized(self) -> LinearModel:
-        """Return the model divided by the scale of its scores, so that models of different folds are
-        comparable."""
+        """Return the model divided by the scale of its scores, so that folds are comparable."""
         return self.model.divided(self.deviation, self.mean)
 
 

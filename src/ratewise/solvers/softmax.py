@@ -153,8 +153,7 @@ class ClassesInPasses(ClassAlgorithm):
 
 
 def class_weights(seen: ClassTotals, exponent: float) -> NDArray[np.float64]:
-    """Return weights proportional to (1 / share)^exponent, with mean 1 over all rows; 0 for a class without
-    rows."""
+    """Return weights proportional to (1 / share)^exponent, with mean 1 over all rows; 0 for empty classes."""
     totals = np.array(seen.class_weights)
     weights = np.where(totals > 0, np.maximum(totals, 1e-300) ** -exponent, 0.0)
     found: NDArray[np.float64] = weights * (totals.sum() / (weights @ totals))

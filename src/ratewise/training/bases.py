@@ -104,8 +104,7 @@ def transform_by_sample(
     *,
     whiten: bool,
 ) -> Transform:
-    """Return the transform of rows; with ``whiten``, a weighted fair sample of each class determines the
-    whitening."""
+    """Return the transform of rows; a weighted fair sample of each class determines the whitening, if any."""
     if not whiten:
         return standardizer if basis is None else CodedColumns(basis)
     X, weights = sample

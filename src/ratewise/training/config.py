@@ -334,5 +334,5 @@ class FitConfig:
     half_life: str | float | None = None
     """For rows that come one batch at a time: "auto", a number of rows, or None to forget nothing."""
     threads: int = 1
-    """Threads for rows in memory: for runs, or for shares of many rows. The result is the same from two threads
-    on."""
+    """Threads for rows in memory: for runs, or for shares of many rows. More than two give the same result as
+    two."""

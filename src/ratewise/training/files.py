@@ -209,8 +209,7 @@ class WindowSource:
         return window.X[weighted], targets[weighted]
 
     def _orders(self) -> Iterator[tuple[np.random.Generator, int]]:
-        """Yield, for every pass, the generator that orders its rows, and the number of windows already
-        processed."""
+        """Yield, for every pass, the generator that orders its rows, and the number of processed windows."""
         number, skip = self._state.pass_number, self._state.windows_done
         while True:
             yield np.random.default_rng([self.seed, number]), skip

@@ -187,8 +187,7 @@ class LiveFit:
             self._counted_from, self._counted_for = self._seen, self._readable()
 
     def _teach_run(self, run: OnlineFit) -> None:
-        """Let the run that forgets nothing learn from the waiting rows; its blocks are larger than other
-        learners'."""
+        """Let the run that forgets nothing learn from the waiting rows, in its larger blocks."""
         stack: Any = sparse.vstack if self._sparse else np.concatenate
         X, signed_weights = zip(*self._waiting, strict=True)
         run.learn(stack(X), np.concatenate(signed_weights))

@@ -104,8 +104,7 @@ class ArraySource:
         return self
 
     def thinned(self, rows: float) -> ArraySource:
-        """Return at most this many rows, equally many of each class if it has them; each class keeps its
-        weight."""
+        """Return at most this many rows, if possible equally many per class; classes keep their weights."""
         if self._X.shape[0] <= rows:
             return self
         kept = Reservoir(max(int(rows / self._n_classes), 1), copy.deepcopy(self._rng), self._n_classes)

@@ -39,8 +39,7 @@ class Reservoir:
     def for_rows(
         cls, X: Any, rng: np.random.Generator, most: float = math.inf, *, n_classes: int = 2
     ) -> Reservoir:
-        """Return a reservoir for rows of this size, with the capacity of a sample, and at ``most`` this many
-        rows."""
+        """Return a reservoir for rows of this size, with the capacity of a sample, but at ``most`` rows."""
         values, size = (X.nnz, 8) if sparse.issparse(X) else (X.size, X.dtype.itemsize)
         share = 2 / n_classes
         held = share * config.SAMPLE_BYTES / max(values / X.shape[0] * size, 1.0)

@@ -321,8 +321,7 @@ class ArrayRows:
         return ClassScores(scores, codes_of(self.targets), weights_of(self.targets))
 
     def against_the_rest(self, code: int, rng: np.random.Generator) -> ArrayRows:
-        """Return rows with one of many classes as the positive class, all others as the negative; nothing is
-        copied."""
+        """Return the rows, not copied, with one class as the positive and all others as the negative class."""
         signed = against_the_rest(self._all_targets, code)
         return ArrayRows.of_stored(self._stored, signed, self._unit_scale, rng).part(*self._ranges)
 

@@ -152,8 +152,7 @@ class TrainingRows(Protocol):
         """Score the validation rows of every fold by its own model."""
 
     def class_scores(self, models: Sequence[LinearModels]) -> ClassScores:
-        """Score validation rows with models of many classes; with fewer models than folds, the first folds
-        only."""
+        """Score validation rows with models of many classes; fewer models score the first folds only."""
 
     def threshold_scores(self, models: Sequence[LinearModel], measure: Measure) -> Scores:
         """Score all rows for the choice of the threshold, as exactly as the source allows."""

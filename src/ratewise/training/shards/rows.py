@@ -222,8 +222,7 @@ class ShardTrainingRows:
         return self.validation_scores([model] * self.n_folds)
 
     def model_shift(self, model: LinearModel, of_folds: Sequence[LinearModel], threshold: float) -> ModelShift:
-        """Count predicted positives among each fold's training rows; the variance of the difference is left
-        out."""
+        """Count predicted positives in each fold's training rows, without the variance of the difference."""
         models = [one._replace(intercept=one.intercept - threshold) for one in (model, *of_folds)]
         asked = [CountPredicted(fold, one) for fold, own in enumerate(models[1:]) for one in (models[0], own)]
         answers = self._engine.ask(QuestionBatch(tuple(asked))).answers

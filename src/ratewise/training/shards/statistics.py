@@ -149,8 +149,7 @@ class RowParts(Sums):
 
 @dataclass(frozen=True)
 class FetchRows(Question[RowParts]):
-    """Fetch a fair sample of each class, given its share; or all rows, if they are few and one machine fits
-    them."""
+    """Fetch a fair sample of each class, given its share; or all rows, if they are few and fitted in one place."""
 
     shares: tuple[float, ...]
     seed: int
