@@ -14,7 +14,7 @@ _SECONDS_TO_END = 5.0  # a source that waits for a network may never end; its th
 
 
 class Prefetched(Generic[T]):
-    """An iterator over the items of another, which a thread makes ahead of time.
+    """An iterator over the items of another iterator, which a thread makes ahead of time.
 
     At most ``ahead`` items wait or are being made. An error of the source is raised here, in turn. The thread
     starts with the first item asked for, and ends when the items do, when ``close`` is called, when the iterator

@@ -51,7 +51,7 @@ class ParquetReader(TableReader):
             self.kept_bytes = _MEMORY_PER_BYTE * int(metadata.serialized_size)
 
     def follow(self, plan: TablePlan, keep_open: bool) -> None:
-        """Read what the plan says; a file that is kept open has its footer read once only."""
+        """Read the columns of the plan; the footer of a file that is kept open is read only once."""
         super().follow(plan, keep_open)
         self._keep_metadata = keep_open
         self.lane_bytes = len(plan.columns) * _memory_per_column(self._bytes_per_column)
@@ -138,7 +138,7 @@ class ParquetReader(TableReader):
 
 
 def _memory_per_column(size: float) -> int:
-    """Return about how much memory it takes to read a column of so many bytes in a row group."""
+    """Return about how much memory it takes to read a column of this many bytes in a row group."""
     page, dictionary = min(size, _USUAL_PAGE), 2 * min(size, _USUAL_DICTIONARY)  # held as objects
     return int(page + dictionary) + _LARGEST_BUFFER
 
@@ -253,7 +253,7 @@ class _OpenFile:
         return self.batch(0).num_rows if self._reader.num_record_batches else 0
 
     def is_compressed(self) -> bool:
-        """Return whether columns lie outside of the mapped file, in memory they are decompressed into."""
+        """Return whether columns are outside of the mapped file, because they were decompressed."""
         if not self._reader.num_record_batches or not self.schema.names:
             return False
         buffers = [part for column in self.batch(0).columns for part in column.buffers() if part is not None]
@@ -290,7 +290,7 @@ def _schema(schema: Any, path: str) -> Schema:
 
 
 def _width(dtype: Any) -> int:
-    """Return the bits of a value; many for texts and the like."""
+    """Return the bits of a value; a large number for types without a fixed size, such as texts."""
     try:
         return int(dtype.bit_width)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Batches of rows that a program makes: arrays, sparse matrices, and tables of pandas, polars or Arrow."""
+"""Batches of rows from a program: arrays, sparse matrices, and tables of pandas, polars or Arrow."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _checked(rows: Rows) -> Rows:
 
 
 class BatchReader(Reader):
-    """Batches from a list, a function that returns an iterator, or an iterator, which can be read once only.
+    """Batches from a list, a function that returns an iterator, or an iterator, which can be read only once.
 
     Each batch of a list is a piece; anything else is one piece.
     """
@@ -111,7 +111,7 @@ class BatchReader(Reader):
         return batches
 
     def first(self) -> Any:
-        """Return the first batch, without using it up."""
+        """Return the first batch, without consuming it."""
         for item in self._batches():
             if not self.repeatable:
                 self._peeked = [item]

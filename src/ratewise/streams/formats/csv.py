@@ -25,7 +25,7 @@ pc = need_pyarrow("CSV", "pyarrow.compute")
 arrow_csv = need_pyarrow("CSV", "pyarrow.csv")
 
 _COMPRESSED = (".gz", ".bz2", ".zst")
-_HEAD_BYTES = 4 << 20  # and bytes that are unpacked at once
+_HEAD_BYTES = 4 << 20  # also the bytes that are unpacked in one step
 _LONGEST_ROW = 64 << 20
 _BLOCK_BYTES = 1 << 20
 _TO_UTF8 = "Convert the file: iconv -f latin1 -t utf-8 FILE > NEW, if it is Latin-1."
@@ -143,7 +143,7 @@ class CsvReader(TextReader, TableReader):
         self.schema = dict.fromkeys(self.schema, pa.null())
 
     def label_type(self, name: str) -> Any:
-        """Return the type of the labels; where the first are missing, that of the first that exists."""
+        """Return the type of the labels; if the first labels are missing, the type of the first that exists."""
         found = self._inferred_types[name]
         if pa.types.is_null(found) and self.has_rows and self._stream is None:
             for table in self._batches_in_order([name], {name: pa.string()}):
@@ -176,7 +176,7 @@ class CsvReader(TextReader, TableReader):
                 lines += text.count(b"\n")
 
     def _texts(self, file: Any) -> Iterator[bytes]:
-        """Yield the rest of a file, some whole rows at a time."""
+        """Yield the rest of a file in parts of whole rows."""
         rest = b""
         while more := self._next_bytes(file):
             text = rest + more
@@ -221,7 +221,7 @@ class CsvReader(TextReader, TableReader):
         return batches
 
     def _find_texts(self, text: bytes, columns: list[str]) -> None:
-        """Find columns of features that hold texts where the rows before had numbers: these are read as texts."""
+        """Find feature columns with texts where earlier rows had numbers: these are read as texts."""
         features = {} if self._plan is None else self._plan.kinds
         numbers = [name for name in columns if features.get(name) == NUMBER]
         table = self._table(text, numbers, dict.fromkeys(numbers, pa.string()), in_one_block=True)
@@ -259,7 +259,7 @@ class CsvReader(TextReader, TableReader):
         return pa.Table.from_arrays([column for table in tables for column in table.columns], names=columns)
 
     def _types(self) -> Schema:
-        """Return the types to read the columns as: numbers as floats, since an int may be followed by one."""
+        """Return the types for reading the columns: floats for numbers, since a float may follow an int."""
         texts = pa.dictionary(pa.int32(), pa.string())
         arrow = {NUMBER: pa.float64(), BOOLEAN: pa.bool_(), CATEGORY: texts, TEXT: texts}
         found = {name: arrow.get(kind, pa.string()) for name, kind in self._kinds().items()}
@@ -330,10 +330,10 @@ class CsvReader(TextReader, TableReader):
 
 
 def arrow_reader(text: bytes) -> Any:
-    """Return a copy of a text in memory of Arrow's own, to be read from.
+    """Return a copy of a text in Arrow's own memory.
 
-    Python's memory would be released by the thread that uses it last. If that is a thread of Arrow's, and Python
-    ends meanwhile, the process is aborted.
+    The thread that uses Python's memory last would release it. If this is a thread of Arrow, and Python ends at
+    the same time, the process is aborted.
     """
     copied = pa.allocate_buffer(len(text))
     memoryview(copied).cast("B")[:] = text
@@ -346,7 +346,7 @@ def _number_or_text(dtype: Any) -> Any:
 
 
 def _converts(values: Any) -> bool:
-    """Return whether Arrow reads all of these numbers as we do."""
+    """Return whether Arrow reads all of these numbers as the library does."""
     try:
         values.cast(pa.float64())
     except ValueError:

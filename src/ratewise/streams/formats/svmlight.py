@@ -188,13 +188,13 @@ class _Parser:
 
     @property
     def _highest(self) -> int:
-        """The largest index that may be written; while the numbering is open, that of the more generous one."""
+        """The largest allowed index; while the numbering is unknown, the larger of both."""
         if self._n_features is None:
             return kernel.LARGEST_INDEX
         return min(kernel.LARGEST_INDEX, self._n_features - (self.zero_based is True))
 
     def _make_room(self, size: int) -> None:
-        """Make arrays that no text of this many bytes can overflow; what is never written to takes no memory."""
+        """Make arrays that no text of this many bytes can overflow; unused parts take no memory."""
         entries, rows = size // 4 + 1, size // 2 + 1
         self._arrays = (
             np.empty(rows + 1, dtype=np.int32),
@@ -206,7 +206,7 @@ class _Parser:
         self._arrays_fit = size
 
     def _convert(self, for_python: NDArray[np.int64], values: NDArray[Any], labels: NDArray[Any]) -> None:
-        """Let Python read the numbers that the compiled loop left to it."""
+        """Let Python read the numbers that the compiled loop could not read."""
         with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, as in scikit-learn
             for entry, begin, end in for_python.tolist():
                 try:
@@ -220,7 +220,7 @@ class _Parser:
                     values[entry] = number
 
     def _bad_token(self, status: int, at: int) -> DataError:
-        """Return the error for the token around a place in the text."""
+        """Return the error for the token at a place in the text."""
         begin = end = at
         while begin > 0 and not self._text[begin - 1 : begin].isspace():
             begin -= 1
