@@ -185,9 +185,9 @@ def class_calibrations(
     """
     n_rows, n_classes = scores.shape
     spread, rows = _scaled(scores, codes, weights)
-    alike, loss_alike = _least_log_loss(np.eye(1, n_classes + 1)[0], rows, constants=False)
-    each, loss_each = _least_log_loss(alike, rows, constants=True)
-    found = each if n_rows * (loss_alike - loss_each) > worth_of(n_classes - 1) else alike
+    shared, loss_shared = _least_log_loss(np.eye(1, n_classes + 1)[0], rows, constants=False)
+    each, loss_each = _least_log_loss(shared, rows, constants=True)
+    found = each if n_rows * (loss_shared - loss_each) > worth_of(n_classes - 1) else shared
     return stacked([Calibration(found[0] / spread, float(constant)) for constant in found[1:]])
 
 

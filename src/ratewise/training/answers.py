@@ -181,8 +181,8 @@ def model_shift(
         for rows in part.blocks(_COMPARED_ROWS):
             predicted = rows.scores(coef, intercepts) > threshold
             if common is not None and common.shape[0]:
-                alike = rows.places_among(common) >= 0
-                predicted[alike, 1:] = predicted[alike, -1:]
+                frequent = rows.places_among(common) >= 0
+                predicted[frequent, 1:] = predicted[frequent, -1:]
             own, scored = predicted[:, 0], predicted[:, 1 + number - first]
             learned = predicted[:, 1:-1].sum(axis=1) - scored
             total += ModelShift.tally(learned, scored, own, rows.signed_weights, folds)

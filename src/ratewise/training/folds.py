@@ -101,8 +101,8 @@ def _equal_by_chance(X: Any, rows: NDArray[np.intp], counts: NDArray[np.intp]) -
             break
         hashes = hash_rows(half)
         values, place = np.unique(hashes[rows], return_inverse=True)
-        alike = np.searchsorted(values, hashes[_places_among(hashes, values)])
-        by_chance &= np.bincount(alike, minlength=values.size)[place] > counts
+        matches = np.searchsorted(values, hashes[_places_among(hashes, values)])
+        by_chance &= np.bincount(matches, minlength=values.size)[place] > counts
     return by_chance
 
 

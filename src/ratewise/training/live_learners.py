@@ -27,9 +27,9 @@ class LiveLearners:
 
     def __init__(self, kinds: Sequence[LearnerKind], config: FitConfig, n_features: int):
         decays = [0.5 ** (1.0 / kind.half_life) for kind in kinds]
-        self._alike = _first_places(decays)
+        self._scale_keepers = _first_places(decays)
         """For each learner, the first learner with the same column scale; that one keeps the scale."""
-        columns = decays, [kind.exponent for kind in kinds], self._alike, [kind.step for kind in kinds]
+        columns = decays, [kind.exponent for kind in kinds], self._scale_keepers, [kind.step for kind in kinds]
         self._settings = np.array(columns, dtype=np.float64).T.copy()
         self._l2, self._standardize = config.l2, config.standardize
         self._overall = np.zeros((3, n_features))
@@ -68,8 +68,8 @@ class LiveLearners:
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape or getattr(self, name).dtype != np.float64:
                 raise ValueError("the learners of the stream do not fit the model")
-        self._alike = _first_places(self._settings[:, 0].tolist())
-        if self._settings[:, 2].tolist() != self._alike:
+        self._scale_keepers = _first_places(self._settings[:, 0].tolist())
+        if self._settings[:, 2].tolist() != self._scale_keepers:
             raise ValueError("the learners of the stream do not fit each other")
 
     def start_from(self, model: LinearModel) -> None:
@@ -92,11 +92,11 @@ class LiveLearners:
 
     def scaling(self) -> Scaling:
         """Return how each learner sees columns now."""
-        first, second = self._columns[self._alike, 0], self._columns[self._alike, 1]
+        first, second = self._columns[self._scale_keepers, 0], self._columns[self._scale_keepers, 1]
         if not self._standardize:
             return Scaling(np.zeros_like(first), np.ones_like(first), np.ones(first.shape, dtype=bool))
         if self._sparse:
-            count = np.maximum(self._facts[self._alike, :1], 1.0)
+            count = np.maximum(self._facts[self._scale_keepers, :1], 1.0)
             scale = np.sqrt(first / np.sqrt(np.maximum(count * second, 1e-300)))
             return Scaling(np.zeros_like(first), np.where(scale > 0, scale, 1.0), scale > 0)
         least = kernels.LEAST_SPREAD
