@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -19,6 +22,14 @@ TOOLS = {"hypothesis", "psutil", "pytest", "pytest-cov", "pytest-xdist", "import
 # Large, and used through their public classes only: the versions that pip finds are tested, older ones are not.
 UNPINNED = {"torch", "river", "lightgbm", "xgboost", "catboost"}
 TOOLS |= {"mkdocs-material", "mkdocstrings"}
+
+
+@pytest.fixture(autouse=True)
+def no_garbage_collection():
+    """Python 3.11 raises a SystemError if a finalizer runs while ast makes a tree: those of other tests may."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def lower_bounds(requirements):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import gc
 import importlib
 import inspect
 import pkgutil
@@ -21,6 +22,14 @@ PUBLIC = [one for one in PUBLIC if one not in INNER and "._" not in one]
 SLOW = {"ratewise.distributed", "ratewise.estimators", "ratewise.reports", "ratewise.baselines"}
 SLOW |= {"ratewise.onnx", "ratewise.persistence", "ratewise.plots", "ratewise.torch", "ratewise.boosting"}
 SLOW |= {"ratewise.river"}
+
+
+@pytest.fixture(autouse=True)
+def no_garbage_collection():
+    """Python 3.11 raises a SystemError if a finalizer runs while ast makes a tree: those of other tests may."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def imported(package):
