@@ -33,20 +33,12 @@ def _require_two(
     context: click.Context, parameter: click.Parameter, given: tuple[str, str] | None
 ) -> tuple[str, str] | None:
     """Raise an error for an option in place of the second cost, which click reads as a value."""
-    option = next((text for text in given or () if text.startswith("-") and not _is_number(text)), None)
+    option = next((text for text in given or () if text.startswith("-") and text.lstrip("-")[:1].isalpha()), None)
     if option is not None:
         raise click.BadParameter(
             f"it takes two values, FP and FN, and {option!r} is in place of one of them.", context, parameter
         )
     return given
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def given_costs(costs: tuple[str, str] | None, true_positive: str | None) -> dict[str, float | str] | None:
